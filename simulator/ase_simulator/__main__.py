@@ -1,0 +1,5 @@
+"""`python -m ase_simulator` is `ase-simulator`."""
+
+from ase_simulator.cli import main
+
+main()

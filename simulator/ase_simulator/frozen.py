@@ -1,0 +1,84 @@
+"""A backend that answers each query for ever as it first did, from encoded bytes: benchmarks measure the client."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+
+from ase_simulator.contracts import Backend, Description, LoginRequest, Parameter, Session
+from ase_simulator.results import Affected, Message, PreEncodedRows, Result, Rows
+
+MOST_ANSWERS = 1000
+
+# Queries alone, and none that asks for a variable or a temporary table: those belong to one session
+_FREEZABLE = re.compile(r"\s*select\b[^@#]*\Z", re.IGNORECASE)
+
+Key = tuple[str, str, str]
+
+
+class FrozenSession:
+    """A session of the backend behind, and the answers that all sessions share by user, database and text."""
+
+    def __init__(self, session: Session, user: str, answers: dict[Key, list[Result]]) -> None:
+        self._session = session
+        self._user = user
+        self._answers = answers
+
+    @property
+    def spid(self) -> int:
+        return self._session.spid
+
+    @property
+    def database(self) -> str:
+        return self._session.database
+
+    async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
+        """From the answers if it is there, else from the backend and into the answers."""
+        key = (self._user, self._session.database, sql)
+        if key in self._answers:
+            for result in self._answers[key]:
+                yield result
+            return
+        results: list[Result] = []
+        async for result in self._session.execute(sql, parameters):
+            kept = PreEncodedRows(result.columns, list(result.rows)) if isinstance(result, Rows) else result
+            results.append(kept)
+            yield kept
+        frozen = all(isinstance(result, Rows | Affected | Message) for result in results)
+        if frozen and not parameters and _FREEZABLE.match(sql) and len(self._answers) < MOST_ANSWERS:
+            self._answers[key] = results
+
+    def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
+        """Procedures are never frozen."""
+        return self._session.call(procedure, parameters)
+
+    def describe(self, sql: str) -> Description | Message:
+        return self._session.describe(sql)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class FrozenBackend:
+    """Another backend, frozen."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._answers: dict[Key, list[Result]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._backend.name
+
+    @property
+    def version(self) -> str:
+        return self._backend.version
+
+    @property
+    def charset(self) -> str:
+        return self._backend.charset
+
+    def login(self, request: LoginRequest) -> FrozenSession | Message:
+        """As the backend behind decides."""
+        session = self._backend.login(request)
+        return (
+            session if isinstance(session, Message) else FrozenSession(session, request.user, self._answers)
+        )

@@ -1,0 +1,56 @@
+"""The server's error log, and the audit trail of configuration changes."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the error log at a simulated second."""
+
+    second: float
+    text: str
+    number: int = 0
+    severity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a configuration option, as the configuration history keeps it."""
+
+    second: float
+    login: str
+    option: str
+    before: str
+    after: str
+    static: bool
+
+
+@dataclass(slots=True)
+class ErrorLog:
+    """The latest entries, oldest first."""
+
+    entries: deque[Entry] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    changes: deque[Change] = field(default_factory=lambda: deque(maxlen=_KEPT))
+
+    def write(self, second: float, text: str, number: int = 0, severity: int = 0) -> None:
+        """Append a line."""
+        self.entries.append(Entry(second, text, number, severity))
+
+    def start(self, second: float, server: str, engines: int) -> None:
+        """What a server says as it comes up."""
+        self.write(second, f"ASE booted: simulated server '{server}'.")
+        for engine in range(engines):
+            self.write(second, f"engine {engine}, os pid 4711  online")
+        self.write(second, "Recovery complete.")
+
+    def configured(self, change: Change) -> None:
+        """A configuration option was changed."""
+        self.changes.append(change)
+        self.write(
+            change.second,
+            f"The configuration option '{change.option}' has been changed by '{change.login}' "
+            f"from '{change.before}' to '{change.after}'.",
+        )

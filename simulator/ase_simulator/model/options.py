@@ -1,0 +1,180 @@
+"""sp_configure: the options, what they are now, and what ASE refuses."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+import yaml
+
+from ase_simulator.contracts import Option, ServerError
+from ase_simulator.model.version import level
+
+_LIMIT = 2147483647
+
+_EXECUTABLE_KB = 40_000
+_MEMORY_KB = {
+    "number of user connections": 180.0,
+    "number of worker processes": 180.0,
+    "number of locks": 0.25,
+    "number of open databases": 90.0,
+    "number of open objects": 2.2,
+    "number of open indexes": 1.1,
+    "number of open partitions": 1.1,
+    "procedure cache size": 2.0,
+    "statement cache size": 2.0,
+    "kernel resource memory": 2.0,
+    "compression info pool size": 2.0,
+    "replication agent memory size": 2.0,
+    "lock hashtable size": 0.01,
+}
+"""KB that one unit of an option takes, roughly as sp_configure reports it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An option as options.yaml lists it; since: first version that has it."""
+
+    option: Option
+    read_only: bool
+    since: str
+
+
+@cache
+def catalogue() -> tuple[Entry, ...]:
+    """All options of all versions, with their defaults."""
+    text = resources.files("ase_simulator.model").joinpath("options.yaml").read_text("utf-8")
+    sections = yaml.safe_load(text).items()
+    return tuple(_entry(section, *row) for section, rows in sections for row in rows)
+
+
+def _entry(
+    section: str,
+    number: int,
+    name: str,
+    unit: str,
+    kind: str,
+    default: int | str,
+    minimum: int | None,
+    maximum: int | None,
+    since: str = "0.0",
+) -> Entry:
+    value, text = (0, default) if isinstance(default, str) else (default, "")
+    option = Option(
+        number=number,
+        name=name,
+        section=section,
+        unit=unit,
+        static=kind == "static",
+        minimum=minimum or 0,
+        maximum=_LIMIT if maximum is None else maximum,
+        default=value,
+        configured=value,
+        run=value,
+        text=text,
+    )
+    return Entry(option, kind == "read-only", since)
+
+
+class Options:
+    """The configuration of one server: the options that its version has.
+
+    at_once: static options take effect without a restart (a scenario's convenience, not ASE's behaviour).
+    """
+
+    def __init__(self, version: str, *, at_once: bool = False) -> None:
+        self.version = version
+        entries = [entry for entry in catalogue() if level(entry.since) <= level(version)]
+        self._options = {entry.option.name.lower(): entry.option for entry in entries}
+        self._read_only = {entry.option.name for entry in entries if entry.read_only}
+        self._at_once = at_once
+
+    def all(self, caches_kb: int = 0) -> list[Option]:
+        """Every option with the memory that it takes; what ASE works out itself is worked out here.
+
+        caches_kb: size of all data caches.
+        """
+        logical = self.logical_memory_kb(caches_kb)
+        shown = {
+            "total data cache size": caches_kb,
+            "total logical memory": logical // 2,
+            "total physical memory": logical // 2,
+        }
+        return [
+            replace(option, configured=shown[option.name], run=shown[option.name])
+            if option.name in shown
+            else replace(option, memory_used=int(option.configured * _MEMORY_KB.get(option.name, 0.0)))
+            for option in self._options.values()
+        ]
+
+    def has(self, name: str) -> bool:
+        """Whether this version has that option; names that no version has are errors (17410)."""
+        if name.lower() not in {entry.option.name.lower() for entry in catalogue()}:
+            raise ServerError(17410, f"Configuration option doesn't exist: '{name}'.")
+        return name.lower() in self._options
+
+    def logical_memory_kb(self, caches_kb: int) -> int:
+        """Memory that the configuration needs."""
+        return caches_kb + int(
+            _EXECUTABLE_KB + sum(o.configured * _MEMORY_KB.get(o.name, 0.0) for o in self._options.values())
+        )
+
+    def run(self, name: str) -> int:
+        """The run value of an option, by its exact name; 0 where this version does not have it."""
+        option = self._options.get(name.lower())
+        return option.run if option else 0
+
+    def find(self, name: str) -> Option:
+        """The one option whose name contains `name`; ASE's 17410 and 17411 where there is none, or many."""
+        wanted = name.lower()
+        if wanted in self._options:
+            return self._options[wanted]
+        hits = [option for key, option in self._options.items() if wanted in key]
+        if not hits:
+            raise ServerError(17410, "Configuration option doesn't exist.")
+        if len(hits) > 1:
+            raise ServerError(17411, "Configuration option is not unique.")
+        return hits[0]
+
+    def set(self, name: str, value: int | str, caches_kb: int = 0) -> Option:
+        """Give an option a value: at once where it is dynamic, at the next restart where it is static.
+
+        caches_kb: size of all data caches, which with the new value must fit into `max memory`.
+        """
+        option = self.find(name)
+        if option.name in self._read_only:
+            raise ServerError(17418, f"You cannot change the configuration option '{option.name}'.")
+        if option.unit == "name":
+            changed = replace(option, text=str(value))
+        else:
+            changed = self._with_number(option, value)
+        self._options[option.name.lower()] = changed
+        needed = self.logical_memory_kb(caches_kb) // 2
+        grows = changed.configured > option.configured and option.name in _MEMORY_KB
+        if needed > self._options["max memory"].configured and (grows or option.name == "max memory"):
+            self._options[option.name.lower()] = option
+            raise ServerError(
+                5849,
+                f"Verification failed for parameter '{option.name}': the configuration would need {needed} "
+                "pages of 2K, more than 'max memory'.",
+            )
+        return changed
+
+    def restart(self) -> None:
+        """Static options take effect."""
+        self._options = {key: replace(option, run=option.configured) for key, option in self._options.items()}
+
+    def _with_number(self, option: Option, value: int | str) -> Option:
+        try:
+            number = int(value)
+        except ValueError:
+            raise ServerError(
+                5847, f"The value '{value}' for the configuration parameter '{option.name}' is not a number."
+            ) from None
+        if not option.minimum <= number <= option.maximum:
+            raise ServerError(
+                5848,
+                f"The value {number} for the configuration parameter '{option.name}' is not within its "
+                f"legal range: minimum {option.minimum}, maximum {option.maximum}.",
+            )
+        takes_effect = not option.static or self._at_once
+        return replace(option, configured=number, run=number if takes_effect else option.run)

@@ -1,0 +1,210 @@
+"""Who does what at this moment: one picture from which all process and lock tables are drawn.
+
+The picture holds for one simulated second. How many users think, run, queue or wait follows from the
+operating point; which of them it is, from the seed.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ase_simulator.model.estate import Table
+from ase_simulator.model.sessions import FIRST_USER_SPID
+from ase_simulator.model.world import World
+
+SYSTEM_TASKS = (
+    ("DEADLOCK TUNE", 61),
+    ("ASTC HANDLER", 19),
+    ("CHECKPOINT SLEEP", 57),
+    ("HK WASH", 61),
+    ("HK GC", 61),
+    ("HK CHORES", 61),
+    ("PORT MANAGER", 178),
+    ("NETWORK HANDLER", 179),
+    ("LICENSE HEARTBEAT", 260),
+)
+_FIRST_SYSTEM_SPID = 2
+_FIRST_SYSTEM_KPID = 1_000_000
+FIRST_USER_KPID = 3_000_000
+_LONGEST_CHAIN = 3
+_COMMANDS = ("SELECT", "UPDATE", "INSERT", "EXECUTE", "SELECT", "EXECUTE", "COMMIT TRANSACTION")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process. wait_event: 0 while it runs; engine: -1 where it is on none.
+
+    user: number among the workload's users, -1 for others. blocked_by: spid, 0 where it waits for no lock.
+    table: what it works on.
+    """
+
+    spid: int
+    kpid: int
+    login: str
+    suid: int
+    host: str
+    program: str
+    address: str
+    database: str
+    database_id: int
+    command: str
+    status: str
+    wait_event: int
+    waiting_s: int
+    engine: int
+    since: float
+    user: int = -1
+    blocked_by: int = 0
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """All processes of one moment, by spid."""
+
+    processes: tuple[Process, ...]
+
+    def users(self) -> Iterator[Process]:
+        """Those of the workload."""
+        return (process for process in self.processes if process.user >= 0)
+
+
+def picture(world: World) -> Picture:
+    """Who does what at the world's present second."""
+    moment = int(world.seconds)
+    return Picture((*_system(world), *_clients(world), *_users(world, moment)))
+
+
+def _system(world: World) -> Iterator[Process]:
+    for index, (command, event) in enumerate(SYSTEM_TASKS):
+        spid = _FIRST_SYSTEM_SPID + index
+        yield Process(
+            spid=spid,
+            kpid=_FIRST_SYSTEM_KPID + spid,
+            login="",
+            suid=0,
+            host="",
+            program="",
+            address="",
+            database="master",
+            database_id=1,
+            command=command,
+            status="sleeping",
+            wait_event=event,
+            waiting_s=int(world.seconds) % 60,
+            engine=index % len(world.online),
+            since=world.started,
+        )
+
+
+def _clients(world: World) -> Iterator[Process]:
+    for client in world.sessions.clients.values():
+        request = client.request
+        yield Process(
+            spid=client.spid,
+            kpid=client.kpid,
+            login=request.user,
+            suid=1 if request.user == "sa" else 3,
+            host=request.hostname,
+            program=request.program,
+            address=request.address,
+            database="master",
+            database_id=1,
+            command="SELECT",
+            status="running",
+            wait_event=0,
+            waiting_s=0,
+            engine=client.spid % len(world.online),
+            since=client.since,
+        )
+
+
+def _users(world: World, moment: int) -> Iterator[Process]:
+    states, blockers = _states(world, moment)
+    tables = world.estate.tables
+    home = world.estate.own_databases
+    means = _mean_waits(world)
+    for number, event in enumerate(states):
+        mix = (number * 2654435761 + moment * 40503) & 0xFFFFFFFF
+        table = tables[mix % len(tables)] if tables else None
+        database = table.object.database if table else (home[0].name if home else "master")
+        idle = event == 250
+        yield Process(
+            spid=FIRST_USER_SPID + number,
+            kpid=FIRST_USER_KPID + number,
+            login=world.workload.login,
+            suid=4,
+            host=f"app{number % 8 + 1:02d}",
+            program=world.workload.program,
+            address=f"192.0.2.{number % 8 + 11}",
+            database=database,
+            database_id=world.estate.databases[database],
+            command="AWAITING COMMAND" if idle else _COMMANDS[mix % len(_COMMANDS)],
+            status=_status(event),
+            wait_event=max(event, 0),
+            waiting_s=int(means.get(event, 0.0) * -math.log((mix % 997 + 1) / 998)),
+            engine=number % len(world.online) if event <= 0 else -1,
+            since=world.started,
+            user=number,
+            blocked_by=blockers.get(number, 0),
+            table=table,
+        )
+
+
+_RUNNING, _RUNNABLE = 0, 215
+
+
+def _mean_waits(world: World) -> dict[int, float]:
+    """Seconds of an average wait for each event; single waits spread around it exponentially."""
+    flows = world.operation.flows
+    waits = {name.split()[1]: rate for name, rate in flows.items() if name.startswith("waits ") and rate > 0}
+    return {int(event): flows[f"wait seconds {event}"] / rate for event, rate in waits.items()}
+
+
+def _status(event: int) -> str:
+    if event == _RUNNING:
+        return "running"
+    if event == _RUNNABLE:
+        return "runnable"
+    if event == 150:
+        return "lock sleep"
+    return "recv sleep" if event == 250 else "sleeping"
+
+
+def _states(world: World, moment: int) -> tuple[list[int], dict[int, int]]:
+    """The wait event of each user, and user -> blocking spid for those that wait for a lock."""
+    users = world.workload.users
+    flows = world.operation.flows
+    weights = {
+        int(name.rsplit(" ", 1)[1]): rate
+        for name, rate in flows.items()
+        if name.startswith("wait seconds ") and not name.endswith((" 19", " 57", " 61", " 179", " 260"))
+    }
+    weights[_RUNNING] = max(world.operation.point.busy - world.workload.background_cpu, 0.0)
+    total = sum(weights.values())
+    if not users or not total:
+        return [250] * users, {}
+    return _drawn(tuple(sorted(weights.items())), users, world.seed, moment)
+
+
+@lru_cache(maxsize=4)
+def _drawn(
+    weights: tuple[tuple[int, float], ...], users: int, seed: int, moment: int
+) -> tuple[list[int], dict[int, int]]:
+    random = np.random.default_rng([seed, moment])
+    values = np.array([weight for _, weight in weights])
+    counts = random.multinomial(users, values / values.sum())
+    states: list[int] = random.permutation(np.repeat([event for event, _ in weights], counts)).tolist()
+    blocked = [number for number, event in enumerate(states) if event == 150]
+    holders = [number for number, event in enumerate(states) if event not in (150, 250)]
+    if not holders:
+        return [250 if event == 150 else event for event in states], {}
+    blockers: dict[int, int] = {}
+    for index, number in enumerate(blocked):
+        chained = index % _LONGEST_CHAIN
+        by = blocked[index - 1] if chained else holders[index // _LONGEST_CHAIN % len(holders)]
+        blockers[number] = FIRST_USER_SPID + by
+    return states, blockers

@@ -1,0 +1,219 @@
+"""The model of one ASE as the rest of the simulator sees it: ase_simulator.contracts.Server."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from ase_simulator.contracts import LoginRequest, Option, ServerError
+from ase_simulator.faults import Faults
+from ase_simulator.model.errorlog import Change
+from ase_simulator.model.tables import TABLES
+from ase_simulator.model.tables.monitors import monitor_values
+from ase_simulator.model.timeline import StepSettings, Timeline
+from ase_simulator.model.world import World
+
+
+class SimulatedServer:
+    """A world, the timeline that moves it, and the actions that clients take on it."""
+
+    def __init__(self, world: World, timeline: Timeline) -> None:
+        self.world = world
+        self.faults = Faults()
+        self._timeline = timeline
+        self._running = True
+        self._on_drop: list[Callable[[], None]] = []
+        self._settle()
+
+    @property
+    def name(self) -> str:
+        """@@servername."""
+        return self.world.name
+
+    @property
+    def version(self) -> str:
+        """Key of the version profile."""
+        return self.world.version
+
+    @property
+    def running(self) -> bool:
+        """False after a shutdown, until the restart."""
+        self._settle()
+        return self._running
+
+    @property
+    def locked_logins(self) -> frozenset[str]:
+        """Logins that the scenario keeps locked now."""
+        self._settle()
+        return self.world.locked
+
+    @property
+    def loading_databases(self) -> frozenset[str]:
+        """Databases that LOAD DATABASE holds now: nobody can use them."""
+        self._settle()
+        return self.world.loading
+
+    def now(self) -> datetime:
+        """Simulated wall clock, UTC, naive."""
+        return self.world.clock.date(self.world.clock.seconds())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that many simulated seconds."""
+        await self.world.clock.sleep(seconds)
+
+    async def play(self) -> None:
+        """Begin each step of the timeline on time, whether or not anybody asks; ends after the last."""
+        while (start := self._timeline.next_start()) is not None:
+            await self.world.clock.sleep(start - self.world.clock.seconds())
+            self._settle()
+
+    def on_drop(self, callback: Callable[[], None]) -> None:
+        """Call back whenever all connections are to be dropped: restart, shutdown, a scripted drop."""
+        self._on_drop.append(callback)
+
+    def table(self, name: str) -> Iterable[Mapping[str, object]]:
+        """Rows of a table as of now; tables that it does not know have none."""
+        if name not in TABLES:
+            return []
+        self._settle()
+        return list(TABLES[name](self.world))
+
+    def options(self) -> Sequence[Option]:
+        """All configuration options of this version."""
+        self._settle()
+        return self.world.options.all(self.world.caches.total_kb())
+
+    def set_option(self, name: str, value: int | str, login: str) -> Option:
+        """sp_configure: name may be any part that only one option has. Raises ServerError."""
+        self._settle()
+        world = self.world
+        before = world.options.find(name)
+        option = world.options.set(name, value, world.caches.total_kb())
+        change = Change(
+            world.seconds,
+            login,
+            option.name,
+            before.text or str(before.configured),
+            option.text or str(option.configured),
+            option.static,
+        )
+        world.log.configured(change)
+        world.caches.default_partitions = world.options.run("global cache partition number")
+        world.changed()
+        return option
+
+    def configure_cache(
+        self,
+        name: str,
+        *,
+        size_kb: int | None = None,
+        cache_type: str | None = None,
+        strategy: str | None = None,
+        partitions: int | None = None,
+    ) -> None:
+        """sp_cacheconfig. Raises ServerError."""
+        self._settle()
+        self.world.caches.configure(
+            name, size_kb=size_kb, cache_type=cache_type, strategy=strategy, partitions=partitions
+        )
+        self.world.changed()
+
+    def configure_pool(self, cache: str, io_size_kb: int, size_kb: int) -> None:
+        """sp_poolconfig. Raises ServerError."""
+        self._settle()
+        self.world.caches.configure_pool(cache, io_size_kb, size_kb)
+        self.world.changed()
+
+    def bind_cache(self, cache: str | None, database: str, object_name: str | None = None) -> None:
+        """sp_bindcache and sp_unbindcache. Raises ServerError."""
+        self._settle()
+        if database not in self.world.estate.databases:
+            raise ServerError(
+                911, f"Attempt to locate entry in sysdatabases for database '{database}' failed.", 11
+            )
+        self.world.caches.bind(cache, database, object_name)
+        self.world.changed()
+
+    def set_engine(self, engine: int, online: bool) -> None:
+        """sp_engine. Raises ServerError."""
+        self._settle()
+        world = self.world
+        if not 0 <= engine < world.options.run("max online engines"):
+            raise ServerError(18685, f"Engine {engine} is not a valid engine number for this server.")
+        if (engine in world.online) == online:
+            raise ServerError(18686, f"Engine {engine} is already {'online' if online else 'offline'}.")
+        if not online and engine == 0:
+            raise ServerError(18687, "Engine 0 cannot be taken offline.")
+        world.online = sorted({*world.online, engine} if online else {*world.online} - {engine})
+        world.log.write(world.seconds, f"engine {engine}, os pid 4711  {'online' if online else 'offline'}")
+        world.changed()
+
+    def clear_monitors(self) -> None:
+        """The monitor counters begin again at zero; those of the MDA tables go on."""
+        self._settle()
+        self._clear()
+
+    def restart(self) -> None:
+        """A new life of the server: all sessions are dropped."""
+        self._settle()
+        self._restart()
+
+    def shutdown(self) -> None:
+        """The server ends; all sessions are dropped."""
+        self._settle()
+        self._shutdown()
+
+    def attach(self, request: LoginRequest) -> int:
+        """A session begins: its spid."""
+        self._settle()
+        return self.world.sessions.attach(request, self.world.seconds)
+
+    def detach(self, spid: int) -> None:
+        """That session is over."""
+        self.world.sessions.detach(spid)
+
+    def account(self, spid: int, *, statements: int = 0, rows: int = 0, cpu_ms: float = 0.0) -> None:
+        """What a session used."""
+        self.world.sessions.account(spid, statements, rows, cpu_ms)
+
+    def advance(self, seconds: float) -> None:
+        """Move simulated time on by hand."""
+        self.world.clock.advance(seconds)
+        self._settle()
+
+    def _settle(self) -> None:
+        self._timeline.move(self.world, self.world.clock.seconds(), self._begin)
+
+    def _begin(self, step: StepSettings) -> None:
+        for event in step.events:
+            if event == "restart":
+                self._restart(step.wrap_in)
+            elif event == "shutdown":
+                self._shutdown()
+            elif event == "clear":
+                self._clear()
+            else:
+                self._drop()
+        step.faults.apply(self.faults)
+        if not self._running:
+            self.faults.refuse = True
+
+    def _restart(self, wrap_in: float | None = None) -> None:
+        self.world.restart(wrap_in)
+        self._running = True
+        self.faults.refuse = False
+        self._drop()
+
+    def _shutdown(self) -> None:
+        self.world.log.write(self.world.seconds, "ASE is terminating this process.")
+        self._running = False
+        self.faults.refuse = True
+        self._drop()
+
+    def _clear(self) -> None:
+        world = self.world
+        world.cleared = world.seconds
+        world.at_clear = monitor_values(world)
+
+    def _drop(self) -> None:
+        self.world.sessions.drop()
+        for callback in self._on_drop:
+            callback()

@@ -1,0 +1,59 @@
+"""The sessions of real clients: who is logged in, and what they used."""
+
+from dataclasses import dataclass, field
+
+from ase_simulator.contracts import LoginRequest
+
+FIRST_CLIENT_SPID = 20
+FIRST_USER_SPID = 1020
+"""Sessions of the workload's users begin here, so that clients and users never want the same number."""
+
+_FIRST_KPID = 2_000_000
+
+
+@dataclass(slots=True)
+class Client:
+    """One session over the wire. since: simulated second of its login."""
+
+    spid: int
+    kpid: int
+    request: LoginRequest
+    since: float
+    statements: int = 0
+    rows: int = 0
+    cpu_ms: float = 0.0
+
+
+@dataclass(slots=True)
+class Sessions:
+    """All client sessions. generation: grows whenever the server drops every one of them."""
+
+    generation: int = 0
+    clients: dict[int, Client] = field(default_factory=dict)
+    _logins: int = 0
+
+    def attach(self, request: LoginRequest, seconds: float) -> int:
+        """Give a session the lowest free spid."""
+        spid = FIRST_CLIENT_SPID
+        while spid in self.clients:
+            spid += 1
+        self._logins += 1
+        self.clients[spid] = Client(spid, _FIRST_KPID + self._logins, request, seconds)
+        return spid
+
+    def detach(self, spid: int) -> None:
+        """A session is over."""
+        self.clients.pop(spid, None)
+
+    def account(self, spid: int, statements: int, rows: int, cpu_ms: float) -> None:
+        """Add to what a session used."""
+        client = self.clients.get(spid)
+        if client:
+            client.statements += statements
+            client.rows += rows
+            client.cpu_ms += cpu_ms
+
+    def drop(self) -> None:
+        """All sessions end at once."""
+        self.clients.clear()
+        self.generation += 1

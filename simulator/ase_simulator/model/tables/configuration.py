@@ -1,0 +1,27 @@
+"""The history of configuration changes (sybsecurity..ch_events), kept while auditing is on."""
+
+from collections.abc import Iterator
+
+from ase_simulator.model.world import World
+
+Row = dict[str, object]
+
+
+def ch_events(world: World) -> Iterator[Row]:
+    """One row per change, oldest first."""
+    for change in world.log.changes:
+        yield {
+            "area": "sp_configure",
+            "type": "static" if change.static else "dynamic",
+            "target": "server",
+            "element": change.option,
+            "oldvalue": change.before,
+            "newvalue": change.after,
+            "mode": "static" if change.static else "dynamic",
+            "timestamp": world.date(change.second),
+            "username": change.login,
+            "instanceid": 0,
+        }
+
+
+TABLES = {"ch_events": ch_events}

@@ -1,0 +1,206 @@
+"""Databases, devices, logins, and what is open in them."""
+
+from collections.abc import Iterator
+
+from ase_simulator.model.world import World
+
+Row = dict[str, object]
+
+_STATUS_SELECT_INTO = 4
+_STATUS_LOADING = 32
+_STATUS3_TEMPDB = 256
+_DATA_AND_SYSTEM, _LOG_ONLY, _ALL_SEGMENTS = 3, 4, 7
+_LOGINS = ((1, "sa"), (2, "probe"), (3, "monitor"))
+
+
+def sys_databases(world: World) -> Iterator[Row]:
+    """sysdatabases: a database that LOAD DATABASE holds has status bit 32."""
+    for name, number in world.estate.databases.items():
+        loading = name in world.loading
+        yield {
+            "name": name,
+            "dbid": number,
+            "suid": 1,
+            "status": _STATUS_LOADING if loading else _STATUS_SELECT_INTO if name == "tempdb" else 0,
+            "version": 35,
+            "logptr": 100,
+            "crdate": world.date(world.started),
+            "dumptrdate": world.date(world.started),
+            "status2": 0,
+            "audflags": 0,
+            "deftabaud": 0,
+            "defvwaud": 0,
+            "defpraud": 0,
+            "def_remote_type": 0,
+            "def_remote_loc": None,
+            "status3": _STATUS3_TEMPDB if name == "tempdb" else 0,
+            "status4": 0,
+            "audflags2": 0,
+            "instanceid": None,
+            "durability": 1,
+            "lobcomp_lvl": 0,
+            "inrowlen": None,
+            "dcompdefault": 0,
+            "status5": 0,
+        }
+
+
+def sys_devices(world: World) -> Iterator[Row]:
+    """sysdevices: sizes in pages of 2 KB, as virtual page numbers."""
+    for device in world.estate.devices:
+        yield {
+            "low": 0,
+            "high": device.size_mb * 512 - 1,
+            "status": 2 + (1 if device.name == "master" else 0),
+            "cntrltype": 0,
+            "name": device.name,
+            "phyname": device.path,
+            "mirrorname": None,
+            "vdevno": device.number,
+            "crdate": world.date(world.started),
+            "resizedate": None,
+            "status2": 0,
+            "instanceid": None,
+            "uuid": None,
+        }
+
+
+def sys_usages(world: World) -> Iterator[Row]:
+    """sysusages: each database fills its devices, in their order; `model` lies on master."""
+    page_kb = world.estate.page_kb
+    start: dict[str, int] = {}
+    for device in world.estate.devices:
+        pages = device.size_mb * 1024 // page_kb
+        own = any(database.name == device.database for database in world.estate.own_databases)
+        segments = _LOG_ONLY if device.log else _DATA_AND_SYSTEM if own else _ALL_SEGMENTS
+        yield {
+            "dbid": world.estate.databases[device.database],
+            "segmap": segments,
+            "lstart": start.get(device.database, 0),
+            "size": pages,
+            "vstart": 0,
+            "pad": None,
+            "unreservedpgs": int(pages * 0.35),
+            "crdate": world.date(world.started),
+            "vdevno": device.number,
+            "instanceid": None,
+        }
+        start[device.database] = start.get(device.database, 0) + pages
+
+
+def sys_logins(world: World) -> Iterator[Row]:
+    """syslogins: the administrators' and the workload's; status bit 2 marks a locked login."""
+    for number, name in [*_LOGINS, (4, world.workload.login)]:
+        yield {
+            "suid": number,
+            "status": 2 if name in world.locked else 0,
+            "accdate": world.date(world.started),
+            "totcpu": 0,
+            "totio": 0,
+            "spacelimit": 0,
+            "timelimit": 0,
+            "resultlimit": 0,
+            "dbname": "master",
+            "name": name,
+            "password": None,
+            "language": None,
+            "pwdate": world.date(world.started),
+            "audflags": 0,
+            "fullname": None,
+            "srvname": None,
+            "logincount": 0,
+            "procid": None,
+            "lastlogindate": world.date(world.started),
+            "crdate": world.date(world.started),
+            "crsuid": 1,
+            "lpid": None,
+            "locksuid": 1 if name in world.locked else None,
+            "lockreason": 1 if name in world.locked else None,
+            "lockdate": world.date(world.seconds) if name in world.locked else None,
+        }
+
+
+def sys_logs_hold(world: World) -> Iterator[Row]:
+    """syslogshold: the oldest open transaction of each busy database, and its replication marker."""
+    from_users = world.workload.users > 0 and world.operation.point.throughput > 0
+    for database in world.estate.own_databases:
+        number = world.estate.databases[database.name]
+        oldest = {
+            "dbid": number,
+            "reserved": 0,
+            "spid": 1020,
+            "page": 1000 + int(world.seconds) % 100000,
+            "xactid": b"\x00\x00\x03\xe8\x00\x01",
+            "masterxactid": b"\x00" * 6,
+            "starttime": world.date(max(world.seconds - 2, world.started)),
+            "name": "$user_transaction",
+            "xloid": 2040,
+        }
+        if from_users:
+            yield oldest
+        if database.replicated:
+            yield oldest | {"spid": 0, "name": "$replication_truncation_point", "xloid": 0}
+
+
+def mon_open_databases(world: World) -> Iterator[Row]:
+    """One row per database; appends to the log come with the transactions of the users' databases."""
+    flows = world.counters.flows
+    homes = [database.name for database in world.estate.own_databases]
+    for name, number in world.estate.databases.items():
+        share = 1 / len(homes) if name in homes else 0.0
+        now, started = world.seconds, world.started
+        checkpoint = started + (now - started) // 60 * 60
+        yield {
+            "InstanceID": 0,
+            "DBID": number,
+            "BackupInProgress": 0,
+            "LastBackupFailed": 0,
+            "TransactionLogFull": 0,
+            "SuspendedProcesses": 0,
+            "AppendLogRequests": world.int32(flows["transaction"] * share),
+            "AppendLogWaits": world.int32(flows["waits 54"] * share),
+            "DBName": name,
+            "BackupStartTime": None,
+            "LastCheckpointTime": world.date(checkpoint),
+            "LastTranLogDumpTime": None,
+            "QuiesceTag": "",
+            "PRSUpdateCount": 0,
+            "PRSSelectCount": 0,
+            "PRSRewriteCount": 0,
+        }
+
+
+def mon_tempdb_activity(world: World) -> Iterator[Row]:
+    """One row for tempdb."""
+    flows = world.counters.flows
+    tables = flows["temp_objects"] + flows["work_tables"]
+    yield {
+        "InstanceID": 0,
+        "DBID": world.estate.databases["tempdb"],
+        "DBName": "tempdb",
+        "SharableTabCnt": 0,
+        "AppendLogRequests": world.int32(tables),
+        "AppendLogWaits": 0,
+        "LogicalReads": world.int32(tables * 20),
+        "PhysicalReads": 0,
+        "APFReads": 0,
+        "PagesRead": 0,
+        "PhysicalWrites": 0,
+        "PagesWritten": 0,
+        "LockRequests": world.int32(tables * 6),
+        "LockWaits": 0,
+        "CatLockRequests": world.int32(tables * 3),
+        "CatLockWaits": 0,
+        "AssignedCnt": world.int32(world.workload.users + len(world.sessions.clients)),
+    }
+
+
+TABLES = {
+    "sysdatabases": sys_databases,
+    "sysdevices": sys_devices,
+    "sysusages": sys_usages,
+    "syslogins": sys_logins,
+    "syslogshold": sys_logs_hold,
+    "monOpenDatabases": mon_open_databases,
+    "monTempdbActivity": mon_tempdb_activity,
+}

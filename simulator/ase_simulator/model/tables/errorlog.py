@@ -1,0 +1,28 @@
+"""monErrorLog: what the server wrote to its error log since it started."""
+
+from collections.abc import Iterator
+
+from ase_simulator.model.world import World
+
+Row = dict[str, object]
+
+
+def mon_error_log(world: World) -> Iterator[Row]:
+    """Start-up messages, then what operators' actions and faults left, oldest first."""
+    kept = world.options.run("errorlog pipe max messages") or 500
+    for entry in list(world.log.entries)[-kept:]:
+        yield {
+            "InstanceID": 0,
+            "SPID": 0,
+            "KPID": 65539,
+            "FamilyID": 0,
+            "EngineNumber": 0,
+            "ErrorNumber": entry.number,
+            "Severity": entry.severity,
+            "State": 1,
+            "Time": world.date(entry.second),
+            "ErrorMessage": entry.text,
+        }
+
+
+TABLES = {"monErrorLog": mon_error_log}

@@ -1,0 +1,185 @@
+"""Locks held and wanted, and the deadlocks and timeouts that came of them."""
+
+from collections.abc import Iterator
+
+from ase_simulator.model.processes import FIRST_USER_KPID, Process, picture
+from ase_simulator.model.sessions import FIRST_USER_SPID
+from ase_simulator.model.world import World
+
+Row = dict[str, object]
+
+_MOST_HOLDERS = 200
+
+
+def mon_locks(world: World) -> Iterator[Row]:
+    """What working users hold, and what blocked users want; whoever is named as a blocker holds that row."""
+    found = [process for process in picture(world).users() if process.table and process.wait_event != 250]
+    by_spid = {process.spid: process for process in found}
+    wanted = [process for process in found if process.blocked_by]
+    blocking = {process.blocked_by: process for process in wanted}
+    number = 0
+    for process in found[:_MOST_HOLDERS] + [
+        by_spid[s] for s in blocking if by_spid[s] not in found[:_MOST_HOLDERS]
+    ]:
+        number += 1
+        yield _lock(world, process, process, number, "Granted", "exclusive intent", "TABLE")
+        if process.spid in blocking:
+            number += 1
+            yield _lock(world, process, blocking[process.spid], number, "Granted", "exclusive", "ROW")
+    for process in wanted:
+        number += 1
+        yield _lock(world, process, process, number, "Requested", "exclusive", "ROW")
+
+
+def _lock(world: World, process: Process, on: Process, number: int, state: str, kind: str, level: str) -> Row:
+    assert on.table is not None
+    requested = state == "Requested"
+    row = level == "ROW"
+    blocker = on.blocked_by or on.spid
+    return {
+        "InstanceID": 0,
+        "SPID": process.spid,
+        "KPID": process.kpid,
+        "DBID": on.table.database_id,
+        "ParentSPID": 0,
+        "LockID": process.spid * 2,
+        "Context": 0,
+        "ObjectID": on.table.object_id,
+        "LockState": state,
+        "LockType": kind,
+        "LockLevel": level,
+        "WaitTime": process.waiting_s if requested else None,
+        "PageNumber": 1000 + blocker % 5000 if row else None,
+        "RowNumber": blocker % 40 if row else None,
+        "BlockedState": "Blocked" if requested else "Blocking" if row else "",
+        "BlockedBy": process.blocked_by * 2 if requested else None,
+        "SourceCodeID": "",
+        "DBName": on.table.object.database,
+        "PartitionID": on.table.partition_id(0),
+    }
+
+
+def sys_locks(world: World) -> Iterator[Row]:
+    """syslocks: the same locks with the numeric types of that table."""
+    types = {("exclusive intent", "TABLE"): 3, ("exclusive", "ROW"): 9}
+    for lock in mon_locks(world):
+        kind = types[str(lock["LockType"]), str(lock["LockLevel"])]
+        yield {
+            "id": lock["ObjectID"],
+            "dbid": lock["DBID"],
+            "page": lock["PageNumber"] or 0,
+            "type": kind + (256 if lock["BlockedState"] == "Blocking" else 0),
+            "spid": lock["SPID"],
+            "class": "Non Cursor Lock",
+            "fid": 0,
+            "context": 0,
+            "row": lock["RowNumber"] or 0,
+            "loid": lock["LockID"],
+            "partitionid": lock["PartitionID"],
+            "nodeid": 0,
+        }
+
+
+def mon_dead_lock(world: World) -> Iterator[Row]:
+    """Two rows per deadlock: each of the two held what the other wanted."""
+    users = max(world.workload.users, 2)
+    if not world.estate.tables:
+        return
+    kept = world.options.run("deadlock pipe max messages") // 2
+    for number, second in world.events("deadlocks", kept):
+        table = world.estate.tables[number % len(world.estate.tables)]
+        first = FIRST_USER_SPID + number % users
+        other = FIRST_USER_SPID + (number + 1) % users
+        for held, waiting in ((first, other), (other, first)):
+            yield {
+                "DeadlockID": number,
+                "VictimKPID": FIRST_USER_KPID + other - FIRST_USER_SPID,
+                "ResolveTime": world.date(second),
+                "ObjectDBID": table.database_id,
+                "PageNumber": 1000 + number % 5000,
+                "RowNumber": number % 40,
+                "HeldFamilyID": held,
+                "HeldSPID": held,
+                "HeldKPID": FIRST_USER_KPID + held - FIRST_USER_SPID,
+                "HeldProcDBID": 0,
+                "HeldProcedureID": 0,
+                "HeldBatchID": number,
+                "HeldContextID": 0,
+                "HeldLineNumber": 1,
+                "WaitFamilyID": waiting,
+                "WaitSPID": waiting,
+                "WaitKPID": FIRST_USER_KPID + waiting - FIRST_USER_SPID,
+                "WaitTime": 500,
+                "ObjectName": table.object.name,
+                "HeldUserName": world.workload.login,
+                "HeldApplName": world.workload.program,
+                "HeldTranName": "$user_transaction",
+                "HeldLockType": "exclusive row",
+                "HeldCommand": "UPDATE",
+                "WaitUserName": world.workload.login,
+                "WaitLockType": "exclusive row",
+                "HeldSourceCodeID": "",
+                "WaitSourceCodeID": "",
+                "InstanceID": 0,
+                "ObjectID": table.object_id,
+                "HeldInstanceID": 0,
+                "HeldStmtNumber": 1,
+                "HeldNumLocks": 4,
+                "WaitProcDBID": 0,
+                "WaitProcedureID": 0,
+                "WaitBatchID": number,
+                "WaitContextID": 0,
+                "WaitLineNumber": 1,
+                "WaitStmtNumber": 1,
+                "ObjectDBName": table.object.database,
+                "HeldHostName": "app01",
+                "HeldClientName": "",
+                "HeldClientHostName": "",
+                "HeldClientApplName": "",
+                "HeldProcDBName": "",
+                "HeldProcedureName": "",
+                "WaitApplName": world.workload.program,
+                "WaitHostName": "app02",
+                "WaitClientName": "",
+                "WaitClientHostName": "",
+                "WaitClientApplName": "",
+                "WaitTranName": "$user_transaction",
+                "WaitCommand": "UPDATE",
+                "WaitProcDBName": "",
+                "WaitProcedureName": "",
+            }
+
+
+def mon_lock_timeout(world: World) -> Iterator[Row]:
+    """One row per lock wait that was given up."""
+    users = max(world.workload.users, 2)
+    if not world.estate.tables:
+        return
+    kept = world.options.run("lock timeout pipe max messages")
+    for number, second in world.events("lock_timeouts", kept):
+        table = world.estate.tables[number % len(world.estate.tables)]
+        held, waiting = number % users, (number + 1) % users
+        yield {
+            "InstanceID": 0,
+            "LockWaitPeriod": 5000,
+            "LockTimeoutLevel": "session",
+            "ObjectID": table.object_id,
+            "DBID": table.database_id,
+            "PageNumber": 1000 + number % 5000,
+            "RowNumber": number % 40,
+            "ExpiredAtTime": world.date(second),
+            "HeldSPID": FIRST_USER_SPID + held,
+            "HeldKPID": FIRST_USER_KPID + held,
+            "WaitSPID": FIRST_USER_SPID + waiting,
+            "WaitKPID": FIRST_USER_KPID + waiting,
+            "HeldLockType": "exclusive row",
+            "WaitLockType": "exclusive row",
+        }
+
+
+TABLES = {
+    "monLocks": mon_locks,
+    "syslocks": sys_locks,
+    "monDeadLock": mon_dead_lock,
+    "monLockTimeout": mon_lock_timeout,
+}

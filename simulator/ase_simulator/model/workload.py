@@ -1,0 +1,170 @@
+"""What the users ask for: the part of a scenario that no configuration option can change."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+FEATURE_OPTIONS = {
+    "TSX": "enable transactional memory",
+    "SNAP": "simplified native access plan",
+    "LFB": "enable LFB index",
+    "IMRS": "enable in-memory row storage",
+    "HCB": "enable HCB index",
+}
+"""Memscale features that are switches of the server; LLDC is a property of each cache."""
+
+PER_TRANSACTION: dict[str, float] = {
+    "statements": 10.3,
+    "logical_reads": 62.0,
+    "selects": 5.1,
+    "inserts": 2.2,
+    "updates": 2.8,
+    "deletes": 0.2,
+    "rollbacks": 0.004,
+    "object_uses": 32.0,
+    "index_uses": 40.0,
+    "partition_uses": 59.0,
+    "row_locks": 22.0,
+    "table_locks": 12.0,
+    "address_locks": 0.5,
+    "lock_waits": 0.02,
+    "deadlocks": 0.0,
+    "lock_timeouts": 0.0,
+    "procedures": 5.0,
+    "cached_statements": 0.7,
+    "compiles": 0.02,
+    "log_records": 19.0,
+    "log_kb": 2.5,
+    "log_writes": 0.12,
+    "data_writes": 0.08,
+    "switches": 32.0,
+    "packets_received": 14.0,
+    "packets_sent": 16.0,
+    "bytes_received": 2100.0,
+    "bytes_sent": 5200.0,
+    "temp_objects": 0.01,
+    "work_tables": 0.02,
+}
+"""Units per transaction of what drives the counters: a TPC-C run's on ASE 16.0 SP04."""
+
+
+class Strict(BaseModel):
+    """A part of a scenario: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Database(Strict):
+    """Sizes of a database."""
+
+    name: str
+    data_mb: Annotated[int, Field(gt=0)] = 10240
+    log_mb: Annotated[int, Field(gt=0)] = 2048
+    data_devices: Annotated[int, Field(gt=0)] = 2
+    replicated: bool = False
+
+
+class Object(Strict):
+    """One table with its indexes.
+
+    reads: its share of all logical reads; writes: of all row changes (both are scaled to sum 1).
+    cold: share of its pages not in cache that a read hits. scheme: locking scheme.
+    """
+
+    database: str
+    name: str
+    reads: NotNegative
+    writes: NotNegative = 0.0
+    kind: Literal["user", "system", "log"] = "user"
+    indexes: Annotated[int, Field(ge=0)] = 1
+    size_mb: Positive = 100.0
+    cold: Share = 0.02
+    scheme: Literal["allpages", "datapages", "datarows"] = "datarows"
+
+
+class CacheWork(Strict):
+    """How a cache's spinlocks are used.
+
+    grabs: per search of the cache; relink_grabs: further ones per search where the strategy is strict LRU;
+    hold_ns: nanoseconds from grab to release; skew: how unlike its partitions are (spinlocks.yaml).
+    """
+
+    grabs: Positive = 1.7
+    relink_grabs: NotNegative = 1.0
+    hold_ns: Positive = 100.0
+    skew: NotNegative = 0.7
+
+
+class SpinlockWork(Strict):
+    """What this workload changes of a spinlock in spinlocks.yaml."""
+
+    hold_ns: Positive | None = None
+    each: dict[str, float] | None = None
+    skew: NotNegative | None = None
+
+
+class Effect(Strict):
+    """Factors on engine time, waits, and the hold times of spinlocks and caches by name.
+
+    lockless_hold: on the hold time of what is left of a cache's spinlocks once it is lockless.
+    """
+
+    cpu: Positive = 1.0
+    wait: Positive = 1.0
+    hold: dict[str, Positive] = Field(default={})
+    lockless_hold: dict[str, Positive] = Field(default={})
+
+
+class Batch(Strict):
+    """Work that comes in lumps: the users run `transactions` of them, then pause, then again.
+
+    abort_s: the run is given up after that many seconds; 0 for never.
+    """
+
+    transactions: Positive
+    pause_s: Positive = 30.0
+    abort_s: NotNegative = 0.0
+
+
+class Workload(Strict):
+    """The demand of all users.
+
+    users: sessions in a closed loop. think_ms: pause between requests of `transactions_per_request`
+    transactions. wait_ms: per transaction for the log, locks and latches; read_ms: per page that must come
+    from disk. cpu_ms: engine time per transaction without spinning, of which system_share counts as system
+    ticks. background_cpu: engines busy with housekeeping. coherence: how much engines that spin slow down
+    the one that holds (queueing.py). caches: by name; `*` stands for all others.
+    effects: of the Memscale features, by name. adjust: further factors, of a step of the timeline.
+    """
+
+    users: Annotated[int, Field(ge=0)] = 0
+    login: str = "app"
+    program: str = "app server"
+    think_ms: NotNegative = 500.0
+    transactions_per_request: Positive = 1.0
+    wait_ms: NotNegative = 1.0
+    read_ms: NotNegative = 0.5
+    cpu_ms: Positive = 1.0
+    system_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    background_cpu: NotNegative = 0.01
+    coherence: NotNegative = 0.5
+    per_transaction: dict[str, NotNegative] = Field(default={})
+    databases: tuple[Database, ...] = ()
+    objects: tuple[Object, ...] = ()
+    caches: dict[str, CacheWork] = Field(default={})
+    spinlocks: dict[str, SpinlockWork] = Field(default={})
+    effects: dict[str, Effect] = Field(default={})
+    adjust: Effect = Effect()
+    batch: Batch | None = None
+
+    def cache_work(self, name: str) -> CacheWork:
+        """How the spinlocks of a cache are used."""
+        return self.caches.get(name) or self.caches.get("*") or CacheWork()
+
+    def drivers(self) -> dict[str, float]:
+        """Units of each driver per transaction."""
+        return {"transaction": 1.0, **PER_TRANSACTION, **self.per_transaction}

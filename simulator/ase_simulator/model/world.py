@@ -1,0 +1,153 @@
+"""The state of one simulated server, and how it moves with time."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ase_simulator.model.batches import BatchRuns
+from ase_simulator.model.caches import Caches
+from ase_simulator.model.clock import Clock
+from ase_simulator.model.counters import Counters
+from ase_simulator.model.errorlog import ErrorLog
+from ase_simulator.model.estate import Estate
+from ase_simulator.model.journal import Journal
+from ase_simulator.model.operation import Operation, operate
+from ase_simulator.model.options import Options
+from ase_simulator.model.queueing import Array
+from ase_simulator.model.sessions import Sessions
+from ase_simulator.model.spinlocks import spread
+from ase_simulator.model.workload import Workload
+
+_MOST_EVENTS = 20_000
+
+
+@dataclass(slots=True)
+class Step:
+    """Where the scenario's timeline is: number from 1, 0 where there is none; at: its start in seconds."""
+
+    number: int = 0
+    name: str = ""
+    at: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class World:
+    """Everything that the tables show. After changing a setting, say so with `changed`.
+
+    seconds: simulated time up to which the counters have grown. started, cleared: seconds at which the
+    server started and its monitor counters were cleared; at_clear: those counters as they were then.
+    online: engines by number. negative_wrap: int columns wrap to negative values, not to 0.
+    loading: databases that LOAD DATABASE holds; locked: logins that are locked.
+    """
+
+    name: str
+    version: str
+    seed: int
+    clock: Clock
+    options: Options
+    caches: Caches
+    workload: Workload
+    estate: Estate
+    online: list[int]
+    scenario: str = ""
+    negative_wrap: bool = False
+    step: Step = field(default_factory=Step)
+    counters: Counters = field(default_factory=Counters)
+    at_clear: dict[tuple[str, str, int], float] = field(default_factory=dict)
+    seconds: float = 0.0
+    started: float = 0.0
+    cleared: float = 0.0
+    loading: frozenset[str] = frozenset()
+    locked: frozenset[str] = frozenset()
+    sessions: Sessions = field(default_factory=Sessions)
+    batches: BatchRuns = field(default_factory=BatchRuns)
+    log: ErrorLog = field(default_factory=ErrorLog)
+    journal: Journal = field(default_factory=Journal)
+    _operation: Operation | None = None
+
+    @property
+    def operation(self) -> Operation:
+        """The operating point of the present settings."""
+        if self._operation is None:
+            self._operation = operate(
+                self.workload,
+                0 if self.batches.pausing else self.workload.users,
+                self.options,
+                self.caches,
+                self.estate,
+                len(self.online),
+                self.seed,
+            )
+            self.counters.lay_out(self._operation, self.online, self.workload.users)
+            self.journal.begin(self.seconds, self.counters.flows, self._operation.flows)
+        return self._operation
+
+    @property
+    def user_shares(self) -> Array:
+        """Part of all transactions that each user of the workload does."""
+        return spread("users", self.workload.users, 0.1, self.seed)
+
+    def changed(self) -> None:
+        """Settings are not what they were: find the new operating point when it is next needed."""
+        self._operation = None
+
+    def grow(self, seconds: float) -> None:
+        """Let the counters grow up to that simulated second, through every start and end of a batch."""
+        while self.seconds < seconds:
+            throughput = self.operation.point.throughput
+            batch = self.workload.batch
+            change = self.batches.next_change(batch, throughput, self.seconds) if batch else math.inf
+            until = min(seconds, change)
+            passed = until - self.seconds
+            self.counters.grow(self.operation, self.online, self.user_shares, passed)
+            self.seconds = until
+            if batch:
+                self.batches.grow(throughput * passed)
+                if until == change:
+                    self.batches.turn(batch, until)
+                    self.changed()
+        _ = self.operation
+
+    def restart(self, wrap_in: float | None = None) -> None:
+        """A new life of the server: counters from zero, static settings take effect.
+
+        wrap_in: seconds after which the counters of int columns reach 2^31; by default they begin at zero.
+        """
+        self.options.restart()
+        self.caches.restart()
+        self.caches.default_partitions = self.options.run("global cache partition number")
+        startup, most = (
+            self.options.run(name) for name in ("number of engines at startup", "max online engines")
+        )
+        self.online = list(range(min(startup, most)))
+        self.counters = Counters()
+        self.journal = Journal()
+        self.sessions.drop()
+        self.batches.restart(self.seconds)
+        self.started = self.cleared = self.seconds
+        self.at_clear = {}
+        self.changed()
+        self.log.start(self.seconds, self.name, len(self.online))
+        if wrap_in is not None:
+            self.counters.start_near_wrap(self.operation, wrap_in)
+            self.journal = Journal()
+            self.changed()
+
+    def date(self, seconds: float) -> datetime:
+        """The date at that simulated second."""
+        return self.clock.date(seconds)
+
+    def int32(self, value: float) -> int:
+        """A counter as an int column shows it: it goes on at 0 (as the manual says), or below zero."""
+        whole = int(value)
+        return (whole + 2**31) % 2**32 - 2**31 if self.negative_wrap else whole % 2**31
+
+    def events(self, flow: str, most: int) -> Iterator[tuple[int, float]]:
+        """Number and second of the latest events of a flow, oldest first."""
+        return self.journal.latest(flow, self.counters.flows[flow], min(most, _MOST_EVENTS))
+
+    def count(self, flow: str) -> int:
+        """The counter of a flow, in an int column."""
+        return self.int32(self.counters.flows.get(flow, 0.0))

@@ -1,0 +1,132 @@
+"""What a batch answers with: the vocabulary between the T-SQL front end and the wire.
+
+`sql` yields these, in order, while a batch or procedure runs; `tds` encodes them as they come. Neither
+imports the other.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+TypeName = Literal[
+    "bit",
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "unsigned tinyint",
+    "unsigned smallint",
+    "unsigned int",
+    "unsigned bigint",
+    "real",
+    "float",
+    "numeric",
+    "decimal",
+    "money",
+    "smallmoney",
+    "datetime",
+    "smalldatetime",
+    "date",
+    "time",
+    "bigdatetime",
+    "bigtime",
+    "char",
+    "varchar",
+    "nchar",
+    "nvarchar",
+    "unichar",
+    "univarchar",
+    "binary",
+    "varbinary",
+    "text",
+    "unitext",
+    "image",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """An ASE type. length: characters or bytes of strings and binaries; precision, scale: of numeric."""
+
+    name: TypeName
+    length: int = 0
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a result set; an expression without an alias has the name ''."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+
+
+@dataclass(slots=True)
+class Rows:
+    """One result set. Values: None, bool, int, float, Decimal, str, bytes, datetime, date or time."""
+
+    columns: Sequence[Column]
+    rows: Iterable[Sequence[object]]
+
+
+@dataclass(slots=True)
+class PreEncodedRows(Rows):
+    """A result set that never changes: the wire encodes it once per kind of client and keeps the bytes.
+
+    For benchmarks, which then measure the client. Serve the same object again to gain by it.
+    """
+
+    encoded: dict[Hashable, tuple[int, bytes]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """'(n rows affected)' of a statement that returns no rows."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """PRINT and information up to severity 10, errors above; line counts from 1 within batch or procedure."""
+
+    number: int
+    severity: int
+    state: int
+    text: str
+    procedure: str = ""
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EnvChange:
+    """The session's database, language or charset changed (`use`, `set language`)."""
+
+    kind: Literal["database", "language", "charset"]
+    new: str
+    old: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnStatus:
+    """The return status of a procedure."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputParameters:
+    """Output parameters of a procedure called by RPC, in the order of the call."""
+
+    columns: Sequence[Column]
+    values: Sequence[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """The server drops the connection here (fatal errors, `shutdown`, scripted faults)."""
+
+
+Result = Rows | Affected | Message | EnvChange | ReturnStatus | OutputParameters | Disconnect

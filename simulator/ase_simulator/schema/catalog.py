@@ -1,0 +1,136 @@
+"""The tables of one version: the monitoring tables and the system tables, with exact types."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ase_simulator.results import Column, Type
+from ase_simulator.schema.profiles import Profile, profiles
+from ase_simulator.schema.types import parse_type
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """One column as a version has it. wraps: a counter that starts again at its type's end."""
+
+    name: str
+    type: Type
+    description: str = ""
+    wraps: bool = False
+
+    def as_column(self) -> Column:
+        """The column as a result set shows it."""
+        return Column(self.name, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table as a version has it.
+
+    scope: `master` (only there), `each` (every database has its own), or one database's name.
+    needs: options that must be on before it answers; stateful: each connection gets each row once.
+    """
+
+    name: str
+    scope: str
+    columns: Sequence[ColumnDefinition]
+    needs: Sequence[str] = ()
+    stateful: bool = False
+    needs_role: bool = False
+    parameters: Sequence[str] = ()
+    description: str = ""
+    by_name: dict[str, ColumnDefinition] = field(default_factory=dict)
+
+    @property
+    def monitoring(self) -> bool:
+        """Whether it is one of the MDA tables."""
+        return self.name.startswith("mon")
+
+
+class Catalog:
+    """All tables of one version, by name (case counts, as in ASE)."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.tables: dict[str, Table] = {table.name: table for table in _tables(profile) if table.columns}
+
+    def find(self, name: str, database: str) -> Table | None:
+        """The table of that name as seen in a database."""
+        table = self.tables.get(name)
+        if table is None or table.scope not in ("each", database):
+            return None
+        return table
+
+    def monitoring_tables(self) -> list[Table]:
+        """The MDA tables in the order of their TableID (1 upwards)."""
+        return [table for table in self.tables.values() if table.monitoring]
+
+
+@cache
+def catalog(key: str) -> Catalog:
+    """The catalog of a profile by its key; KeyError names an unknown one."""
+    return Catalog(profiles()[key])
+
+
+def _tables(profile: Profile) -> Iterator[Table]:
+    facts = {row["table"]: row for row in csv.DictReader(_data("mon_tables.csv").splitlines())}
+    for name, rows in _grouped("mon_columns.csv").items():
+        fact = facts[name]
+        yield _table(
+            profile,
+            name,
+            "master",
+            rows,
+            needs=_list(fact["needs"]),
+            stateful=fact["stateful"] == "yes",
+            needs_role=fact["open"] != "yes",
+            parameters=_list(fact["parameters"]),
+            description=fact["description"],
+        )
+    for name, rows in _grouped("system_columns.csv").items():
+        yield _table(profile, name, rows[0]["scope"], rows)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(text.split("; ")) if text else ()
+
+
+def _table(profile: Profile, name: str, scope: str, rows: list[dict[str, str]], **facts: Any) -> Table:
+    columns = [
+        ColumnDefinition(
+            row["column"],
+            _type_of_its_day(row["column"], row["type"], profile),
+            row.get("description", ""),
+            row.get("kind") == "counter" and row["type"] in ("int", "bigint"),
+        )
+        for row in rows
+        if profile.has(row["since"], row.get("until") or "")
+    ]
+    return Table(name, scope, columns, **facts, by_name={column.name: column for column in columns})
+
+
+def _type_of_its_day(column: str, text: str, profile: Profile) -> Type:
+    """Before 15.0 there was no bigint, and no name was longer than 30 bytes."""
+    type_ = parse_type(text)
+    if type_ is None:
+        raise ValueError(f"schema: {text!r} is no ASE type")
+    if profile.level[0] >= 15:
+        return type_
+    if type_.name == "bigint":
+        return Type("int")
+    return Type("varchar", 30) if column.lower().endswith("name") and type_.length > 30 else type_
+
+
+@cache
+def _grouped(file: str) -> dict[str, list[dict[str, str]]]:
+    tables: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(_data(file).splitlines()):
+        tables.setdefault(row["table"], []).append(row)
+    return tables
+
+
+def _data(file: str) -> str:
+    return files(__package__).joinpath(file).read_text(encoding="utf-8")

@@ -1,0 +1,107 @@
+"""ASE types as text, and the numbers by which systypes and monTableColumns know them."""
+
+import re
+from functools import cache
+
+from ase_simulator.results import Type, TypeName
+
+# name: (systypes.type of a nullable or fixed column, usertype, bytes)
+TYPE_NUMBERS: dict[TypeName, tuple[int, int, int]] = {
+    "bit": (50, 16, 1),
+    "tinyint": (48, 5, 1),
+    "smallint": (52, 6, 2),
+    "int": (56, 7, 4),
+    "bigint": (191, 43, 8),
+    "unsigned tinyint": (48, 5, 1),
+    "unsigned smallint": (65, 44, 2),
+    "unsigned int": (66, 45, 4),
+    "unsigned bigint": (67, 46, 8),
+    "real": (59, 23, 4),
+    "float": (62, 8, 8),
+    "numeric": (63, 10, 17),
+    "decimal": (55, 26, 17),
+    "money": (60, 11, 8),
+    "smallmoney": (122, 21, 4),
+    "datetime": (61, 12, 8),
+    "smalldatetime": (58, 22, 4),
+    "date": (49, 37, 4),
+    "time": (51, 38, 4),
+    "bigdatetime": (189, 50, 8),
+    "bigtime": (190, 51, 8),
+    "char": (47, 1, 255),
+    "varchar": (39, 2, 255),
+    "nchar": (47, 24, 255),
+    "nvarchar": (39, 25, 255),
+    "unichar": (135, 34, 255),
+    "univarchar": (155, 35, 255),
+    "binary": (45, 3, 255),
+    "varbinary": (37, 4, 255),
+    "text": (35, 19, 16),
+    "unitext": (174, 36, 16),
+    "image": (34, 20, 16),
+}
+
+_ALIASES: dict[str, TypeName] = {
+    "integer": "int",
+    "unsigned integer": "unsigned int",
+    "dec": "decimal",
+    "double precision": "float",
+    "double": "float",
+    "character": "char",
+    "character varying": "varchar",
+    "char varying": "varchar",
+    "national char": "nchar",
+    "national varchar": "nvarchar",
+    "bigdatetime": "bigdatetime",
+}
+
+_NAMED: dict[str, Type] = {
+    "sysname": Type("varchar", 30),
+    "longsysname": Type("varchar", 255),
+    "timestamp": Type("varbinary", 8),
+}
+
+_SHAPE = re.compile(r"^\s*([a-z]+(?:\s+[a-z]+)*)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*$", re.IGNORECASE)
+_SIZED = frozenset({"char", "varchar", "nchar", "nvarchar", "unichar", "univarchar", "binary", "varbinary"})
+
+
+@cache
+def parse_type(text: str, default_length: int = 1) -> Type | None:
+    """`varchar(30)`, `numeric(12,2)`, `unsigned int` as a Type; None where ASE knows no such type."""
+    shape = _SHAPE.match(text)
+    if not shape:
+        return None
+    word = " ".join(shape[1].lower().split())
+    if word in _NAMED:
+        return _NAMED[word]
+    name = _ALIASES.get(word, word)
+    if name not in TYPE_NUMBERS:
+        return None
+    first = int(shape[2]) if shape[2] else None
+    if name in _SIZED:
+        return Type(name, first if first is not None else default_length)
+    if name in ("numeric", "decimal"):
+        return Type(name, 0, first if first is not None else 18, int(shape[3] or 0))
+    if name == "float" and first is not None and first <= 15:
+        return Type("real")
+    return Type(name)
+
+
+def type_text(type_: Type) -> str:
+    """The type as DDL writes it."""
+    if type_.name in _SIZED:
+        return f"{type_.name}({type_.length})"
+    if type_.name in ("numeric", "decimal"):
+        return f"{type_.name}({type_.precision},{type_.scale})"
+    return type_.name
+
+
+def byte_length(type_: Type) -> int:
+    """syscolumns.length: the bytes a value takes at most."""
+    if type_.name in ("unichar", "univarchar"):
+        return type_.length * 2
+    if type_.name in _SIZED:
+        return type_.length
+    if type_.name in ("numeric", "decimal"):
+        return 1 + (type_.precision * 415 // 1000 + 8) // 8
+    return TYPE_NUMBERS[type_.name][2]

@@ -1,0 +1,39 @@
+"""A model, its T-SQL front end and its listener, put together."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+
+from ase_simulator.contracts import Server
+from ase_simulator.frozen import FrozenBackend
+from ase_simulator.server import Listener
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.logins import Login
+
+
+@asynccontextmanager
+async def simulation(
+    server: Server,
+    logins: Iterable[Login] | None,
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None = None,
+    *,
+    frozen: bool = False,
+) -> AsyncIterator[Listener]:
+    """A server that listens and lives through its scenario; raises OSError where it cannot listen.
+
+    frozen: it answers each query for ever as it first did.
+    """
+    live = SqlBackend(server, logins)
+    backend = FrozenBackend(live) if frozen else live
+    async with Listener(backend, host, port, faults=server.faults, tls=tls) as listener:
+        server.on_drop(listener.drop)
+        play = asyncio.create_task(server.play())
+        try:
+            yield listener
+        finally:
+            play.cancel()
+            with suppress(asyncio.CancelledError):
+                await play

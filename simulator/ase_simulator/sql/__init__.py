@@ -1,0 +1,1 @@
+"""T-SQL: batches, expressions, queries over an embedded engine, system procedures."""

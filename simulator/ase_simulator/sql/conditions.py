@@ -1,0 +1,170 @@
+"""Search conditions: compiled to the engine's SQL, with ASE's idea of NULL, blanks and mixed types."""
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ase_simulator.results import Type
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.scope import Scope
+from ase_simulator.sql.types import BINARIES, MOMENTS, STRINGS, Typed, is_number
+
+if TYPE_CHECKING:
+    from ase_simulator.sql.compiler import Names, Output
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+}
+
+
+class Conditions:
+    """The compiler's part for what is true or false; expressions and queries come from its heirs."""
+
+    def __init__(self, names: "Names") -> None:
+        self.names = names
+        self.variables: set[str] = set()
+        self.assigned: set[str] = set()
+        self.marks: dict[int, Type | None] = {}
+
+    def select(self, tree: exp.Expr, outer: Scope) -> "Output":
+        """A subquery; the compiler proper knows how."""
+        raise NotImplementedError
+
+    def expression(self, node: exp.Expr, scope: Scope) -> Typed:
+        """One expression; the heir knows how."""
+        raise NotImplementedError
+
+    def converted(
+        self, value: Typed, target: Type | None, *, style: str = "0", explicit: bool = False
+    ) -> Typed:
+        """A value as a type; the heir knows how."""
+        raise NotImplementedError
+
+    def number(self, typed: Typed, operator: str) -> Typed:
+        """An operand of arithmetic; the heir knows how."""
+        raise NotImplementedError
+
+    def string(self, typed: Typed) -> Typed:
+        """An operand that must be a string; the heir knows how."""
+        raise NotImplementedError
+
+    def condition(self, node: exp.Expr, scope: Scope) -> str:
+        """A search condition as the engine's text."""
+        if isinstance(node, exp.Paren):
+            return f"({self.condition(node.this, scope)})"
+        if isinstance(node, exp.And | exp.Or):
+            word = "AND" if isinstance(node, exp.And) else "OR"
+            return f"({self.condition(node.this, scope)} {word} {self.condition(node.expression, scope)})"
+        if isinstance(node, exp.Not):
+            return f"NOT ({self.condition(node.this, scope)})"
+        if type(node) in _COMPARISONS:
+            return self._comparison(node, scope)
+        if isinstance(node, exp.Is):
+            return f"({self.expression(node.this, scope).sql} IS NULL)"
+        if isinstance(node, exp.Exists):
+            query = node.this if isinstance(node.this, exp.Query) else node.expressions[0]
+            return f"EXISTS ({self.select(query, scope).sql})"
+        if isinstance(node, exp.In):
+            return self._in(node, scope)
+        if isinstance(node, exp.Between):
+            low = self.compare(">=", node.this, node.args["low"], scope)
+            high = self.compare("<=", node.this, node.args["high"], scope)
+            return f"({low} AND {high})"
+        if isinstance(node, exp.Escape):
+            return self._like(node.this, scope, node.expression)
+        if isinstance(node, exp.Like):
+            return self._like(node, scope, node.args.get("escape"))
+        if isinstance(node, exp.Anonymous) and node.name == "f_exists":
+            return f"EXISTS ({self.select(node.expressions[0], scope).sql})"
+        raise SqlError(102, spelling(node))
+
+    def _comparison(self, node: exp.Expr, scope: Scope) -> str:
+        operator = _COMPARISONS[type(node)]
+        left, right = node.this, node.expression
+        if isinstance(right, exp.Any | exp.All):
+            return self._quantified(operator, left, right, scope)
+        return self.compare(operator, left, right, scope)
+
+    def compare(self, operator: str, left: exp.Expr, right: exp.Expr, scope: Scope) -> str:
+        """One comparison; `= NULL` and `!= NULL` test for NULL, as ASE does when ansinull is off."""
+        for one, other in ((left, right), (right, left)):
+            if isinstance(other, exp.Null) and operator in ("=", "<>"):
+                return f"({self.expression(one, scope).sql} IS {'NOT ' if operator == '<>' else ''}NULL)"
+        first, second = self._alike(self.expression(left, scope), self.expression(right, scope))
+        nullable_variable = operator in ("=", "<>") and any(_is_variable(side) for side in (left, right))
+        if nullable_variable:
+            operator = "IS" if operator == "=" else "IS NOT"
+        collation = " COLLATE RTRIM" if is_string(first) or is_string(second) else ""
+        return f"({first.sql}{collation} {operator} {second.sql})"
+
+    def _quantified(self, operator: str, left: exp.Expr, right: exp.Expr, scope: Scope) -> str:
+        query = right.this.this if isinstance(right.this, exp.Subquery) else right.this
+        output = self.select(query, scope)
+        value = self.expression(left, scope)
+        inverse = {"=": "<>", "<>": "=", ">": "<=", ">=": "<", "<": ">=", "<=": ">"}[operator]
+        every = isinstance(right, exp.All)
+        test = inverse if every else operator
+        negation = "NOT " if every else ""
+        return f"{negation}EXISTS (SELECT 1 FROM ({output.sql}) AS q WHERE {value.sql} {test} q.c0)"
+
+    def _in(self, node: exp.In, scope: Scope) -> str:
+        value = self.expression(node.this, scope)
+        query = node.args.get("query")
+        if query is not None:
+            output = self.select(query.this if isinstance(query, exp.Subquery) else query, scope)
+            if len(output.items) != 1:
+                raise SqlError(121)
+            collation = " COLLATE RTRIM" if is_string(value) else ""
+            return f"({value.sql}{collation} IN ({output.sql}))"
+        tests = [self.compare("=", node.this, item, scope) for item in node.expressions]
+        return f"({' OR '.join(tests)})"
+
+    def _like(self, node: exp.Expr, scope: Scope, escape: exp.Expr | None) -> str:
+        value = self.string(self.expression(node.this, scope))
+        pattern = self.string(self._marked(self.expression(node.expression, scope), value))
+        third = f", {self.expression(escape, scope).sql}" if escape is not None else ""
+        negation = "NOT " if node.args.get("negate") else ""
+        return f"{negation}f_like({value.sql}, {pattern.sql}{third})"
+
+    def _alike(self, left: Typed, right: Typed) -> tuple[Typed, Typed]:
+        """Two sides of a comparison, made comparable."""
+        left, right = self._marked(left, right), self._marked(right, left)
+        if left.type is None or right.type is None or left.type.name == right.type.name:
+            return left, right
+        for one, other, flipped in ((left, right, False), (right, left, True)):
+            if one.type is None or other.type is None:
+                continue
+            if one.type.name in MOMENTS and other.type.name in STRINGS:
+                made = self.converted(other, one.type)
+                return (made, one) if flipped else (one, made)
+            if is_number(one.type) and other.type.name in STRINGS:
+                raise SqlError(257, other.type.name.upper(), one.type.name.upper())
+            if is_number(one.type) and other.type.name in BINARIES:
+                made = self.number(other, "=")
+                return (made, one) if flipped else (one, made)
+        return left, right
+
+    def _marked(self, one: Typed, other: Typed) -> Typed:
+        """A `?` takes the type of what it is compared with."""
+        if one.sql.startswith(":mark") and one.type is None and other.type is not None:
+            self.marks[int(one.sql.removeprefix(":mark"))] = other.type
+        return one
+
+
+def is_string(typed: Typed) -> bool:
+    """Whether it is a string of any kind."""
+    return typed.type is not None and typed.type.name in STRINGS
+
+
+def _is_variable(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name == "f_variable"
+
+
+def spelling(node: exp.Expr) -> str:
+    """What a syntax error names of a node."""
+    return node.name or node.key

@@ -1,0 +1,242 @@
+"""Mathematical functions, and the arithmetic that ASE checks where the engine does not."""
+
+import math
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+
+from ase_simulator.results import Type, TypeName
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.functions.registry import function, same, text_like
+from ase_simulator.sql.types import FLOAT, INT, RANGES, Typed, numeric
+from ase_simulator.sql.values import EngineValue
+
+
+def fit(type_name: TypeName, value: Any) -> EngineValue:
+    """An integer result within its type; raises SqlError 3606 where it does not fit."""
+    if value is None:
+        return None
+    low, high = RANGES[type_name]
+    if not low <= value <= high or (isinstance(value, float) and type_name != "unsigned bigint"):
+        raise SqlError(3606)
+    return value  # type: ignore[no-any-return]
+
+
+def divide_whole(left: Any, right: Any, scale: int) -> EngineValue:
+    """Integer division, cut towards zero."""
+    if left is None or right is None:
+        return None
+    if right == 0:
+        raise SqlError(3607)
+    quotient = abs(left) // abs(right)
+    return int(quotient if (left < 0) == (right < 0) else -quotient)
+
+
+def divide_numeric(left: Any, right: Any, scale: int) -> EngineValue:
+    """Division of exact numbers, cut at the result's scale."""
+    if left is None or right is None:
+        return None
+    if right == 0:
+        raise SqlError(3607)
+    quotient = Decimal(repr(left)) / Decimal(repr(right))
+    return float(quotient.quantize(Decimal(1).scaleb(-scale), ROUND_DOWN))
+
+
+def divide_real(left: Any, right: Any, scale: int) -> EngineValue:
+    """Division of approximate numbers and money."""
+    if left is None or right is None:
+        return None
+    if right == 0:
+        raise SqlError(3607)
+    return float(left / right)
+
+
+def modulo_whole(left: Any, right: Any, scale: int) -> EngineValue:
+    """The remainder, with the sign of the dividend."""
+    if left is None or right is None:
+        return None
+    if right == 0:
+        raise SqlError(3607)
+    return (
+        int(math.fmod(left, right)) if abs(left) < 2**53 else abs(left) % abs(right) * (1 if left > 0 else -1)
+    )
+
+
+def modulo_real(left: Any, right: Any, scale: int) -> EngineValue:
+    """The remainder of numbers that are not whole."""
+    if left is None or right is None:
+        return None
+    if right == 0:
+        raise SqlError(3607)
+    return math.fmod(left, right)
+
+
+OPERATORS: dict[str, Callable[..., EngineValue]] = {
+    "fit": fit,
+    "divide_whole": divide_whole,
+    "divide_numeric": divide_numeric,
+    "divide_real": divide_real,
+    "modulo_whole": modulo_whole,
+    "modulo_numeric": modulo_real,
+    "modulo_real": modulo_real,
+}
+
+
+# statistical aggregates: name -> how the spread of all values is worked out
+SPREADS: dict[str, Callable[[list[float]], float]] = {
+    "stddev": statistics.stdev,
+    "stdev": statistics.stdev,
+    "stddev_samp": statistics.stdev,
+    "stddev_pop": statistics.pstdev,
+    "stdevp": statistics.pstdev,
+    "variance": statistics.variance,
+    "var": statistics.variance,
+    "var_samp": statistics.variance,
+    "var_pop": statistics.pvariance,
+    "varp": statistics.pvariance,
+    "median": statistics.median,
+}
+
+
+@function("abs", "number", returns=same())
+def _abs(value: Any) -> EngineValue:
+    return None if value is None else abs(value)
+
+
+@function("sign", "number", returns=same())
+def _sign(value: Any) -> EngineValue:
+    return None if value is None else (value > 0) - (value < 0)
+
+
+def _whole(arguments: Sequence[Typed]) -> Type:
+    """The argument's type without its decimal places."""
+    type_ = arguments[0].type or INT
+    return numeric(type_.precision, 0) if type_.name in ("numeric", "decimal") else type_
+
+
+@function("floor", "number", returns=_whole)
+def _floor(value: Any) -> EngineValue:
+    return None if value is None else _alike(value, math.floor(value))
+
+
+@function("ceiling", "number", returns=_whole)
+def _ceiling(value: Any) -> EngineValue:
+    return None if value is None else _alike(value, math.ceil(value))
+
+
+def _alike(value: Any, whole: int) -> EngineValue:
+    return float(whole) if isinstance(value, float) else whole
+
+
+@function("round", "number", "int", returns=same())
+def _round(value: Any, places: Any) -> EngineValue:
+    if value is None or places is None:
+        return None
+    step = Decimal(1).scaleb(-int(places))
+    rounded = (Decimal(repr(value)) / step).quantize(Decimal(1), "ROUND_HALF_UP") * step
+    return float(rounded) if isinstance(value, float) else int(rounded)
+
+
+@function("power", "number", "number", returns=same())
+def _power(value: Any, exponent: Any) -> EngineValue:
+    if value is None or exponent is None:
+        return None
+    try:
+        result = value**exponent
+    except (OverflowError, ZeroDivisionError):
+        raise SqlError(3606) from None
+    if isinstance(result, complex):
+        raise SqlError(3623)
+    if isinstance(value, int):
+        if abs(result) >= 2**63:
+            raise SqlError(3606)
+        return int(result)
+    return float(result)
+
+
+@function("rand", "int", returns=FLOAT, optional=1, pure=False)
+def _rand(seed: Any = None) -> EngineValue:
+    return random.Random(seed).random() if seed is not None else random.random()
+
+
+@function("rand2", "int", returns=FLOAT, optional=1, pure=False)
+def _rand2(seed: Any = None) -> EngineValue:
+    return _rand(seed)  # type: ignore[no-any-return]
+
+
+@function("pi", returns=FLOAT)
+def _pi() -> EngineValue:
+    return math.pi
+
+
+@function("atn2", "float", "float", returns=FLOAT)
+def _atn2(y: Any, x: Any) -> EngineValue:
+    return None if y is None or x is None else math.atan2(y, x)
+
+
+def _float_function(name: str, run: Any) -> None:
+    def guarded(value: Any) -> EngineValue:
+        if value is None:
+            return None
+        try:
+            return float(run(value))
+        except (ValueError, OverflowError):
+            raise SqlError(3623) from None
+
+    function(name, "float", returns=FLOAT)(guarded)
+
+
+for _name, _run in {
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "log10": math.log10,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "cot": lambda x: 1 / math.tan(x),
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "degrees": math.degrees,
+    "radians": math.radians,
+    "square": lambda x: x * x,
+}.items():
+    _float_function(_name, _run)
+
+
+@function("hextoint", "binary", returns=INT)
+def _hextoint(value: Any) -> EngineValue:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        number = int.from_bytes(value[-4:], "big")
+    else:
+        try:
+            number = int(str(value).lower().removeprefix("0x"), 16) % 2**32
+        except ValueError:
+            raise SqlError(249, "explicit", "VARCHAR", value, "INT") from None
+    return number - 2**32 if number >= 2**31 else number
+
+
+@function("hextobigint", "binary", returns=Type("bigint"))
+def _hextobigint(value: Any) -> EngineValue:
+    if value is None:
+        return None
+    raw = (
+        value if isinstance(value, bytes) else bytes.fromhex(str(value).lower().removeprefix("0x").zfill(16))
+    )
+    number = int.from_bytes(raw[-8:], "big")
+    return number - 2**64 if number >= 2**63 else number
+
+
+@function("inttohex", "int", returns=text_like(length=8))
+def _inttohex(value: Any) -> EngineValue:
+    return None if value is None else f"{int(value) % 2**32:08X}"
+
+
+@function("biginttohex", "number", returns=text_like(length=16))
+def _biginttohex(value: Any) -> EngineValue:
+    return None if value is None else f"{int(value) % 2**64:016X}"

@@ -1,0 +1,183 @@
+"""Date and time functions, with ASE's names of date parts."""
+
+import calendar
+from datetime import datetime
+from typing import Any
+
+from ase_simulator.results import Type
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.functions.registry import Context, function, same
+from ase_simulator.sql.types import DATETIME, INT, varchar
+from ase_simulator.sql.values import DAY, EngineValue, microseconds, moment_of
+
+_PARTS = {
+    "year": "year",
+    "yy": "year",
+    "yyyy": "year",
+    "quarter": "quarter",
+    "qq": "quarter",
+    "month": "month",
+    "mm": "month",
+    "week": "week",
+    "wk": "week",
+    "day": "day",
+    "dd": "day",
+    "dayofyear": "dayofyear",
+    "dy": "dayofyear",
+    "weekday": "weekday",
+    "dw": "weekday",
+    "hour": "hour",
+    "hh": "hour",
+    "minute": "minute",
+    "mi": "minute",
+    "second": "second",
+    "ss": "second",
+    "millisecond": "millisecond",
+    "ms": "millisecond",
+    "microsecond": "microsecond",
+    "us": "microsecond",
+    "calweekofyear": "calweekofyear",
+    "cwk": "calweekofyear",
+    "calyearofweek": "calyearofweek",
+    "cyr": "calyearofweek",
+    "caldayofweek": "caldayofweek",
+    "cdw": "caldayofweek",
+}
+_SPANS = {
+    "week": 7 * DAY,
+    "day": DAY,
+    "dayofyear": DAY,
+    "weekday": DAY,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1000,
+    "microsecond": 1,
+}
+
+
+def _part(name: Any) -> str:
+    part = _PARTS.get(str(name).lower())
+    if part is None:
+        raise SqlError(155, name, "datepart")
+    return part
+
+
+@function("getdate", returns=DATETIME, session=True)
+def _getdate(session: Context) -> EngineValue:
+    return microseconds(session.now())
+
+
+@function("getutcdate", returns=DATETIME, session=True)
+def _getutcdate(session: Context) -> EngineValue:
+    return microseconds(session.now())
+
+
+@function("current_date", returns=Type("date"), session=True)
+def _current_date(session: Context) -> EngineValue:
+    return microseconds(session.now()) // DAY * DAY
+
+
+@function("current_time", returns=Type("time"), session=True)
+def _current_time(session: Context) -> EngineValue:
+    return microseconds(session.now()) % DAY
+
+
+@function("current_bigdatetime", returns=Type("bigdatetime"), session=True)
+def _current_bigdatetime(session: Context) -> EngineValue:
+    return microseconds(session.now())
+
+
+@function("current_bigtime", returns=Type("bigtime"), session=True)
+def _current_bigtime(session: Context) -> EngineValue:
+    return microseconds(session.now()) % DAY
+
+
+@function("datediff", "any", "datetime", "datetime", returns=INT)
+def _datediff(name: Any, start: Any, end: Any) -> EngineValue:
+    part = _part(name)
+    if start is None or end is None:
+        return None
+    if part in ("year", "quarter", "month"):
+        first, second = moment_of(start), moment_of(end)
+        months = (second.year - first.year) * 12 + second.month - first.month
+        if part == "month":
+            return months
+        if part == "year":
+            return second.year - first.year
+        return (second.year * 4 + (second.month - 1) // 3) - (first.year * 4 + (first.month - 1) // 3)
+    if part == "week":
+        return int((end // DAY + 1) // 7 - (start // DAY + 1) // 7)
+    if part in ("millisecond", "microsecond"):
+        count = (end - start) // _SPANS[part]
+    else:
+        count = end // _SPANS[part] - start // _SPANS[part]
+    if not -(2**31) <= count < 2**31:
+        raise SqlError(535)
+    return int(count)
+
+
+@function("dateadd", "any", "int", "datetime", returns=same(2))
+def _dateadd(name: Any, count: Any, moment: Any) -> EngineValue:
+    part = _part(name)
+    if count is None or moment is None:
+        return None
+    if part in ("year", "quarter", "month"):
+        months = count * {"year": 12, "quarter": 3, "month": 1}[part]
+        start = moment_of(moment)
+        index = start.year * 12 + start.month - 1 + months
+        year, month = divmod(index, 12)
+        if not 1 <= year <= 9999:
+            raise SqlError(517, "datetime")
+        day = min(start.day, calendar.monthrange(year, month + 1)[1])
+        return microseconds(start.replace(year=year, month=month + 1, day=day))
+    result = moment + count * _SPANS[part]
+    if not microseconds(datetime(1, 1, 1)) <= result < microseconds(datetime(9999, 12, 31)) + DAY:
+        raise SqlError(517, "datetime")
+    return int(result)
+
+
+@function("datepart", "any", "datetime", returns=INT)
+def _datepart(name: Any, moment: Any) -> EngineValue:
+    part = _part(name)
+    if moment is None:
+        return None
+    at = moment_of(moment)
+    if part == "quarter":
+        return (at.month - 1) // 3 + 1
+    if part == "week":
+        first = at.replace(month=1, day=1)
+        return (at.timetuple().tm_yday + (first.isoweekday() % 7) - 1) // 7 + 1
+    if part == "dayofyear":
+        return at.timetuple().tm_yday
+    if part == "weekday":
+        return at.isoweekday() % 7 + 1
+    if part == "millisecond":
+        return at.microsecond // 1000
+    if part in ("calweekofyear", "calyearofweek", "caldayofweek"):
+        year, week, day = at.isocalendar()
+        return {"calweekofyear": week, "calyearofweek": year, "caldayofweek": day}[part]
+    return int(getattr(at, part))
+
+
+@function("datename", "any", "datetime", returns=varchar(30))
+def _datename(name: Any, moment: Any) -> EngineValue:
+    part = _part(name)
+    if moment is None:
+        return None
+    at = moment_of(moment)
+    if part == "month":
+        return calendar.month_name[at.month]
+    if part == "weekday":
+        return calendar.day_name[at.weekday()]
+    return str(_datepart(name, moment))
+
+
+def _of_date(name: str) -> None:
+    @function(name, "datetime", returns=INT)
+    def run(moment: Any) -> EngineValue:
+        return None if moment is None else int(getattr(moment_of(moment), name))
+
+
+for _name in ("year", "month", "day"):
+    _of_date(_name)

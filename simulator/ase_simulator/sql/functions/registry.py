@@ -1,0 +1,83 @@
+"""How a T-SQL function is declared: its arguments, its result type by rule, its implementation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ase_simulator.results import Type
+from ase_simulator.sql.types import Typed, display_length, varchar
+
+# the session that runs a function: sql.session.SqlSession, which itself needs this module
+Context = Any
+
+Kind = Literal["any", "string", "int", "float", "number", "datetime", "text", "binary"]
+TypeRule = Type | Callable[[Sequence[Typed]], Type]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function.
+
+    least, most: number of arguments; session: the implementation takes the session first.
+    """
+
+    name: str
+    kinds: Sequence[Kind]
+    least: int
+    most: int
+    returns: TypeRule
+    run: Callable[..., Any]
+    session: bool = False
+    pure: bool = True
+
+    def type_of(self, arguments: Sequence[Typed]) -> Type:
+        """The result's type for these arguments."""
+        return self.returns(arguments) if callable(self.returns) else self.returns
+
+    def kind_of(self, index: int) -> Kind:
+        """What the argument at this place must be; the last kind goes on for ever."""
+        return self.kinds[min(index, len(self.kinds) - 1)] if self.kinds else "any"
+
+
+FUNCTIONS: dict[str, Function] = {}
+
+
+def function(
+    name: str,
+    *kinds: Kind,
+    returns: TypeRule,
+    optional: int = 0,
+    more: bool = False,
+    session: bool = False,
+    pure: bool = True,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers an implementation.
+
+    optional: how many of the last arguments may be left out; more: any number of them.
+    """
+
+    def register(run: Callable[..., Any]) -> Callable[..., Any]:
+        most = 99 if more else len(kinds)
+        FUNCTIONS[name] = Function(
+            name, kinds, len(kinds) - optional, most, returns, run, session, pure and not session
+        )
+        return run
+
+    return register
+
+
+def same(index: int = 0) -> Callable[[Sequence[Typed]], Type]:
+    """The type of one of the arguments (a bare NULL counts as int)."""
+    return lambda arguments: arguments[index].type or Type("int")
+
+
+def text_like(index: int = 0, length: int | None = None) -> Callable[[Sequence[Typed]], Type]:
+    """varchar as long as that argument, or of a fixed length."""
+
+    def rule(arguments: Sequence[Typed]) -> Type:
+        if length is not None:
+            return varchar(length)
+        type_ = arguments[index].type
+        return varchar(display_length(type_)) if type_ else varchar(1)
+
+    return rule

@@ -1,0 +1,212 @@
+"""Logins and roles: sp_addlogin, sp_locklogin, sp_role, sp_displaylogin, sp_activeroles and their kin."""
+
+from collections.abc import Iterator
+
+from ase_simulator.results import Message, Result
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.logins import ROLES, Login
+from ase_simulator.sql.procedures.registry import Call, procedure, said, table
+
+_SSO = ("sso_role",)
+_SHORTEST = 6
+
+
+def _login(call: Call, parameter: str = "@loginame") -> Login:
+    """The login that a parameter names; raises SqlError 17231."""
+    found = call.session.backend.logins.find(call.text(parameter) or "")
+    if found is None:
+        raise SqlError(17231)
+    return found
+
+
+@procedure(
+    "sp_addlogin",
+    "@loginame varchar(30)",
+    "@passwd varchar(128)",
+    "@defdb varchar(30) = null",
+    "@deflanguage varchar(30) = null",
+    "@fullname varchar(30) = null",
+    "@passwdexp int = null",
+    "@minpwdlen int = null",
+    "@maxfailedlogins int = null",
+    "@auth_mech varchar(30) = null",
+    roles=_SSO,
+)
+def sp_addlogin(call: Call) -> Iterator[Result]:
+    """A new login."""
+    add_login(
+        call,
+        call.text("@loginame") or "",
+        str(call.values["@passwd"] or ""),
+        call.text("@defdb"),
+        call.text("@fullname"),
+    )
+    yield said("Password correctly set.")
+    yield said("Account unlocked.")
+    yield said("New login created.")
+
+
+def add_login(call: Call, name: str, password: str, database: str | None, full_name: str | None) -> None:
+    """A new login; raises SqlError 10316, 17262 and 911."""
+    logins = call.session.backend.logins
+    if logins.find(name) is not None:
+        raise SqlError(17262)
+    if len(password) < _SHORTEST:
+        raise SqlError(10317, _SHORTEST)
+    if database is not None and database not in call.session.databases():
+        raise SqlError(911, database)
+    logins.add(Login(name, password, database=database or "master", full_name=full_name or ""))
+
+
+@procedure("sp_droplogin", "@loginame varchar(30)", roles=_SSO)
+def sp_droplogin(call: Call) -> Iterator[Result]:
+    """A login goes."""
+    call.session.backend.logins.drop(_login(call).name)
+    yield said("Login dropped.")
+
+
+@procedure(
+    "sp_locklogin",
+    "@loginame varchar(30) = null",
+    "@locktype varchar(10) = null",
+    "@except varchar(30) = null",
+    "@inactive int = null",
+    roles=_SSO,
+)
+def sp_locklogin(call: Call) -> Iterator[Result]:
+    """Locks or unlocks a login, or lists the locked ones."""
+    if call.text("@loginame") is None:
+        yield table(
+            "[locked_logins] varchar(30)",
+            [(login.name,) for login in call.session.backend.logins if login.locked],
+        )
+        return
+    kind = (call.text("@locktype") or "").lower()
+    if kind not in ("lock", "unlock"):
+        raise SqlError(17870, kind)
+    login = _login(call)
+    login.locked = kind == "lock"
+    yield said("Account locked." if login.locked else "Account unlocked.")
+
+
+@procedure(
+    "sp_password",
+    "@caller_password varchar(128)",
+    "@new_password varchar(128)",
+    "@loginame varchar(30) = null",
+)
+def sp_password(call: Call) -> Iterator[Result]:
+    """A new password."""
+    login = call.session.login if call.text("@loginame") is None else _login(call)
+    if login is not call.session.login and "sso_role" not in call.session.roles:
+        raise SqlError(10353, "sso_role")
+    new = str(call.values["@new_password"] or "")
+    if len(new) < _SHORTEST:
+        raise SqlError(10317, _SHORTEST)
+    if str(call.values["@caller_password"] or "") != call.session.login.password:
+        raise SqlError(10315)
+    login.password = new
+    yield said("Password correctly set.")
+
+
+@procedure(
+    "sp_role",
+    "@action varchar(10)",
+    "@rolename varchar(30)",
+    "@grantee varchar(30)",
+    roles=("sso_role", "sa_role"),
+)
+def sp_role(call: Call) -> Iterator[Result]:
+    """Grants a role to a login or takes it away."""
+    action = (call.text("@action") or "").lower()
+    if action not in ("grant", "revoke"):
+        raise SqlError(17870, action)
+    change_role(
+        call.session.backend.logins.find(call.text("@grantee") or ""),
+        action == "grant",
+        call.text("@rolename") or "",
+    )
+    yield said("Authorization updated.")
+
+
+def change_role(login: Login | None, grant: bool, role: str) -> None:
+    """Grants or revokes; raises SqlError 11039 and 17231. Sessions see it as soon as they ask."""
+    if role not in ROLES:
+        raise SqlError(11039, role)
+    if login is None:
+        raise SqlError(17231)
+    if grant and role not in login.roles:
+        login.roles.append(role)
+    if not grant and role in login.roles:
+        login.roles.remove(role)
+
+
+@procedure("sp_activeroles", "@option varchar(20) = null")
+def sp_activeroles(call: Call) -> Iterator[Result]:
+    """The roles that are active in this session."""
+    if call.text("@option") == "expand_down":
+        yield table(
+            "[Role Name] varchar(30), [Parent Role Name] varchar(30), [Level] smallint",
+            [(role, None, 1) for role in call.session.roles],
+        )
+    else:
+        yield table("[Role Name] varchar(30)", [(role,) for role in call.session.roles])
+
+
+@procedure("sp_displayroles", "@grantee varchar(30) = null", "@mode varchar(20) = null")
+def sp_displayroles(call: Call) -> Iterator[Result]:
+    """The roles that a login has."""
+    login = call.session.login if call.text("@grantee") is None else _login(call, "@grantee")
+    yield table("[Role Name] varchar(30)", [(role,) for role in ROLES if role in login.roles])
+
+
+@procedure("sp_displaylogin", "@loginame varchar(30) = null", "@expand_up varchar(20) = null")
+def sp_displaylogin(call: Call) -> Iterator[Result]:
+    """What is known of a login."""
+    login = call.session.login if call.text("@loginame") is None else _login(call)
+    if login is not call.session.login and not {"sa_role", "sso_role"} & set(call.session.roles):
+        raise SqlError(10353, "sso_role")
+    yield said(f"Suid: {login.suid}")
+    yield said(f"Loginame: {login.name}")
+    yield said(f"Fullname: {login.full_name}")
+    yield said(f"Default Database: {login.database}")
+    yield said(f"Default Language: {login.language}")
+    yield said("Auto Login Script: ")
+    yield said("Configured Authorization:")
+    for role in (role for role in ROLES if role in login.roles):
+        yield said(f"    {role} (default ON)")
+    yield said(f"Locked: {'YES' if login.locked else 'NO'}")
+    yield said("Password expiration interval: 0")
+    yield said("Password expired: NO")
+    yield said("Minimum password length: 6")
+    yield said("Maximum failed logins: 0")
+    yield said(f"Current failed login attempts: {login.failures}")
+    yield said("Authenticate with: ANY")
+
+
+@procedure("sp_helpuser", "@name_in_db varchar(255) = null")
+def sp_helpuser(call: Call) -> Iterator[Result]:
+    """The users of the current database."""
+    wanted = call.text("@name_in_db")
+    users = [("dbo", 1, "public", "sa"), ("guest", 2, "public", None)]
+    shown = [user for user in users if wanted in (None, user[0])]
+    if not shown:
+        call.status = 1
+        yield Message(17330, 16, 1, "The name supplied is not a user, group, or aliased.", "sp_helpuser")
+        return
+    yield table(
+        "[Users_name] varchar(30), [ID_in_db] int, [Group_name] varchar(30), [Login_name] varchar(30)", shown
+    )
+
+
+@procedure(
+    "sp_adduser",
+    "@loginame varchar(30)",
+    "@name_in_db varchar(30) = null",
+    "@grpname varchar(30) = null",
+    roles=("sa_role", "sso_role"),
+)
+def sp_adduser(call: Call) -> Iterator[Result]:
+    """A login becomes a user of the current database; every login may use every database here."""
+    _login(call)
+    yield said("New user added.")

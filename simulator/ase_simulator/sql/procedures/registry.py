@@ -1,0 +1,118 @@
+"""How a system procedure is declared: its parameters as T-SQL writes them, who may run it, what it answers.
+
+One file per family; a procedure is a generator (plain or asynchronous) that takes a Call and yields results:
+
+    @procedure("sp_example", "@name varchar(255) = null", roles=("sa_role",))
+    def sp_example(call: Call) -> Iterator[Result]:
+        yield table("name varchar(30)", [(call.text("@name"),)])
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ase_simulator.contracts import Server
+from ase_simulator.results import Column, Message, Result, Rows
+from ase_simulator.schema.types import parse_type
+from ase_simulator.sql.lexer import tokenize
+from ase_simulator.sql.parser import Parser
+from ase_simulator.sql.statements import VariableSpec
+from ase_simulator.sql.values import EngineValue
+
+if TYPE_CHECKING:
+    from ase_simulator.sql.session import SqlSession
+
+Answers = Iterator[Result] | AsyncIterator[Result]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a system procedure.
+
+    values: the engine's values by parameter name; given: those the client named; status: what it returns.
+    """
+
+    session: "SqlSession"
+    values: dict[str, EngineValue]
+    given: frozenset[str]
+    status: int = 0
+
+    @property
+    def server(self) -> Server:
+        """The model."""
+        return self.session.server
+
+    def text(self, name: str) -> str | None:
+        """A parameter as text without trailing blanks; None for NULL."""
+        value = self.values[name]
+        return None if value is None else str(value).rstrip(" ")
+
+    def number(self, name: str) -> int | None:
+        """A parameter as a whole number; None for NULL."""
+        value = self.values[name]
+        return None if value is None else int(value)
+
+    def rows(self, name: str) -> Sequence[Mapping[str, object]]:
+        """A table of the model as of now."""
+        return list(self.server.table(name))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemProcedure:
+    """A registered procedure. roles: any one of them is needed; none: everybody may run it."""
+
+    name: str
+    parameters: Sequence[VariableSpec]
+    run: Callable[[Call], Answers]
+    roles: Sequence[str] = ()
+
+
+PROCEDURES: dict[str, SystemProcedure] = {}
+
+
+def procedure(
+    name: str, *parameters: str, roles: Sequence[str] = ()
+) -> Callable[[Callable[[Call], Answers]], Callable[[Call], Answers]]:
+    """Registers a procedure; each parameter reads as in CREATE PROCEDURE, for example `@value int = null`."""
+    specs = Parser(tokenize(", ".join(parameters))).parameters() if parameters else []
+
+    def register(run: Callable[[Call], Answers]) -> Callable[[Call], Answers]:
+        PROCEDURES[name] = SystemProcedure(name, specs, run, roles)
+        return run
+
+    return register
+
+
+def table(columns: str, rows: Iterable[Sequence[object]]) -> Rows:
+    """A result set; columns as `name type, name type`, a name with blanks in brackets."""
+    return Rows(_columns(columns), [tuple(row) for row in rows])
+
+
+@cache
+def _columns(text: str) -> list[Column]:
+    found = []
+    for part in _split(text):
+        if part.startswith("["):
+            name, _, type_text = part[1:].partition("]")
+        else:
+            name, _, type_text = part.partition(" ")
+        type_ = parse_type(type_text)
+        assert type_ is not None, part
+        found.append(Column(name, type_))
+    return found
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for index, sign in enumerate(text):
+        depth += (sign in "([") - (sign in ")]")
+        if sign == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    return [*parts, text[start:].strip()]
+
+
+def said(text: str) -> Message:
+    """What a procedure prints."""
+    return Message(0, 10, 1, text)

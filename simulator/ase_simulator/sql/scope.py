@@ -1,0 +1,82 @@
+"""Which column a name means: the sources of a query, its outer queries, and ASE's errors where none fits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ase_simulator.results import Type
+from ase_simulator.sql.errors import SqlError
+
+
+@dataclass(slots=True)
+class Source:
+    """One table of a FROM clause.
+
+    names: what may stand before a column's dot; handle: its name in the engine; table: its own name.
+    """
+
+    names: Sequence[str]
+    handle: str
+    columns: Sequence[tuple[str, Type | None]]
+    table: str = ""
+    used: set[str] = field(default_factory=set)
+
+    def index(self, name: str) -> int | None:
+        """The place of a column; case counts."""
+        for index, (column, _) in enumerate(self.columns):
+            if column == name:
+                return index
+        return None
+
+    def column(self, index: int) -> tuple[str, Type | None]:
+        """The engine's text for a column, and its type; marks it as used."""
+        name, type_ = self.columns[index]
+        self.used.add(name)
+        return f"{self.handle}.c{index}", type_
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that one SELECT sees."""
+
+    outer: "Scope | None" = None
+    sources: list[Source] = field(default_factory=list)
+
+    def resolve(self, name: str, prefix: str) -> tuple[Source, int]:
+        """The source and place of a column; raises SqlError 107, 207 or 209."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = [
+                (source, index)
+                for source in scope.sources
+                if (not prefix or prefix in source.names) and (index := source.index(name)) is not None
+            ]
+            if len(found) > 1:
+                raise SqlError(209, name)
+            if found:
+                return found[0]
+            scope = scope.outer
+        if prefix and not self._knows(prefix):
+            raise SqlError(107, prefix)
+        raise SqlError(207, name)
+
+    def prefixed(self, prefix: str) -> Source:
+        """The source that a prefix names, for `prefix.*`."""
+        for source in self.sources:
+            if prefix in source.names:
+                return source
+        raise SqlError(107, prefix)
+
+    def of_table(self, name: str) -> Source:
+        """The source that is a table, by its alias or its own name."""
+        for source in self.sources:
+            if name in source.names or name == source.table:
+                return source
+        raise SqlError(107, name)
+
+    def _knows(self, prefix: str) -> bool:
+        scope: Scope | None = self
+        while scope is not None:
+            if any(prefix in source.names for source in scope.sources):
+                return True
+            scope = scope.outer
+        return False

@@ -1,0 +1,296 @@
+"""From two snapshots of a server to a sample: which counter stands behind which figure of the report.
+
+What the model does not count stays 0, as on a server where it never happens.
+"""
+
+import re
+from datetime import datetime
+
+from ase_simulator.sysmon_report import snapshot
+from ase_simulator.sysmon_report.sample import (
+    Cache,
+    Controller,
+    Descriptors,
+    Device,
+    Engine,
+    Layout,
+    Loads,
+    Pool,
+    Sample,
+    Thread,
+)
+from ase_simulator.sysmon_report.snapshot import Delta, Growth
+
+_SPINLOCKS = {
+    "Object Manager": "Resource->rdesmgr_spin",
+    "Object": "Des Upd Spinlocks",
+    "Index": "Ides Spinlocks",
+    "Index Hash": "Ides Chain Spinlocks",
+    "Partition": "Pdes Spinlocks",
+    "Partition Hash": "Pdes Chain Spinlocks",
+    "table": "tablockspins",
+    "page": "fglockspins",
+    "address": "addrlockspins",
+}
+"""Row of the report, or lock hash table, and the spinlock that it shows."""
+
+_SWITCHES = {
+    29: "switch_cache_miss",
+    31: "switch_disk_write",
+    36: "switch_modify_conflict",
+    41: "switch_latch",
+    51: "switch_disk_write",
+    52: "switch_disk_write",
+    54: "switch_last_log_page",
+    55: "switch_group_commit",
+    124: "switch_cache_miss",
+    150: "switch_lock",
+    214: "switch_yield",
+    250: "switch_received",
+    251: "switch_sent",
+    272: "switch_plc_lock",
+    902: "switch_plcblock",
+}
+"""Wait event and the cause of the task switch that it begins with."""
+
+_DESCRIPTORS = {
+    "Object": "number of open objects",
+    "Index": "number of open indexes",
+    "Partition": "number of open partitions",
+    "Database": "number of open databases",
+}
+_ENGINE_POOL = "syb_default_pool"
+_RUN_QUEUE = 4
+
+
+def layout_of(version: str) -> Layout:
+    """The layout that a version prints: '16.0 SP04' -> 16.0."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    level = (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+    return "15.0.3" if level < (15, 7) else "15.7" if level < (16, 0) else "16.0"
+
+
+def collect(
+    growth: Growth, *, server: str, version: str, banner: str, interval_s: int, cleared: datetime | None
+) -> Sample:
+    """What happened between two snapshots. version: profile key; cleared: None where this sample cleared."""
+    layout = layout_of(version)
+    threads = _threads(growth)
+    return Sample(
+        server=server,
+        version=banner,
+        layout=layout,
+        started=growth.start.at.replace(microsecond=0),
+        ended=growth.end.at.replace(microsecond=0),
+        interval_s=interval_s,
+        elapsed_ms=growth.elapsed_ms,
+        cleared=cleared.replace(microsecond=0) if cleared else None,
+        engines=_engines(growth, threads),
+        threads=threads,
+        controllers=_controllers(growth),
+        caches=_caches(growth),
+        devices=_devices(growth),
+        descriptors=_descriptors(growth, layout),
+        counts=_counts(growth),
+        spinlocks={row: _spinlock(growth, name) for row, name in _SPINLOCKS.items()},
+    )
+
+
+def _spinlock(growth: Growth, name: str) -> tuple[int, int]:
+    """Grabs and waits of all spinlocks of a name; the groups had a suffix before 15.7."""
+    for suffix in ("", "_0"):
+        grabs = growth.monitor(f"spinlock_p{suffix}", name)
+        if grabs:
+            return grabs, growth.monitor(f"spinlock_w{suffix}", name)
+    return 0, 0
+
+
+def _threads(growth: Growth) -> tuple[Thread, ...]:
+    names = {snapshot.number(row["ThreadID"]): str(row["Name"]) for row in growth.end.tables["monTask"]}
+    engine = set(growth.groups("engine_"))
+    threads = []
+    for row in growth.rows("monThread", "ThreadID"):
+        number, pool = row.now("ThreadID"), row.text("ThreadPoolName")
+        name = (
+            f"Engine {number}" if pool == _ENGINE_POOL and number in engine else names.get(number, "Blocking")
+        )
+        threads.append(
+            Thread(
+                number,
+                pool,
+                name,
+                row["UserTime"],
+                row["SystemTime"],
+                row["VoluntaryCtxtSwitches"],
+                row["NonVoluntaryCtxtSwitches"],
+                row["MinorFaults"],
+                row["MajorFaults"],
+            )
+        )
+    return tuple(threads)
+
+
+def _engines(growth: Growth, threads: tuple[Thread, ...]) -> tuple[Engine, ...]:
+    """Packets and I/Os are of the server: each engine has an equal part of them."""
+    numbers = growth.groups("engine_")
+    by_name = {thread.name: thread for thread in threads}
+    loads = _loads(growth)
+    network = {name: growth.monitor("network", f"total_{name}") for name in _NETWORK}
+    ios = growth.monitor("diskio", "total_dios_completed")
+    engines = []
+    for position, number in enumerate(numbers):
+        group = f"engine_{number}"
+        thread = by_name.get(f"Engine {number}")
+        engines.append(
+            Engine(
+                number=number,
+                pool=thread.pool if thread else _ENGINE_POOL,
+                user=growth.monitor(group, "user_ticks"),
+                system=growth.monitor(group, "system_ticks"),
+                io=growth.monitor(group, "io_ticks"),
+                idle=growth.monitor(group, "idle_ticks"),
+                full_sleeps=thread.voluntary if thread else 0,
+                switches=growth.monitor(group, "context_switches"),
+                async_ios=_part(ios, position, len(numbers)),
+                received=_part(network["packets_recv"], position, len(numbers)),
+                bytes_received=_part(network["bytes_recv"], position, len(numbers)),
+                sent=_part(network["packets_sent"], position, len(numbers)),
+                bytes_sent=_part(network["bytes_sent"], position, len(numbers)),
+                loads=loads.get(number, (0.0, 0.0, 0.0)),
+            )
+        )
+    return tuple(engines)
+
+
+_NETWORK = ("packets_recv", "bytes_recv", "packets_sent", "bytes_sent")
+
+
+def _part(total: int, position: int, parts: int) -> int:
+    """Equal parts of a count that add up to it."""
+    return total * (position + 1) // parts - total * position // parts
+
+
+def _loads(growth: Growth) -> dict[int, Loads]:
+    """Runnable tasks by engine."""
+    loads: dict[int, Loads] = {}
+    for row in growth.end.tables["monSysLoad"]:
+        if row["StatisticID"] == _RUN_QUEUE:
+            one, five, fifteen = (float(str(row[f"Avg_{minutes}min"])) for minutes in (1, 5, 15))
+            loads[int(str(row["EngineNumber"]))] = (one, five, fifteen)
+    return loads
+
+
+def _controllers(growth: Growth) -> tuple[Controller, ...]:
+    """One entry per type, its controllers together."""
+    found: dict[str, list[Delta]] = {}
+    for row in growth.rows("monIOController", "ControllerID"):
+        found.setdefault(row.text("Type"), []).append(row)
+    return tuple(
+        Controller(
+            name,
+            polls=sum(row["BlockingPolls"] + row["NonBlockingPolls"] for row in rows),
+            returning=sum(row["EventPolls"] for row in rows),
+            returning_max=sum(row["FullPolls"] for row in rows),
+            events=sum(row["Events"] for row in rows),
+        )
+        for name, rows in sorted(found.items())
+    )
+
+
+def _caches(growth: Growth) -> tuple[Cache, ...]:
+    pools: dict[str, list[Pool]] = {}
+    for row in growth.rows("monCachePool", "CacheName", "IOBufferSize"):
+        read, kb = row["PagesRead"], row.now("IOBufferSize") // 1024
+        pools.setdefault(row.text("CacheName"), []).append(
+            Pool(kb, grabs=row["PhysicalReads"] + row["APFReads"], pages_cached=read, pages_used=read)
+        )
+    caches = []
+    for row in growth.rows("monDataCache", "CacheName"):
+        name = row.text("CacheName")
+        grabs, waits = _spinlock(growth, name)
+        searches, misses = row["CacheSearches"], row["PhysicalReads"] + row["APFReads"]
+        own = tuple(sorted(pools.get(name, []), key=lambda pool: pool.io_kb))
+        caches.append(
+            Cache(
+                name,
+                spin_grabs=grabs,
+                spin_waits=waits,
+                hits=max(searches - misses, 0),
+                misses=misses,
+                pools=own,
+                cached=searches,
+                large_performed=sum(pool.grabs for pool in own[1:]),
+            )
+        )
+    return tuple(sorted(caches, key=lambda cache: cache.name))
+
+
+def _devices(growth: Growth) -> tuple[Device, ...]:
+    return tuple(
+        Device(
+            row.text("LogicalName"), row.text("PhysicalName"), row["APFReads"], row["Reads"], row["Writes"]
+        )
+        for row in growth.rows("monDeviceIO", "LogicalName")
+    )
+
+
+def _descriptors(growth: Growth, layout: Layout) -> tuple[Descriptors, ...]:
+    """Open descriptors; partitions are shown from 15.7 on."""
+    usage = {row.text("Name"): row for row in growth.rows("monResourceUsage", "Name")}
+    found = []
+    for kind, name in _DESCRIPTORS.items():
+        row = usage.get(name, Delta({}, {}))
+        if kind != "Partition" or layout != "15.0.3":
+            found.append(
+                Descriptors(
+                    kind, row.now("NumActive"), row.now("MaxUsed"), row.now("NumFree"), row["ReuseCount"]
+                )
+            )
+    return tuple(found)
+
+
+def _counts(growth: Growth) -> dict[str, int]:
+    """The figures that stand alone. Row locks of writes are exclusive, those of reads shared."""
+    access = {name: growth.monitor("access", name) for name in ("selects", "inserts", "updates", "deletes")}
+    writes = access["inserts"] + access["updates"] + access["deletes"]
+    rows, tables = growth.monitor("lock", "row_locks"), growth.monitor("lock", "table_locks")
+    waits = min(growth.monitor("lock", "lock_total_waits"), min(writes, rows))
+    transactions = growth.monitor("access", "xacts")
+    disk_ios = growth.monitor("diskio", "total_dios")
+    procedures, statements = growth.single("monProcedureCache"), growth.single("monStatementCache")
+    counts = {
+        "xacts": transactions,
+        "selects": access["selects"],
+        "insert_data_only_lock_table": access["inserts"],
+        "update_dol_direct": access["updates"],
+        "dol_update_dol_replace": access["updates"],
+        "delete_dol": access["deletes"],
+        "ex_row_granted": min(writes, rows) - waits,
+        "ex_row_waited": waits,
+        "sh_row_granted": max(rows - writes, 0),
+        "ex_intent_granted": min(writes, tables),
+        "sh_intent_granted": max(tables - writes, 0),
+        "sh_address_granted": growth.monitor("lock", "address_locks"),
+        "deadlocks": growth.monitor("lock", "deadlocks"),
+        "lock_timeouts": growth.monitor("lock", "lock_timeouts"),
+        "ulc_end_transaction": growth.monitor("resource", "ulc_flushes"),
+        "log_records": growth.monitor("resource", "log_records"),
+        "ulc_granted": growth.monitor("resource", "log_records"),
+        "log_granted": growth.monitor("resource", "ulc_flushes"),
+        "log_writes": growth.monitor("resource", "log_writes"),
+        "log_allocations": growth.monitor("resource", "log_writes"),
+        "disk_ios": disk_ios,
+        "packets_received": growth.monitor("network", "total_packets_recv"),
+        "procedure_requests": procedures["Requests"],
+        "procedure_reads": procedures["Loads"],
+        "procedure_writes": procedures["Writes"],
+        "statements_cached": statements["NumInserts"],
+        "statements_found_in_cache": statements["HitCount"],
+        "statements_not_found": max(statements["NumSearches"] - statements["HitCount"], 0),
+        "statements_dropped": statements["NumRemovals"],
+    }
+    for row in growth.rows("monSysWaits", "WaitEventID"):
+        cause = _SWITCHES.get(row.now("WaitEventID"))
+        if cause:
+            counts[cause] = counts.get(cause, 0) + row["Waits"]
+    return counts

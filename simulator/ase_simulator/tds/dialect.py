@@ -1,0 +1,37 @@
+"""What one client and the server agreed on at login: byte order, character set, capabilities."""
+
+from dataclasses import dataclass
+
+from ase_simulator.tds.capabilities import NONE, Capabilities, Refusal, Request
+from ase_simulator.tds.fields import Layout
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How to write to, and read from, one client; codec: Python's name of its character set."""
+
+    layout: Layout
+    codec: str = "utf-8"
+    capabilities: Capabilities = NONE
+
+    @property
+    def order(self) -> str:
+        return self.layout.order
+
+    @property
+    def wide(self) -> bool:
+        """Row and parameter formats in their wide form."""
+        return self.capabilities.grant(Request.WIDE_TABLES, Refusal.WIDE_TABLES)
+
+    def encode(self, text: str) -> bytes:
+        return text.encode(self.codec, "replace")
+
+    def decode(self, data: bytes) -> str:
+        return data.decode(self.codec, "replace")
+
+    def cut(self, text: str, length: int) -> bytes:
+        """Text encoded, of at most `length` bytes and no broken character."""
+        data = self.encode(text)
+        if len(data) <= length:
+            return data
+        return data[:length].decode(self.codec, "ignore").encode(self.codec)

@@ -1,0 +1,171 @@
+"""The login record, and passwords that travel encrypted."""
+
+import secrets
+from dataclasses import dataclass
+from functools import cache
+
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.results import Type
+from ase_simulator.tds import tokens
+from ase_simulator.tds.capabilities import Capabilities
+from ase_simulator.tds.charsets import codec
+from ase_simulator.tds.dialect import Dialect
+from ase_simulator.tds.fields import BIG_ENDIAN, LITTLE_ENDIAN, Fields, Layout
+from ase_simulator.tds.packets import DEFAULT_SIZE, ProtocolError
+from ase_simulator.tds.requests import SecurityMessage
+from ase_simulator.tds.rows import parameter_formats, parameter_values
+from ase_simulator.tds.types import long_binary, wire_type
+
+RECORD_SIZE = 568
+NAME_SIZE = 30
+BYTE_ORDER_AT = 124
+BYTE_ORDERS = {2: BIG_ENDIAN, 3: LITTLE_ENDIAN}
+
+WANTS_NONCE_ENCRYPTION = 0x80
+CAPABILITY = 0xE2
+
+KEY_AND_NONCE = 30
+ENCRYPTED_PASSWORD = 31
+ENCRYPTED_REMOTE_PASSWORD = 32
+NONCE_SIZE = 16
+KEY_BITS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class LoginRecord:
+    """What a client sends first.
+
+    named_charset: it chose the character set. encrypted: its password follows, by a key the server sends.
+    """
+
+    request: LoginRequest
+    dialect: Dialect
+    packet_size: int
+    named_charset: bool
+    encrypted: bool
+
+
+def read_login(body: bytes, charset: str, address: str) -> LoginRecord:
+    """Decode a login record and the capabilities behind it.
+
+    charset: the server's own, for clients that name none or one unknown.
+    """
+    if len(body) < RECORD_SIZE:
+        raise ProtocolError(f"a login record of {len(body)} bytes, expected {RECORD_SIZE}")
+    order = BYTE_ORDERS.get(body[BYTE_ORDER_AT])
+    if order is None:
+        raise ProtocolError(f"unknown byte order {body[BYTE_ORDER_AT]}")
+    fields = Fields(body, order)
+    raw = _read_names(fields)
+    wanted = raw["charset"].decode("ascii", "replace")
+    used = wanted if codec(wanted) else charset
+    dialect = Dialect(Layout(order), codec(used) or "ascii", _capabilities(fields))
+    text = {key: dialect.decode(value) for key, value in raw.items()}
+    request = LoginRequest(
+        user=text["user"],
+        password=text["password"],
+        hostname=text["hostname"],
+        program=text["program"],
+        language=text["language"] or "us_english",
+        charset=used,
+        library=text["library"],
+        process=text["process"],
+        address=address,
+    )
+    size = int(text["packet_size"]) if text["packet_size"].isdigit() else DEFAULT_SIZE
+    encrypted = bool(raw["security"][0] & WANTS_NONCE_ENCRYPTION)
+    return LoginRecord(request, dialect, size, used == wanted, encrypted)
+
+
+def _read_names(fields: Fields) -> dict[str, bytes]:
+    """The record, field by field, as its layout has them."""
+    raw = {
+        "hostname": _name(fields),
+        "user": _name(fields),
+        "password": _name(fields),
+        "process": _name(fields),
+    }
+    fields.take(16)  # representations of numbers and dates, flags
+    raw["program"] = _name(fields)
+    _name(fields)  # the server's name as the client calls it
+    fields.take(256)  # remote passwords
+    fields.take(4)  # TDS version
+    raw["library"] = _name(fields, 10)
+    fields.take(4 + 3)  # library version, more representations
+    raw["language"] = _name(fields)
+    fields.take(3)
+    raw["security"] = fields.take(1)
+    fields.take(10)  # bulk copy, failover session
+    raw["charset"] = _name(fields)
+    fields.take(1)
+    raw["packet_size"] = _name(fields, 6)
+    fields.take(4)
+    return raw
+
+
+def _name(fields: Fields, size: int = NAME_SIZE) -> bytes:
+    data = fields.take(size)
+    length = fields.u1()
+    if length > size:
+        raise ProtocolError(f"a name of {length} bytes where {size} is the most")
+    return data[:length]
+
+
+def _capabilities(fields: Fields) -> Capabilities:
+    if not fields or fields.u1() != CAPABILITY:
+        return Capabilities()
+    return Capabilities.decode(fields.take(fields.u2()))
+
+
+class PasswordExchange:
+    """One exchange of an encrypted password: the key and a nonce go out, nonce and password come back."""
+
+    def __init__(self) -> None:
+        self._nonce = secrets.token_bytes(NONCE_SIZE)
+
+    def challenge(self, dialect: Dialect) -> bytes:
+        """MSG and parameters: cipher, public key, nonce; each of the declared length, or FreeTDS crashes."""
+        key = public_key()
+        types = [
+            ("", wire_type(Type("int"), False, dialect)),
+            ("", long_binary(len(key), dialect)),
+            ("", long_binary(len(self._nonce), dialect)),
+        ]
+        return b"".join(
+            (
+                tokens.security_message(dialect, KEY_AND_NONCE),
+                parameter_formats(dialect, types, wide=False),
+                parameter_values(types, [1, key, self._nonce]),
+            )
+        )
+
+    def password(self, answers: list[SecurityMessage], dialect: Dialect) -> str:
+        """The password, or '' where it was not encrypted by our key and nonce (which no login takes)."""
+        for answer in answers:
+            if answer.id == ENCRYPTED_PASSWORD and answer.parameters:
+                return self._decrypt(answer.parameters[0].value, dialect)
+        return ""
+
+    def _decrypt(self, value: object, dialect: Dialect) -> str:
+        scheme = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
+        try:
+            clear = private_key().decrypt(value, scheme) if isinstance(value, bytes) else b""
+        except ValueError:
+            return ""
+        return dialect.decode(clear[NONCE_SIZE:]) if clear.startswith(self._nonce) else ""
+
+
+@cache
+def private_key() -> rsa.RSAPrivateKey:
+    """The key of this process, made when it is first wanted."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
+
+
+@cache
+def public_key() -> bytes:
+    """PEM; nothing may follow its last line."""
+    form = serialization.PublicFormat.PKCS1
+    return private_key().public_key().public_bytes(serialization.Encoding.PEM, form).rstrip(b"\n")

@@ -1,0 +1,206 @@
+"""Parameters that a client sends: formats and values, decoded to Parameter."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ase_simulator.contracts import Parameter
+from ase_simulator.results import Type, TypeName
+from ase_simulator.tds import values
+from ase_simulator.tds.dialect import Dialect
+from ase_simulator.tds.fields import Fields
+from ase_simulator.tds.packets import ProtocolError
+from ase_simulator.tds.types import Token
+
+STATUS_OUTPUT = 0x01
+STATUS_HAS_COLUMN_STATUS = 0x08
+COLUMN_STATUS_NULL = 0x01
+
+SIGNED: dict[int, tuple[str, TypeName]] = {
+    1: ("B", "tinyint"),
+    2: ("h", "smallint"),
+    4: ("i", "int"),
+    8: ("q", "bigint"),
+}
+UNSIGNED: dict[int, tuple[str, TypeName]] = {
+    1: ("B", "unsigned tinyint"),
+    2: ("H", "unsigned smallint"),
+    4: ("I", "unsigned int"),
+    8: ("Q", "unsigned bigint"),
+}
+FLOATS: dict[int, tuple[str, TypeName]] = {4: ("f", "real"), 8: ("d", "float")}
+NUMBERS = {Token.INTN: SIGNED, Token.UINTN: UNSIGNED, Token.FLTN: FLOATS}
+
+SIZED: dict[int, tuple[int, int]] = {
+    Token.BIT: (Token.BIT, 1),
+    Token.INT1: (Token.INTN, 1),
+    Token.SINT1: (Token.INTN, 1),
+    Token.INT2: (Token.INTN, 2),
+    Token.INT4: (Token.INTN, 4),
+    Token.INT8: (Token.INTN, 8),
+    Token.UINT2: (Token.UINTN, 2),
+    Token.UINT4: (Token.UINTN, 4),
+    Token.UINT8: (Token.UINTN, 8),
+    Token.REAL: (Token.FLTN, 4),
+    Token.FLOAT: (Token.FLTN, 8),
+    Token.MONEY: (Token.MONEYN, 8),
+    Token.SMALLMONEY: (Token.MONEYN, 4),
+    Token.DATETIME: (Token.DATETIMN, 8),
+    Token.SMALLDATETIME: (Token.DATETIMN, 4),
+    Token.DATE: (Token.DATEN, 4),
+    Token.TIME: (Token.TIMEN, 4),
+}
+
+TIMES: dict[int, tuple[Callable[[bytes, str], object], dict[int, TypeName]]] = {
+    Token.MONEYN: (values.decode_money, {4: "smallmoney", 8: "money"}),
+    Token.DATETIMN: (values.decode_datetime, {4: "smalldatetime", 8: "datetime"}),
+    Token.DATEN: (values.decode_date, {4: "date"}),
+    Token.TIMEN: (values.decode_time, {4: "time"}),
+    Token.BIGDATETIMEN: (values.decode_bigdatetime, {8: "bigdatetime"}),
+    Token.BIGTIMEN: (values.decode_bigtime, {8: "bigtime"}),
+}
+
+UNICODE_USER_TYPES = (34, 35, 36)
+SHORT = {
+    *(Token.INTN, Token.UINTN, Token.FLTN, Token.MONEYN, Token.DATETIMN, Token.DATEN, Token.TIMEN),
+    *(Token.CHAR, Token.VARCHAR, Token.BINARY, Token.VARBINARY),
+}
+SCALED = {Token.BIGDATETIMEN, Token.BIGTIMEN}
+LARGE = {Token.TEXT, Token.IMAGE, Token.UNITEXT}
+EXACT = {Token.NUMERIC, Token.DECIMAL}
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Format of one parameter as the client declares it."""
+
+    name: str
+    status: int
+    user_type: int
+    token: int
+    length: int
+    precision: int = 0
+    scale: int = 0
+
+
+def read_formats(fields: Fields, dialect: Dialect, *, wide: bool) -> list[Format]:
+    """The body of PARAMFMT or, wide, of PARAMFMT2."""
+    count = fields.u2()
+    return [_format(fields, dialect, wide) for _ in range(count)]
+
+
+def _format(fields: Fields, dialect: Dialect, wide: bool) -> Format:
+    name = dialect.decode(fields.short_bytes())
+    status = fields.u4() if wide else fields.u1()
+    user_type = fields.u4()
+    token = fields.u1()
+    length = precision = scale = 0
+    if token in SIZED:
+        length = SIZED[token][1]
+    elif token in SHORT:
+        length = fields.u1()
+    elif token in SCALED:
+        length, scale = fields.u1(), fields.u1()
+    elif token in EXACT:
+        length, precision, scale = fields.u1(), fields.u1(), fields.u1()
+    elif token in LARGE:
+        length = fields.u4()
+        fields.take(fields.u2())
+    elif token in (Token.LONGCHAR, Token.LONGBINARY):
+        length = fields.u4()
+    elif token == Token.BLOB:
+        length = fields.u1()
+        fields.take(fields.u2())
+    else:
+        raise ProtocolError(f"unknown parameter type 0x{token:02x}")
+    fields.short_bytes()  # locale
+    return Format(name, status, user_type, token, length, precision, scale)
+
+
+def read_values(fields: Fields, formats: list[Format], dialect: Dialect) -> list[Parameter]:
+    """The body of PARAMS."""
+    return [_parameter(fields, format_, dialect) for format_ in formats]
+
+
+def _parameter(fields: Fields, format_: Format, dialect: Dialect) -> Parameter:
+    null = False
+    if format_.status & STATUS_HAS_COLUMN_STATUS:
+        null = bool(fields.u1() & COLUMN_STATUS_NULL)
+    data = None if null else _data(fields, format_)
+    try:
+        kind, value = _value(format_, data, dialect)
+    except (struct.error, KeyError, OverflowError, ValueError) as error:
+        raise ProtocolError(f"parameter {format_.name!r} of type 0x{format_.token:02x}: {error}") from None
+    return Parameter(format_.name, kind, value, output=bool(format_.status & STATUS_OUTPUT))
+
+
+def _data(fields: Fields, format_: Format) -> bytes | None:
+    token = format_.token
+    if token in SIZED:
+        return fields.take(format_.length)
+    if token == Token.BLOB:
+        return _blob(fields)
+    if token in LARGE:
+        if not fields.short_bytes():
+            return None
+        fields.take(8)
+        return fields.take(fields.u4())
+    if token in (Token.LONGCHAR, Token.LONGBINARY):
+        return fields.take(fields.u4()) or None
+    return fields.short_bytes() or None
+
+
+def _blob(fields: Fields) -> bytes:
+    """Chunks, each behind a length whose highest bit says that more follow."""
+    fields.u1()  # serialisation
+    fields.take(fields.u2())  # class or locator
+    chunks = []
+    more = True
+    while more:
+        length = fields.u4()
+        more = bool(length & 0x80000000)
+        chunks.append(fields.take(length & 0x7FFFFFFF))
+    return b"".join(chunks)
+
+
+_CHARACTER_BLOB = 3
+_BINARY_BLOB = 4
+
+
+def _value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:
+    token, length = SIZED.get(format_.token, (format_.token, format_.length))
+    if data is not None and token not in (Token.NUMERIC, Token.DECIMAL):
+        length = max(length, len(data)) if token in SHORT and token not in NUMBERS else length
+    if token == Token.BIT:
+        return Type("bit"), None if data is None else bool(data[0])
+    if token in NUMBERS:
+        size = length if data is None else len(data)
+        code, name = NUMBERS[token][size]
+        return Type(name), None if data is None else struct.unpack(dialect.order + code, data)[0]
+    if token in TIMES:
+        decode, names = TIMES[token]
+        name = names[length if data is None else len(data)]
+        return Type(name), None if data is None else decode(data, dialect.order)
+    if token in EXACT:
+        exact = Type("numeric", precision=format_.precision, scale=format_.scale)
+        return exact, None if data is None else values.decode_numeric(data, format_.scale)
+    return _string(format_, data, dialect)
+
+
+def _string(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:
+    token, length = format_.token, format_.length
+    if token == Token.UNITEXT:
+        return Type("unitext"), None if data is None else data.decode(dialect.layout.utf16, "replace")
+    if token == Token.LONGBINARY and format_.user_type in UNICODE_USER_TYPES:
+        name: TypeName = "unichar" if format_.user_type == UNICODE_USER_TYPES[0] else "univarchar"
+        return Type(name, length // 2), None if data is None else data.decode(dialect.layout.utf16, "replace")
+    if token in (Token.CHAR, Token.VARCHAR, Token.LONGCHAR):
+        name = "char" if token == Token.CHAR else "varchar"
+        return Type(name, length), None if data is None else dialect.decode(data)
+    if token == Token.TEXT or (token == Token.BLOB and length == _CHARACTER_BLOB):
+        return Type("text"), None if data is None else dialect.decode(data)
+    if token == Token.BLOB and length != _BINARY_BLOB:
+        return Type("unitext"), None if data is None else data.decode(dialect.layout.utf16, "replace")
+    if token in (Token.IMAGE, Token.BLOB):
+        return Type("image"), data
+    return Type("binary" if token == Token.BINARY else "varbinary", length), data

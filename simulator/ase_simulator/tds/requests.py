@@ -1,0 +1,299 @@
+"""What a client asks for: the tokens of its messages, decoded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from ase_simulator.contracts import Parameter
+from ase_simulator.tds.dialect import Dialect
+from ase_simulator.tds.fields import Fields
+from ase_simulator.tds.packets import ProtocolError
+from ase_simulator.tds.parameters import Format, read_formats, read_values
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A batch of T-SQL; `?` marks take the parameters."""
+
+    sql: str
+    parameters: list[Parameter] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A remote procedure call."""
+
+    procedure: str
+    parameters: list[Parameter] = field(default_factory=list)
+
+
+class DynamicKind(IntEnum):
+    """What to do with a prepared statement."""
+
+    PREPARE = 0x01
+    EXECUTE = 0x02
+    DEALLOCATE = 0x04
+    EXECUTE_IMMEDIATE = 0x08
+    PROCEDURE_NAME = 0x10
+    ACKNOWLEDGE = 0x20
+    DESCRIBE_INPUT = 0x40
+    DESCRIBE_OUTPUT = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """A step in the life of a prepared statement; wide: sent, and to be answered, as DYNAMIC2."""
+
+    kind: DynamicKind
+    id: str
+    sql: str = ""
+    wide: bool = False
+    parameters: list[Parameter] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CursorDeclare:
+    """Declares a server cursor over a select."""
+
+    name: str
+    sql: str
+    options: int = 0
+
+
+class FetchDirection(IntEnum):
+    """Which row to fetch first."""
+
+    NEXT = 1
+    PREVIOUS = 2
+    FIRST = 3
+    LAST = 4
+    ABSOLUTE = 5
+    RELATIVE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CursorRows:
+    """CURINFO: sets the number of rows a fetch returns (rows > 0), or asks for the cursor's state."""
+
+    id: int
+    name: str
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CursorOpen:
+    """Runs the cursor's select."""
+
+    id: int
+    name: str
+    parameters: list[Parameter] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CursorFetch:
+    """Fetches the next rows."""
+
+    id: int
+    name: str
+    direction: FetchDirection = FetchDirection.NEXT
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CursorClose:
+    """Closes the cursor and may forget it."""
+
+    id: int
+    name: str
+    deallocate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityMessage:
+    """A MSG token and its parameters: an answer in the exchange of encrypted passwords."""
+
+    id: int
+    parameters: list[Parameter] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionCommand:
+    """Sets, clears or asks a session option; answered, without effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logout:
+    """The client leaves."""
+
+
+Request = (
+    Language
+    | Call
+    | Dynamic
+    | CursorDeclare
+    | CursorRows
+    | CursorOpen
+    | CursorFetch
+    | CursorClose
+    | SecurityMessage
+    | OptionCommand
+    | Logout
+)
+_Parametrised = Language | Call | Dynamic | CursorOpen | SecurityMessage
+
+_PARAMFMT2 = 0x20
+_PARAMFMT = 0xEC
+_PARAMS = 0xD7
+
+
+def read_requests(body: bytes, dialect: Dialect) -> list[Request]:
+    """All requests of one message, in order; ProtocolError where it is not TDS 5.0."""
+    fields = Fields(body, dialect.order)
+    requests: list[Request] = []
+    formats: list[Format] = []
+    while fields:
+        token = fields.u1()
+        if token == _PARAMFMT:
+            formats = read_formats(fields.part(fields.u2()), dialect, wide=False)
+        elif token == _PARAMFMT2:
+            formats = read_formats(fields.part(fields.u4()), dialect, wide=True)
+        elif token == _PARAMS:
+            parameters = read_values(fields, formats, dialect)
+            last = requests[-1] if requests else None
+            if not isinstance(last, _Parametrised):
+                raise ProtocolError("parameters of nothing")
+            requests[-1] = replace(last, parameters=parameters)
+        elif token in READERS:
+            requests.append(READERS[token](fields, dialect))
+        else:
+            raise ProtocolError(f"unknown token 0x{token:02x}")
+    return requests
+
+
+def _language(fields: Fields, dialect: Dialect) -> Language:
+    part = fields.part(fields.u4())
+    part.u1()
+    return Language(dialect.decode(part.rest()))
+
+
+def _call(fields: Fields, dialect: Dialect) -> Call:
+    body = fields.take(fields.u2())
+    part = Fields(body, dialect.order)
+    # name length, name, two bytes of options: DBRPC2 may have a name length of two bytes
+    length = part.u1() if body[:1] == bytes((max(len(body) - 3, 0) & 0xFF,)) else part.u2()
+    name = dialect.decode(part.take(length))
+    part.u2()
+    return Call(name)
+
+
+def _dynamic(fields: Fields, dialect: Dialect) -> Dynamic:
+    return _dynamic_of(fields.part(fields.u2()), Fields.u2, dialect)
+
+
+def _dynamic2(fields: Fields, dialect: Dialect) -> Dynamic:
+    return replace(_dynamic_of(fields.part(fields.u4()), Fields.u4, dialect), wide=True)
+
+
+def _dynamic_of(part: Fields, read_length: Callable[[Fields], int], dialect: Dialect) -> Dynamic:
+    code = part.u1()
+    try:
+        kind = DynamicKind(code)
+    except ValueError:
+        raise ProtocolError(f"unknown dynamic operation 0x{code:02x}") from None
+    part.u1()
+    name = dialect.decode(part.short_bytes())
+    sql = dialect.decode(part.take(read_length(part))) if part else ""
+    return Dynamic(kind, name, sql)
+
+
+def _declare(fields: Fields, dialect: Dialect) -> CursorDeclare:
+    part = fields.part(fields.u2())
+    name = dialect.decode(part.short_bytes())
+    options = part.u1()
+    part.u1()
+    return CursorDeclare(name, dialect.decode(part.take(part.u2())), options)
+
+
+def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
+    part = fields.part(fields.u4())
+    name = dialect.decode(part.short_bytes())
+    options = part.u4()
+    part.u1()
+    return CursorDeclare(name, dialect.decode(part.take(part.u4())), options)
+
+
+def _cursor(part: Fields, dialect: Dialect) -> tuple[int, str]:
+    """A cursor goes by its id, or while the client does not know that, by id 0 and its name."""
+    cursor = part.i4()
+    return cursor, "" if cursor else dialect.decode(part.short_bytes())
+
+
+def _cursor_rows(status_size: str) -> Callable[[Fields, Dialect], CursorRows]:
+    def read(fields: Fields, dialect: Dialect) -> CursorRows:
+        part = fields.part(fields.u2())
+        cursor, name = _cursor(part, dialect)
+        part.u1()
+        part.unpack(status_size)
+        words = [part.i4() for _ in range(3) if part]
+        return CursorRows(cursor, name, max(0, words[-1]) if words else 0)
+
+    return read
+
+
+def _open(fields: Fields, dialect: Dialect) -> CursorOpen:
+    part = fields.part(fields.u2())
+    return CursorOpen(*_cursor(part, dialect))
+
+
+def _fetch(fields: Fields, dialect: Dialect) -> CursorFetch:
+    part = fields.part(fields.u2())
+    cursor, name = _cursor(part, dialect)
+    code = part.u1()
+    try:
+        direction = FetchDirection(code)
+    except ValueError:
+        raise ProtocolError(f"unknown fetch direction {code}") from None
+    return CursorFetch(cursor, name, direction, part.i4() if part else 0)
+
+
+def _close(fields: Fields, dialect: Dialect) -> CursorClose:
+    part = fields.part(fields.u2())
+    cursor, name = _cursor(part, dialect)
+    return CursorClose(cursor, name, deallocate=bool(part.u1() & 1))
+
+
+def _message(fields: Fields, _dialect: Dialect) -> SecurityMessage:
+    part = fields.part(fields.u1())
+    part.u1()
+    return SecurityMessage(part.u2())
+
+
+def _option(fields: Fields, _dialect: Dialect) -> OptionCommand:
+    fields.take(fields.u2())
+    return OptionCommand()
+
+
+def _logout(fields: Fields, _dialect: Dialect) -> Logout:
+    fields.u1()
+    return Logout()
+
+
+READERS: dict[int, Callable[[Fields, Dialect], Request]] = {
+    0x10: _declare_wide,
+    0x21: _language,
+    0x23: _declare_wide,
+    0x62: _dynamic2,
+    0x65: _message,
+    0x71: _logout,
+    0x80: _close,
+    0x82: _fetch,
+    0x83: _cursor_rows("H"),
+    0x84: _open,
+    0x86: _declare,
+    0x87: _cursor_rows("I"),
+    0x88: _cursor_rows("I"),
+    0xA6: _option,
+    0xE6: _call,
+    0xE7: _dynamic,
+    0xE8: _call,
+}

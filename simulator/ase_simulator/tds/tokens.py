@@ -1,0 +1,138 @@
+"""Tokens that a server sends, but for rows."""
+
+from enum import IntEnum, IntFlag
+
+from ase_simulator.results import EnvChange, Message
+from ase_simulator.tds.capabilities import Capabilities
+from ase_simulator.tds.dialect import Dialect
+
+
+class Done(IntFlag):
+    """Status of a DONE token."""
+
+    FINAL = 0x00
+    MORE = 0x01
+    ERROR = 0x02
+    COUNT = 0x10
+    ATTENTION = 0x20
+
+
+class DoneToken(IntEnum):
+    """After a statement of a batch, at the end of a procedure, after a statement within one."""
+
+    DONE = 0xFD
+    DONEPROC = 0xFE
+    DONEINPROC = 0xFF
+
+
+class LoginStatus(IntEnum):
+    """Status of a LOGINACK token."""
+
+    SUCCEED = 5
+    FAIL = 6
+    NEGOTIATE = 7
+
+
+ENVIRONMENT = {"database": 1, "language": 2, "charset": 3}
+_PACKET_SIZE = 4
+
+# FreeTDS loses errors whose SQLSTATE is blank; ZZZZZ is what ASE sends where it has none
+NO_SQLSTATE = b"ZZZZZ"
+SQLSTATES = {
+    1205: b"40001",
+}
+TDS_5_0 = bytes((5, 0, 0, 0))
+LARGEST_TEXT = 16 * 1024
+
+
+def done(dialect: Dialect, status: int, count: int = 0, token: DoneToken = DoneToken.DONE) -> bytes:
+    layout = dialect.layout
+    return bytes((token,)) + layout.u2(status) + layout.u2(0) + layout.u4(count & 0xFFFFFFFF)
+
+
+def message(dialect: Dialect, server: str, what: Message) -> bytes:
+    """EED: an information message or an error."""
+    layout = dialect.layout
+    text = dialect.cut(what.text, LARGEST_TEXT)
+    body = b"".join(
+        (
+            layout.i4(what.number),
+            bytes((what.state & 0xFF, what.severity & 0xFF)),
+            _short(SQLSTATES.get(what.number, NO_SQLSTATE)),
+            bytes(1),
+            layout.u2(0),
+            layout.u2(len(text)),
+            text,
+            _short(dialect.cut(server, 255)),
+            _short(dialect.cut(what.procedure, 255)),
+            layout.u2(what.line & 0xFFFF),
+        )
+    )
+    return b"\xe5" + layout.u2(len(body)) + body
+
+
+def environment(dialect: Dialect, change: EnvChange) -> bytes:
+    return _environment(dialect, ENVIRONMENT[change.kind], change.new, change.old)
+
+
+def packet_size(dialect: Dialect, new: int, old: int) -> bytes:
+    return _environment(dialect, _PACKET_SIZE, str(new), str(old))
+
+
+def _environment(dialect: Dialect, kind: int, new: str, old: str) -> bytes:
+    body = bytes((kind,)) + _short(dialect.cut(new, 255)) + _short(dialect.cut(old, 255))
+    return b"\xe3" + dialect.layout.u2(len(body)) + body
+
+
+def login_answer(dialect: Dialect, status: LoginStatus, version: bytes) -> bytes:
+    """LOGINACK; version: four bytes of the server's version."""
+    body = bytes((status,)) + TDS_5_0 + _short(b"sql server") + version
+    return b"\xad" + dialect.layout.u2(len(body)) + body
+
+
+def capabilities(dialect: Dialect, granted: Capabilities) -> bytes:
+    body = granted.encode()
+    return b"\xe2" + dialect.layout.u2(len(body)) + body
+
+
+def return_status(dialect: Dialect, value: int) -> bytes:
+    return b"\x79" + dialect.layout.i4(value)
+
+
+def security_message(dialect: Dialect, number: int) -> bytes:
+    """MSG that announces parameters."""
+    return b"\x65\x03\x01" + dialect.layout.u2(number)
+
+
+def dynamic_answer(dialect: Dialect, name: str, *, wide: bool) -> bytes:
+    """Acknowledges a step of a prepared statement."""
+    body = b"\x20\x00" + _short(dialect.cut(name, 255))
+    if wide:
+        return b"\x62" + dialect.layout.u4(len(body)) + body
+    return b"\xe7" + dialect.layout.u2(len(body)) + body
+
+
+class CursorStatus(IntFlag):
+    """State of a cursor in CURINFO."""
+
+    DECLARED = 0x01
+    OPEN = 0x02
+    CLOSED = 0x04
+    READ_ONLY = 0x08
+    ROW_COUNT = 0x20
+    DEALLOCATED = 0x40
+
+
+_CURSOR_INFORM = 3
+
+
+def cursor_info(dialect: Dialect, cursor: int, status: int, rows: int = 0) -> bytes:
+    layout = dialect.layout
+    body = layout.i4(cursor) + bytes((_CURSOR_INFORM,)) + layout.u2(status)
+    if status & CursorStatus.ROW_COUNT:
+        body += layout.i4(rows)
+    return b"\x83" + layout.u2(len(body)) + body
+
+
+def _short(data: bytes) -> bytes:
+    return bytes((len(data),)) + data

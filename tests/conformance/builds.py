@@ -1,0 +1,64 @@
+"""Builds the programs of java/ and go/, once for all tests, in an ignored folder."""
+
+import fcntl
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+BUILDS = HERE.parent.parent / ".conformance"
+
+JTDS = "net.sourceforge.jtds:jtds:1.3.1"
+
+
+def jtds_bridge() -> list[str]:
+    """The command that runs java/Bridge.java; skips where Java or Maven are not to be had."""
+    _need("java", "javac", "mvn")
+    jar = BUILDS / "jtds-1.3.1.jar"
+    source, built = HERE / "java" / "Bridge.java", BUILDS / "Bridge.class"
+    with _alone():
+        if not jar.exists():
+            _run(["mvn", "-q", "-B", "dependency:get", f"-Dartifact={JTDS}"])
+            _run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={JTDS}", f"-DoutputDirectory={BUILDS}"])
+        if _stale(built, [source]):
+            _run(["javac", "-d", str(BUILDS), str(source)])
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILDS}:{jar}", "Bridge"]
+
+
+def go_bridge() -> list[str]:
+    """The program of go/; skips where Go is not to be had."""
+    _need("go")
+    program = BUILDS / "bridge"
+    with _alone():
+        if _stale(program, sorted((HERE / "go").iterdir())):
+            _run(["go", "build", "-o", str(program), "."], folder=HERE / "go")
+    return [str(program)]
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Tests run in several processes: one builds, the others wait."""
+    BUILDS.mkdir(exist_ok=True)
+    with (BUILDS / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _need(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+def _stale(built: Path, sources: Sequence[Path]) -> bool:
+    return not built.exists() or built.stat().st_mtime < max(source.stat().st_mtime for source in sources)
+
+
+def _run(command: Sequence[str], folder: Path | None = None) -> None:
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    if ended.returncode:
+        pytest.fail(f"{' '.join(command)}: {ended.stdout}{ended.stderr}")

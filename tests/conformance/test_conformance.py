@@ -1,0 +1,110 @@
+"""The conformance list, driven through other people's clients."""
+
+import re
+
+from tests.conformance import cases
+from tests.conformance.target import Target
+from tests.conformance.transcript import Client, Row, Transcript
+
+NULLS = (None, "NULL", "")
+
+
+def _last(answer: Transcript, width: int) -> Row:
+    """The last row of that many columns: the tools print other lines too."""
+    found = [row for row in answer.rows if len(row) == width]
+    assert found, answer
+    return found[-1]
+
+
+def test_login(client: Client, target: Target) -> None:
+    assert client.login(target.password).errors == []
+
+
+def test_login_with_a_wrong_password(client: Client) -> None:
+    errors = client.login("wrong").errors
+    assert errors
+    assert "Login failed" in errors[0][1]
+
+
+def test_values_of_all_types(client: Client, target: Target) -> None:
+    known = cases.known({*client.missing, *target.missing})
+    answer = client.batch(cases.select_values(known))
+    row = _last(answer, len(known))
+    wrong = [
+        (case.sql_type, shown)
+        for case, shown in zip(known, row, strict=True)
+        if not re.fullmatch(case.shown, shown or "")
+    ]
+    assert wrong == []
+
+
+def test_null_of_all_types(client: Client, target: Target) -> None:
+    known = [case for case in cases.known({*client.missing, *target.missing}) if case.type.name != "bit"]
+    answer = client.batch(cases.select_nulls(known))
+    row = _last(answer, len(known))
+    assert [case.sql_type for case, shown in zip(known, row, strict=True) if shown not in NULLS] == []
+
+
+def test_an_error(client: Client) -> None:
+    number, text = client.batch(cases.MISSING_TABLE).errors[0]
+    assert "no_such_table not found" in text
+    assert number in ("208", "")
+
+
+def test_print(client: Client) -> None:
+    answer = client.batch(cases.PRINT)
+    assert any("hello from the server" in text for _, text in answer.messages)
+    assert answer.errors == []
+
+
+def test_several_sets(client: Client) -> None:
+    answer = client.batch(cases.SEVERAL_SETS)
+    wanted = [[["1", "one"]], [], [["3", "three"], ["4", "four"]]]
+    assert any("in between" in text for _, text in answer.messages)
+    if answer.parted:
+        assert answer.sets == wanted
+    else:
+        assert [row for row in answer.rows if row in wanted[0] + wanted[2]] == wanted[0] + wanted[2]
+
+
+def test_counts(client: Client) -> None:
+    answer = client.batch(cases.COUNTED)
+    assert [row for row in answer.rows if row in (["6"], ["7"])] == [["6"], ["7"]]
+    if answer.counts:
+        assert answer.counts[-3:] == [1, 1, 2]
+
+
+def test_parameters(client: Client) -> None:
+    answer = client.prepared(cases.PREPARED, ["monEngine", 0])
+    found = [row for row in answer.rows if row[0] == "monEngine"]
+    assert len(found) == 2, answer
+    assert found[0] == found[1]
+    assert answer.errors == []
+
+
+def test_a_procedure_with_output_parameters(client: Client, target: Target) -> None:
+    answer = client.call(cases.PROCEDURE, 21)
+    assert ["21"] in answer.rows
+    if answer.status is None:
+        assert ["7", "42"] in answer.rows
+    else:
+        assert (answer.status, answer.outputs) == ("7", ["42"])
+
+
+def test_cancel(client: Client, target: Target) -> None:
+    client.start(cases.HANG)
+    assert target.watch.hanging.wait(20)
+    assert not target.watch.over.is_set()
+    answer = client.cancel()
+    assert target.watch.over.wait(20)
+    if answer.parted:
+        assert answer.errors
+    assert ["42"] in client.batch(cases.ALIVE).rows
+
+
+def test_a_big_result(client: Client) -> None:
+    (count,) = (row for row in client.batch(cases.BIG_COUNT).rows if re.fullmatch(r"\d{5,}", row[0] or ""))
+    rows = [
+        row for row in client.batch(cases.BIG).rows if len(row) == 2 and re.fullmatch(r"\d+", row[0] or "")
+    ]
+    assert len(rows) == int(count[0] or 0)

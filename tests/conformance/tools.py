@@ -1,0 +1,174 @@
+"""The command-line clients of FreeTDS and unixODBC: one process a batch, read from what they print."""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.conformance.cases import call_by_batch
+from tests.conformance.transcript import Row, Transcript
+
+_ERROR = re.compile(
+    r"^Msg (\d+)(?:, Level| \(severity) 1[1-9]|^\[(?!01000)\w{5}\]\[FreeTDS\]()", re.MULTILINE
+)
+
+_UNKNOWN_TO_BSQLDB = "bsqldb ends with 'type … not supported'"
+_TOO_WIDE_FOR_BSQLDB = "bsqldb writes past its buffer"
+BSQLDB_MISSING = {
+    "date": _UNKNOWN_TO_BSQLDB,
+    "time": _UNKNOWN_TO_BSQLDB,
+    "bigdatetime": _UNKNOWN_TO_BSQLDB,
+    "bigtime": _UNKNOWN_TO_BSQLDB,
+    "unsigned smallint": _UNKNOWN_TO_BSQLDB,
+    "unsigned int": _UNKNOWN_TO_BSQLDB,
+    "unsigned bigint": _UNKNOWN_TO_BSQLDB,
+    "-922337203685477.5807": _TOO_WIDE_FOR_BSQLDB,
+    "-1234567890123456789012345678.0123456789": _TOO_WIDE_FOR_BSQLDB,
+}
+
+
+class Tool:
+    """command: the whole command line but for the password, which `secret` adds.
+
+    parse: standard output to rows. interrupts: Ctrl-C cancels the batch and not the program.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Callable[[str], Sequence[str]],
+        password: str,
+        folder: Path,
+        *,
+        parse: Callable[[str], list[Row]],
+        separator: str = "\ngo\n",
+        missing: dict[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.missing = missing or {}
+        self._command = command
+        self._password = password
+        self._environment = {
+            **os.environ,
+            "FREETDSCONF": str(folder / "freetds.conf"),
+            "ODBCINI": str(folder / "odbc.ini"),
+            "LC_ALL": "C.UTF-8",
+            "HOME": str(folder),
+        }
+        self._parse = parse
+        self._separator = separator
+        self._running: subprocess.Popen[str] | None = None
+
+    def login(self, password: str) -> Transcript:
+        return self._run("select 1", password)
+
+    def batch(self, sql: str) -> Transcript:
+        return self._run(sql, self._password)
+
+    def prepared(self, sql: str, parameters: list[str | int]) -> Transcript:
+        """No tool prepares: values go into the text, as their users do it."""
+        for value in parameters:
+            sql = sql.replace("?", str(value) if isinstance(value, int) else f"'{value}'", 1)
+        return self._run(self._separator.join((sql, sql)), self._password)
+
+    def call(self, procedure: str, argument: int) -> Transcript:
+        """No tool calls by RPC: `exec` in a batch."""
+        return self.batch(call_by_batch(procedure, argument))
+
+    def start(self, sql: str) -> None:
+        self._running = self._open(self._password)
+        assert self._running.stdin is not None
+        self._running.stdin.write(sql + self._separator)
+        self._running.stdin.flush()
+
+    def cancel(self) -> Transcript:
+        """Ctrl-C, which all of the tools leave to end the program or the batch."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGINT)
+        output, errors = self._running.communicate(timeout=20)
+        self._running = None
+        return self._read(output, errors)
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.kill()
+            self._running.communicate()
+
+    def _open(self, password: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command(password),
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def _run(self, sql: str, password: str) -> Transcript:
+        program = self._open(password)
+        output, errors = program.communicate(sql + self._separator, timeout=60)
+        transcript = self._read(output, errors)
+        if program.returncode and not transcript.errors:
+            transcript.errors.append(("", output + errors))
+        return transcript
+
+    def _read(self, output: str, errors: str) -> Transcript:
+        everything = f"{output}\n{errors}"
+        transcript = Transcript([self._parse(output)], parted=False, messages=[("", everything)])
+        for found in _ERROR.finditer(everything):
+            transcript.errors.append((found[1] or "", everything[found.start() :]))
+        return transcript
+
+
+def tools(port: int, user: str, password: str, folder: Path) -> list[Tool]:
+    """tsql, bsqldb, fisql and isql, configured to reach the server as SIMULATED."""
+    (folder / "freetds.conf").write_text(
+        f"[SIMULATED]\nhost = 127.0.0.1\nport = {port}\ntds version = 5.0\nclient charset = UTF-8\n"
+    )
+    (folder / "odbc.ini").write_text("[SIMULATED]\nDriver = FreeTDS\nServername = SIMULATED\n")
+    return [
+        Tool(
+            "tsql",
+            lambda secret: ["tsql", "-S", "SIMULATED", "-U", user, "-P", secret, "-o", "fhq"],
+            password,
+            folder,
+            parse=lambda text: [line.split("\t") for line in text.splitlines()],
+        ),
+        Tool(
+            "bsqldb",
+            lambda secret: ["bsqldb", "-S", "SIMULATED", "-U", user, "-P", secret, "-t", "|"],
+            password,
+            folder,
+            parse=_bars,
+            missing=BSQLDB_MISSING,
+        ),
+        Tool(
+            "fisql",
+            lambda secret: [
+                *["fisql", "-S", "SIMULATED", "-s", "|"],
+                *["-w", "60000", "-U"],
+                user,
+                "-P",
+                secret,
+            ],
+            password,
+            folder,
+            parse=_bars,
+        ),
+        Tool(
+            "isql",
+            lambda secret: ["isql", "SIMULATED", user, secret, "-b", "-v", "-d|"],
+            password,
+            folder,
+            parse=_bars,
+            separator="\n",
+        ),
+    ]
+
+
+def _bars(text: str) -> list[Row]:
+    lines = [line for line in text.splitlines() if line]
+    return [[field.strip() for field in line.split("|")] for line in lines]

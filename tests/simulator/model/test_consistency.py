@@ -1,0 +1,192 @@
+"""What the tables say agrees: sums with sums, engines with threads, users with the server."""
+
+from itertools import pairwise
+
+import pytest
+from tests.simulator.model.worlds import one, total
+
+from ase_simulator.model import SimulatedServer, load_scenario
+from ase_simulator.model.scenario import names
+from ase_simulator.model.tables import TABLES
+from ase_simulator.schema.catalog import catalog
+
+COUNTERS = {
+    "monState": ["Transactions", "Selects", "LogicalReads", "PhysicalReads", "NumDeadlocks"],
+    "monEngine": ["CPUTime", "UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime", "ContextSwitches"],
+    "monThread": ["UserTime", "SystemTime", "TotalTicks", "BusyTicks", "VoluntaryCtxtSwitches"],
+    "monSpinlockActivity": ["Grabs", "Spins", "Waits"],
+    "monDataCache": ["CacheSearches", "PhysicalReads", "APFReads", "PhysicalWrites"],
+    "monDeviceIO": ["Reads", "APFReads", "Writes", "IOTime"],
+    "monSysWaits": ["Waits", "WaitTime"],
+    "monOpenObjectActivity": ["LogicalReads", "RowsInserted", "LockRequests"],
+    "monProcessActivity": ["Transactions", "CPUTime", "WaitTime", "LogicalReads"],
+    "monProcedureCache": ["Requests", "Loads"],
+    "monStatementCache": ["NumSearches", "HitCount", "NumInserts"],
+    "monNetworkIO": ["PacketsSent", "PacketsReceived"],
+    "monOpenDatabases": ["AppendLogRequests", "AppendLogWaits"],
+}
+
+
+@pytest.fixture
+def busy() -> SimulatedServer:
+    [server] = load_scenario("quiet-oltp", speed=0)
+    server.advance(333.3)
+    return server
+
+
+def test_counters_never_go_back_however_often_they_are_read() -> None:
+    [server] = load_scenario("quiet-oltp", speed=0)
+    seen = []
+    for _ in range(40):
+        server.advance(0.37)
+        seen.append([total(server, table, column) for table in COUNTERS for column in COUNTERS[table]])
+    for earlier, later in pairwise(seen):
+        assert all(old <= new for old, new in zip(earlier, later, strict=True))
+
+
+def test_engine_seconds_add_up_to_the_time_since_the_start(busy: SimulatedServer) -> None:
+    for row in busy.table("monEngine"):
+        kinds = [row[f"{kind}CPUTime"] for kind in ("User", "System", "IO", "Idle")]
+        assert row["CPUTime"] == sum(kinds)
+        assert row["CPUTime"] == pytest.approx(333, abs=4)
+
+
+def test_engine_threads_used_the_cpu_that_their_engines_were_busy(busy: SimulatedServer) -> None:
+    threads = {row["ThreadID"]: row for row in busy.table("monThread")}
+    for engine in busy.table("monEngine"):
+        thread = threads[engine["ThreadID"]]
+        assert thread["UserTime"] / 1000 == pytest.approx(engine["UserCPUTime"], abs=1)
+        assert thread["SystemTime"] / 1000 == pytest.approx(engine["SystemCPUTime"], abs=1)
+        assert thread["BusyTicks"] + thread["IdleTicks"] + thread["SleepTicks"] == thread["TotalTicks"]
+
+
+def test_reads_of_tables_caches_pools_and_server_agree(busy: SimulatedServer) -> None:
+    reads = one(busy, "monState")["LogicalReads"]
+    assert total(busy, "monDataCache", "LogicalReads") == pytest.approx(reads, rel=1e-5)
+    assert total(busy, "monCachePool", "LogicalReads") == pytest.approx(reads, rel=1e-5)
+    assert total(busy, "monOpenObjectActivity", "LogicalReads") == pytest.approx(reads, rel=1e-4)
+
+
+def test_disk_reads_of_caches_tables_and_devices_agree(busy: SimulatedServer) -> None:
+    def read(table: str, column: str) -> float:
+        return total(busy, table, column) + total(busy, table, "APFReads")
+
+    of_caches = read("monDataCache", "PhysicalReads")
+    assert of_caches > 1000
+    assert read("monCachePool", "PhysicalReads") == pytest.approx(of_caches, rel=0.01)
+    assert read("monDeviceIO", "Reads") == pytest.approx(of_caches, rel=0.01)
+    assert read("monOpenObjectActivity", "PhysicalReads") == pytest.approx(of_caches, rel=0.01)
+
+
+def test_disk_writes_of_caches_tables_and_devices_agree(busy: SimulatedServer) -> None:
+    written = one(busy, "monState")["PhysicalWrites"]
+    assert written > 1000
+    for table, column in (
+        ("monDataCache", "PhysicalWrites"),
+        ("monOpenObjectActivity", "PhysicalWrites"),
+        ("monDeviceIO", "Writes"),
+    ):
+        assert total(busy, table, column) == pytest.approx(written, rel=0.01)
+
+
+def test_transactions_of_the_users_add_up_to_the_servers(busy: SimulatedServer) -> None:
+    assert total(busy, "monProcessActivity", "Transactions") == pytest.approx(
+        one(busy, "monState")["Transactions"], abs=120
+    )
+
+
+def test_time_waited_for_the_network_and_run_by_users_is_all_the_time_there_was(
+    busy: SimulatedServer,
+) -> None:
+    users = 120
+    own = {19, 57, 61, 179, 260}
+    waited = sum(row["WaitTime"] for row in busy.table("monSysWaits") if row["WaitEventID"] not in own)
+    ran = total(busy, "monEngine", "UserCPUTime") + total(busy, "monEngine", "SystemCPUTime")
+    assert waited + ran == pytest.approx(users * 333.3, rel=0.02)
+
+
+def test_lock_waits_name_the_same_pairs_in_every_table() -> None:
+    [server] = load_scenario("storm", speed=0)
+    server.advance(700)
+    of_processes = {
+        row["SPID"]: row["BlockingSPID"] for row in server.table("monProcess") if row["BlockingSPID"]
+    }
+    assert len(of_processes) > 5
+    assert of_processes == {
+        row["spid"]: row["blocked"] for row in server.table("sysprocesses") if row["blocked"]
+    }
+    locks = list(server.table("monLocks"))
+    wanted = {row["SPID"]: row["BlockedBy"] // 2 for row in locks if row["LockState"] == "Requested"}
+    assert wanted == of_processes
+    held = {row["SPID"] for row in locks if row["BlockedState"] == "Blocking"}
+    assert set(of_processes.values()) <= held
+
+
+def test_pools_add_up_to_their_cache(busy: SimulatedServer) -> None:
+    sizes = {row["CacheName"]: row["CacheSize"] for row in busy.table("monDataCache")}
+    for name, size in sizes.items():
+        pools = [row for row in busy.table("monCachePool") if row["CacheName"] == name]
+        assert sum(row["AllocatedKB"] for row in pools) == size
+
+
+def test_sysmonitors_counts_what_the_monitoring_tables_count(busy: SimulatedServer) -> None:
+    rows = list(busy.table("sysmonitors"))
+    for group, column in (("spinlock_p", "Grabs"), ("spinlock_w", "Waits"), ("spinlock_s", "Spins")):
+        values = [row["value"] % 2**32 for row in rows if row["group_name"] == group]
+        assert values == [row[column] % 2**32 for row in busy.table("monSpinlockActivity")]
+
+
+def test_clearing_the_monitors_zeroes_sysmonitors_and_leaves_the_monitoring_tables(
+    busy: SimulatedServer,
+) -> None:
+    before = total(busy, "monSpinlockActivity", "Grabs")
+    busy.clear_monitors()
+    assert not any(row["value"] for row in busy.table("sysmonitors"))
+    assert total(busy, "monSpinlockActivity", "Grabs") == before
+    assert one(busy, "monState")["CountersCleared"] == busy.now()
+
+
+@pytest.mark.parametrize("scenario", names())
+def test_every_table_of_every_scenario_has_rows_of_one_shape(scenario: str) -> None:
+    for server in load_scenario(scenario, speed=0):
+        server.advance(45)
+        for table in TABLES:
+            shapes = {tuple(row) for row in server.table(table)}
+            assert len(shapes) <= 1, table
+
+
+def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:
+    def grabs(seed: int) -> list[object]:
+        [server] = load_scenario("quiet-oltp", speed=0, seed=seed)
+        server.advance(100)
+        return [row["Grabs"] for row in server.table("monSpinlockActivity")]
+
+    assert grabs(3) == grabs(3)
+    assert grabs(3) != grabs(4)
+
+
+def test_reading_on_the_way_changes_nothing() -> None:
+    [often] = load_scenario("memscale", speed=0)
+    [once] = load_scenario("memscale", speed=0)
+    for _ in range(20):
+        often.advance(95)
+        list(often.table("monEngine"))
+    once.advance(1900)
+    for table, column in (("monState", "Transactions"), ("monThread", "UserTime")):
+        assert total(often, table, column) == pytest.approx(total(once, table, column), abs=200)
+
+
+def test_rows_have_the_columns_that_the_newest_version_shows() -> None:
+    """Tables that the T-SQL front end completes or derives itself are its own affair."""
+    [server] = load_scenario("storm", speed=0, version="16.0 SP04")
+    server.advance(700)
+    known = catalog(server.version)
+    for name in TABLES:
+        table = known.find(name, "master")
+        rows = list(server.table(name))
+        if table is None or not rows or name == "sysobjects":
+            continue
+        columns = {column.name for column in table.columns}
+        assert columns <= set(rows[0]), name
+        if name.startswith("mon"):
+            assert set(rows[0]) - columns <= {"SQLText"}, name

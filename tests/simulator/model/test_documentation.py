@@ -1,0 +1,22 @@
+"""The pages about the model name what there is."""
+
+from pathlib import Path
+
+import pytest
+
+from ase_simulator.model.scenario import Scenario, names
+from ase_simulator.model.timeline import FaultSettings, StepSettings
+from ase_simulator.model.workload import Batch, CacheWork, Database, Effect, Object, Workload
+
+PAGE = (Path(__file__).parents[3] / "docs/scenarios.md").read_text("utf-8")
+PARTS = [Scenario, Workload, Database, Object, CacheWork, Effect, Batch, StepSettings, FaultSettings]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_every_key_of_a_scenario_is_explained(part: type[Scenario]) -> None:
+    assert [key for key in part.model_fields if key not in PAGE] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_scenario_is_listed(name: str) -> None:
+    assert f"`{name}`" in PAGE

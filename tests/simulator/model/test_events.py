@@ -1,0 +1,65 @@
+"""Tables of single events: each event is shown once it happened, and never differently."""
+
+import pytest
+from tests.simulator.model.worlds import one
+
+from ase_simulator.model import SimulatedServer, load_scenario
+
+PIPES = ["monDeadLock", "monLockTimeout", "monSysStatement", "monSysSQLText", "monSysPlanText", "monErrorLog"]
+
+
+@pytest.fixture
+def server() -> SimulatedServer:
+    [server] = load_scenario("storm", speed=0)
+    server.advance(700)
+    return server
+
+
+@pytest.mark.parametrize("table", PIPES)
+def test_an_event_reads_the_same_later_on(server: SimulatedServer, table: str) -> None:
+    def rows() -> list[tuple[object, ...]]:
+        return [tuple(row.values()) for row in server.table(table)]
+
+    before = rows()
+    assert before
+    server.advance(0.02)
+    after = rows()
+    assert set(before) & set(after)
+    assert after[: len(set(before) & set(after))] == [row for row in before if row in set(after)]
+
+
+def test_deadlocks_come_when_the_counter_says_so(server: SimulatedServer) -> None:
+    counted = one(server, "monState")["NumDeadlocks"]
+    rows = list(server.table("monDeadLock"))
+    assert max(row["DeadlockID"] for row in rows) == counted
+    times = [row["ResolveTime"] for row in rows]
+    assert times == sorted(times)
+    assert times[-1] <= server.now()
+    assert times[0] >= one(server, "simScenario")["StepStart"]
+
+
+def test_deadlocks_of_earlier_steps_keep_their_time(server: SimulatedServer) -> None:
+    before = {row["DeadlockID"]: row["ResolveTime"] for row in server.table("monDeadLock")}
+    server.advance(300)
+    after = {row["DeadlockID"]: row["ResolveTime"] for row in server.table("monDeadLock")}
+    kept = set(before) & set(after)
+    assert kept
+    assert all(before[number] == after[number] for number in kept)
+
+
+def test_a_statement_its_text_and_its_plan_name_the_same_session_and_batch(server: SimulatedServer) -> None:
+    def keys(table: str) -> list[tuple[object, ...]]:
+        return [(row["SPID"], row["KPID"], row["BatchID"]) for row in server.table(table)]
+
+    statements = keys("monSysStatement")
+    assert len(statements) == 1000
+    assert statements == keys("monSysSQLText")
+    assert set(statements) == set(keys("monSysPlanText"))
+    users = {row["SPID"] for row in server.table("monProcess")}
+    assert {spid for spid, _, _ in statements} <= users
+
+
+def test_a_restart_forgets_all_events_but_those_of_the_error_log(server: SimulatedServer) -> None:
+    server.restart()
+    for table in PIPES:
+        assert list(server.table(table)) == [] or table == "monErrorLog"

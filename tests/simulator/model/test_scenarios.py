@@ -1,0 +1,205 @@
+"""Scenario files: every one of ours loads and plays; a bad one is told in one line."""
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.simulator.model.worlds import one, total
+
+from ase_simulator.model import ScenarioError, SimulatedServer, load_scenario
+from ase_simulator.model.scenario import names
+
+
+def _write(folder: Path, text: str) -> str:
+    path = folder / "scenario.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def _at(server: SimulatedServer, step: str) -> None:
+    """Move on to the start of the next step whose name begins with that."""
+    for _ in range(200):
+        if str(one(server, "simScenario")["StepName"]).startswith(step):
+            return
+        server.advance(10)
+    raise AssertionError(f"no step {step}")
+
+
+def test_all_scenarios_are_there() -> None:
+    assert {"memscale", "vldb", "idle", "quiet-oltp", "storm", "failures", "fleet"} <= set(names())
+
+
+@pytest.mark.parametrize("version", ["12.5.4", "15.0.3", "15.7 SP138", "16.0 GA", "16.0 SP04"])
+def test_every_scenario_runs_as_every_version(version: str) -> None:
+    for name in names():
+        for server in load_scenario(name, speed=0, version=version):
+            server.advance(1000)
+            assert server.version == version
+            assert total(server, "monEngine", "CPUTime") > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name: x\nengines: many\n", "engines: "),
+        ("name: x\nsurprise: 1\n", "surprise: "),
+        ("name: x\nworkload: {users: -1}\n", "workload.users: "),
+        ("name: x\nsteps: [{name: a, seconds: 1, workload: {cpu_ms: fast}}]\n", "workload.cpu_ms: "),
+        ("name: x\noptions: {no such option: 1}\n", "no such option"),
+        ("name: x\noptions: {enable monitoring: 7}\n", "enable monitoring"),
+        ("name: x\ncaches: {small: {size_kb: 1}}\n", "minimum size"),
+        ("name: x\nfleet: [{scenario: fleet, server: a}]\n", "fleet"),
+        ("name: x\nfleet: [{scenario: nothing, server: a}]\n", "no such scenario"),
+        ("name: [x\n", "not YAML"),
+        ("- a\n", "the file: "),
+    ],
+)
+def test_a_bad_scenario_is_refused_in_one_line_that_names_the_place(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        load_scenario(_write(tmp_path, text), speed=0)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_name_that_is_neither_scenario_nor_file_lists_the_scenarios() -> None:
+    with pytest.raises(ScenarioError, match="quiet-oltp"):
+        load_scenario("nothing-like-it")
+
+
+def test_a_fleet_has_servers_of_different_names_versions_and_loads() -> None:
+    servers = load_scenario("fleet", speed=0)
+    assert len({server.name for server in servers}) == len(servers) == 12
+    assert len({server.version for server in servers}) > 2
+    orders = [server for server in servers if server.name.startswith("ORDERS0")]
+    for server in orders:
+        server.advance(100)
+    grabs = {total(server, "monSpinlockActivity", "Waits") for server in orders}
+    assert len(grabs) == len(orders)
+
+
+def test_each_switch_of_memscale_features_changes_options_or_cache_types() -> None:
+    [server] = load_scenario("memscale", speed=0)
+    seen = []
+    for _ in range(10):
+        server.advance(1)
+        options = tuple((option.name, option.run) for option in server.options())
+        caches = tuple((row["CacheName"], row["Type"]) for row in server.table("monDataCache"))
+        seen.append((options, caches))
+        server.advance(599)
+    assert len(set(seen)) >= 9
+    assert all(earlier != later for earlier, later in pairwise(seen))
+
+
+def test_a_repeating_scenario_begins_again_and_another_stays_at_its_end(tmp_path: Path) -> None:
+    steps = "steps: [{name: a, seconds: 10}, {name: b, seconds: 10}]\n"
+    [again] = load_scenario(_write(tmp_path, f"name: x\nrepeat: true\n{steps}"), speed=0)
+    again.advance(25)
+    assert one(again, "simScenario")["StepName"] == "a"
+    assert one(again, "simScenario")["SecondsInStep"] == 5
+    [stays] = load_scenario(_write(tmp_path, f"name: x\n{steps}"), speed=0)
+    stays.advance(100)
+    assert one(stays, "simScenario")["StepName"] == "b"
+
+
+def test_a_storm_burns_engines_in_spinning_and_more_engines_make_it_worse() -> None:
+    [server] = load_scenario("storm", speed=0)
+
+    def rate() -> float:
+        server.advance(30)
+        before = one(server, "monState")["Transactions"]
+        server.advance(60)
+        return (one(server, "monState")["Transactions"] - before) / 60
+
+    _at(server, "login storm")
+    sixteen = rate()
+    _at(server, "lock storm")
+    server.advance(100)
+    assert one(server, "monState")["NumDeadlocks"] > 10
+    assert len(list(server.table("monDeadLock"))) > 20
+    assert len(list(server.table("monLockTimeout"))) > 3
+    _at(server, "wrong remedy")
+    assert len(list(server.table("monEngine"))) == 32
+    assert rate() < sixteen
+
+
+def test_failures_switch_each_fault_on_and_off_again() -> None:
+    [server] = load_scenario("failures", speed=0)
+    drops = []
+    server.on_drop(lambda: drops.append(one(server, "simScenario")["StepName"]))
+    _at(server, "hang")
+    assert server.faults.hang
+    _at(server, "recovery from the hang")
+    assert not server.faults.hang
+    _at(server, "one table")
+    assert server.faults.strikes("select * from monSpinlockActivity")
+    assert not server.faults.strikes("select 1")
+    _at(server, "slow")
+    assert server.faults.seconds_per_row > 0
+    _at(server, "mute")
+    assert server.faults.mute
+    _at(server, "broken off")
+    assert server.faults.broken is not None
+    assert server.faults.broken.how == "reset"
+    _at(server, "login locked")
+    assert "ase_exporter" in server.locked_logins
+    _at(server, "LOAD DATABASE")
+    assert server.loading_databases == {"archive"}
+    status = {row["name"]: row["status"] for row in server.table("sysdatabases")}
+    assert status["archive"] & 32
+    assert not status["payroll"] & 32
+    assert not server.locked_logins
+    _at(server, "shutdown")
+    assert not server.running
+    assert server.faults.refuse
+    _at(server, "started again")
+    assert server.running
+    assert not server.faults.refuse
+    assert len(drops) >= 8
+
+
+def test_wrap_soon_takes_int_counters_past_their_end_within_half_a_minute() -> None:
+    [server] = load_scenario("failures", speed=0)
+    _at(server, "wrap soon")
+    start = one(server, "simScenario")["SecondsInStep"]
+    before = one(server, "monState")["Transactions"]
+    assert before > 2**31 - 40_000
+    server.advance(40 - start)
+    after = one(server, "monState")["Transactions"]
+    assert after < 0
+    assert 0 < (after - before) % 2**32 < 40_000
+
+
+def test_int_counters_of_other_scenarios_wrap_to_zero(tmp_path: Path) -> None:
+    text = "name: x\nwrap_in: 5\nworkload: {users: 50, think_ms: 10}\n"
+    [server] = load_scenario(_write(tmp_path, text), speed=0)
+    before = one(server, "monState")["Transactions"]
+    server.advance(10)
+    after = one(server, "monState")["Transactions"]
+    assert before > 2**31 - 10**6
+    assert 0 <= after < 10**6
+
+
+def test_a_clear_step_moves_the_date_of_the_last_clear() -> None:
+    [server] = load_scenario("failures", speed=0)
+    _at(server, "restart")
+    before = one(server, "monState")["CountersCleared"]
+    _at(server, "clear")
+    assert one(server, "monState")["CountersCleared"] > before
+
+
+def test_steps_begin_on_time_while_nobody_asks() -> None:
+    async def scene() -> bool:
+        [server] = load_scenario("failures", speed=0)
+        playing = asyncio.create_task(server.play())
+        await asyncio.sleep(0)
+        dropped = asyncio.Event()
+        server.on_drop(dropped.set)
+        server.world.clock.advance(300)
+        await asyncio.wait_for(dropped.wait(), 10)
+        playing.cancel()
+        return server.faults.mute
+
+    assert asyncio.run(scene())

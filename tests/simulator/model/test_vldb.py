@@ -1,0 +1,121 @@
+"""The vldb scenario: tuned step by step through the server's own calls, it goes the case study's way."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from tests.simulator.model.worlds import contention
+
+from ase_simulator.model import SimulatedServer, load_scenario
+
+PUBLISHED = Path(__file__).parents[3] / "../shared/casestudy/vldb_tuning_steps.csv"
+
+ADDRESS = ["addrlockspins"]
+DESCRIPTORS = ["Des Upd Spinlocks", "Ides Spinlocks"]
+DEFAULT = ["default data cache"]
+NAMED = ["default data cache", "system tables cache", "key tables cache"]
+
+# The bottleneck's spinlocks, contention % from and to, elapsed seconds of the batch
+STEPS = [
+    (ADDRESS, 50, 90, None),
+    (DESCRIPTORS, 30, 40, None),
+    (DEFAULT, None, None, 180),
+    (DEFAULT, None, None, 90),
+    (NAMED, 10, 15, 60),
+]
+
+
+def _tune(server: SimulatedServer, step: int) -> None:
+    if step == 1:
+        server.set_option("lock address spinlock ratio", 5, "sa")
+    elif step == 2:
+        for name in ("open object", "open index", "open index hash", "partition"):
+            server.set_option(f"{name} spinlock ratio", 5, "sa")
+    elif step == 3:
+        server.configure_cache("system tables cache", size_kb=2 * 1024**2, strategy="relaxed")
+        for table in ("sysobjects", "sysindexes", "syscolumns", "systabstats", "sysstatistics"):
+            server.bind_cache("system tables cache", "claims", table)
+    elif step == 4:
+        server.configure_cache("key tables cache", size_kb=64 * 1024**2, strategy="relaxed")
+        for table in ("claim", "claim_line"):
+            server.bind_cache("key tables cache", "claims", table)
+
+
+def _elapsed(server: SimulatedServer) -> tuple[float, str]:
+    """The last run that began and ended since the previous call: seconds, status."""
+    server.advance(900)
+    finished = [row for row in server.table("simBatch") if row["Status"] != "running"]
+    return finished[-1]["ElapsedSeconds"], finished[-1]["Status"]
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[tuple[dict[str, float], float, str]]:
+    [server] = load_scenario("vldb", speed=0)
+    steps = []
+    for step, (names, *_) in enumerate(STEPS):
+        _tune(server, step)
+        steps.append((contention(server, 30, names), *_elapsed(server)))
+    return steps
+
+
+def test_the_untuned_batch_is_aborted_after_five_minutes_on_the_address_lock_spinlocks(measured) -> None:
+    found, elapsed, status = measured[0]
+    assert status == "aborted"
+    assert elapsed > 300
+    assert 45 <= found["addrlockspins"] <= 95
+
+
+def test_finer_address_locks_bring_it_under_five_minutes_and_the_descriptors_to_light(measured) -> None:
+    found, elapsed, status = measured[1]
+    assert status == "done"
+    assert 240 <= elapsed < 300
+    for name in DESCRIPTORS:
+        assert 25 <= found[name] <= 45
+
+
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_each_further_fix_brings_the_elapsed_time_of_the_case_study(measured, step: int) -> None:
+    _, elapsed, status = measured[step]
+    assert status == "done"
+    assert elapsed == pytest.approx(STEPS[step][3], rel=0.2)
+
+
+@pytest.mark.parametrize("step", [2, 3])
+def test_then_the_default_data_cache_is_what_spins(measured, step: int) -> None:
+    assert measured[step][0]["default data cache"] > 15
+
+
+def test_at_the_end_the_named_caches_are_left_with_ten_to_fifteen_percent(measured) -> None:
+    found = measured[4][0]
+    assert 10 <= max(found.values()) <= 15
+    assert all(5 <= value <= 20 for value in found.values())
+
+
+def test_the_steps_above_are_the_published_ones() -> None:
+    if not PUBLISHED.exists():
+        pytest.skip("../shared/casestudy is not here")
+    with PUBLISHED.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(STEPS)
+    for row, (_, low, high, elapsed) in zip(rows, STEPS, strict=True):
+        assert row["contention_pct_low"] == ("" if low is None else str(low))
+        assert row["contention_pct_high"] == ("" if high is None else str(high))
+        if elapsed is not None:
+            assert row["elapsed_seconds_about"] == str(elapsed)
+
+
+def test_a_longer_ratio_brings_the_contention_back() -> None:
+    [server] = load_scenario("vldb", speed=0)
+    server.set_option("lock address spinlock ratio", 5, "sa")
+    fine = contention(server, 30, ADDRESS)["addrlockspins"]
+    server.set_option("lock address spinlock ratio", 1031, "sa")
+    coarse = contention(server, 30, ADDRESS)["addrlockspins"]
+    assert fine < 10 < 90 < coarse
+
+
+def test_with_the_default_hash_table_a_ratio_gives_the_number_of_spinlocks_of_the_manual() -> None:
+    [server] = load_scenario("vldb", speed=0)
+    for ratio, slots in ((100, 11), (5, 207), (1031, 1), (1, 1031)):
+        server.set_option("lock address spinlock ratio", ratio, "sa")
+        names = [row["SpinlockName"] for row in server.table("monSpinlockActivity")]
+        assert names.count("addrlockspins") == slots

@@ -1,0 +1,242 @@
+"""System procedures show and change the model as ASE's own do."""
+
+import pytest
+from tests.simulator.sql.fake import Client, FakeServer
+
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.model import load_scenario
+from ase_simulator.model.server import SimulatedServer
+from ase_simulator.results import Disconnect, Message, ReturnStatus, Rows
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.logins import Login
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(FakeServer())
+
+
+@pytest.fixture
+def live() -> Client:
+    """A session with the model of the memscale scenario, its clock standing still."""
+    (server,) = load_scenario("memscale", seed=3, speed=0.0)
+    server.advance(30)
+    return Client(server)  # type: ignore[arg-type]
+
+
+def _sets(client: Client, sql: str) -> list[list[tuple[object, ...]]]:
+    return [[tuple(row) for row in r.rows] for r in client.results(sql) if isinstance(r, Rows)]
+
+
+def test_sp_configure_finds_an_option_by_a_unique_part_of_its_name(client: Client) -> None:
+    (row,) = client.rows("sp_configure 'lock address'")
+    assert [str(value).strip() for value in row] == [
+        "lock address spinlock ratio", "100", "0", "100", "100", "ratio", "static",
+    ]  # fmt: skip
+
+
+def test_sp_configure_sets_a_static_option_for_the_next_start(client: Client) -> None:
+    results = client.results("exec sp_configure 'lock address spinlock ratio', 5")
+    texts = [result.text for result in results if isinstance(result, Message)]
+    assert any("must be rebooted" in text and "static" in text for text in texts)
+    (row,) = client.rows("sp_configure 'lock address'")
+    assert [str(value).strip() for value in row[3:5]] == ["5", "100"]
+    waiting = (
+        "select a.name from master..sysconfigures a, master..syscurconfigs b "
+        "where a.config = b.config and a.value != b.value"
+    )
+    assert client.rows(waiting) == [("lock address spinlock ratio",)]
+
+
+def test_sp_configure_sets_a_dynamic_option_at_once(client: Client) -> None:
+    results = client.results("sp_configure 'number of open objects', 800")
+    assert any("need not be rebooted" in r.text for r in results if isinstance(r, Message))
+    assert client.rows(
+        "select value from master..syscurconfigs where comment = 'number of open objects'"
+    ) == [(800,)]
+    assert client.backend.server.calls[-1] == ("set_option", "number of open objects", 800, "sa")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("sql", "number"),
+    [("sp_configure 'no such option'", 17410), ("sp_configure 'number of', 5", 17411),
+     ("sp_configure 'number of open objects', 1", 17811), ("sp_configure 'number of open objects', 'many'", 249),
+     ("sp_helpdb nosuch", 17590), ("sp_help nosuch", 17461), ("sp_who nobody", 17231),
+     ("sp_role 'grant', 'nosuch_role', 'sa'", 11039), ("sp_locklogin nobody, 'lock'", 17231),
+     ("sp_bindcache 'c', 'nosuch'", 17421), ("sp_cacheconfig 'nosuch'", 18037), ("sp_addlogin 'x', 'abc'", 10317)],
+)  # fmt: skip
+def test_refusals_come_with_a_status_that_is_not_zero(client: Client, sql: str, number: int) -> None:
+    results = client.results(sql)
+    assert number in [result.number for result in results if isinstance(result, Message)]
+    assert results[-1] == ReturnStatus(1)
+
+
+def test_every_option_is_listed_by_group(live: Client) -> None:
+    listed = [str(row[0]).strip() for rows in _sets(live, "sp_configure") for row in rows]
+    options = live.backend.server.options()
+    assert sorted(listed) == sorted(option.name[:30] for option in options)
+    assert len(listed) > 100
+
+
+def test_sp_cacheconfig_shows_and_changes_caches(live: Client) -> None:
+    live.results("sp_cacheconfig 'reports cache', '200M'")
+    live.results("sp_cacheconfig 'reports cache', 'cache_partition=8', relaxed")
+    overview, pools = _sets(live, "sp_cacheconfig 'reports cache'")
+    assert overview[0][:3] == ("reports cache", "Active", "Mixed")
+    assert str(overview[0][3]).strip() == "200.00 Mb"
+    assert pools[0][0] == "    4 Kb"
+    row = "select config_partitions, config_replacement from master..syscacheinfo where cache_name = 'reports cache'"
+    assert live.rows(row) == [(8, "relaxed LRU")]
+
+
+def test_sp_poolconfig_moves_memory_between_pools(live: Client) -> None:
+    live.results("sp_poolconfig 'orders cache', '512M', '16K'")
+    pools = "from master..monCachePool where CacheName = 'orders cache' order by 1"
+    sizes = f"select IOBufferSize/1024, AllocatedKB/1024 {pools}"
+    assert live.rows(sizes)[-1] == (16, 512)
+
+
+def test_bindings_appear_and_vanish(live: Client) -> None:
+    live.results("sp_bindcache 'orders cache', trading, trades")
+    bound = _sets(live, "sp_helpcache 'orders cache'")[1]
+    assert ("orders cache", "trading.dbo.trades", "table", None, "V") in bound
+    live.results("sp_unbindcache trading, trades")
+    assert "trading.dbo.trades" not in [row[1] for row in _sets(live, "sp_helpcache 'orders cache'")[1]]
+
+
+def test_sp_who_tells_who_does_what(live: Client) -> None:
+    (row,) = live.rows("sp_who '1020'")
+    assert (row[1], str(row[3]).strip(), str(row[7]).strip()) == (1020, "trader", "trading")
+    assert len(live.rows("sp_who")) == live.value("count(*) from master..sysprocesses")
+
+
+def test_sp_lock_names_the_locks_of_a_process(live: Client) -> None:
+    spid = live.value("min(spid) from master..syslocks")
+    rows = live.rows(f"sp_lock {spid}")
+    assert {row[1] for row in rows} == {spid}
+    assert {"Ex_intent"} <= {row[3] for row in rows}
+
+
+def test_sp_monitorconfig_counts_what_is_in_use(live: Client) -> None:
+    (row,) = live.rows("sp_monitorconfig 'number of locks'")
+    locks = live.value("count(*) from master..syslocks")
+    run = live.value("value from master..syscurconfigs where comment = 'number of locks'")
+    assert (row[0], row[2], row[1]) == ("number of locks", locks, run - locks)  # type: ignore[operator]
+
+
+def test_sp_monitor_measures_between_its_calls(live: Client) -> None:
+    live.results("sp_monitor")
+    server = live.backend.server
+    assert isinstance(server, SimulatedServer)
+    server.advance(10)
+    (times, cpu, *_) = _sets(live, "sp_monitor")
+    assert times[0][2] == 10
+    assert str(cpu[0][0]).endswith("%")
+
+
+def test_sp_helpdb_and_friends_answer(live: Client) -> None:
+    (database, fragments, log) = _sets(live, "sp_helpdb trading")
+    assert database[0][0] == "trading"
+    assert str(fragments[-1][2]).strip() == "log only"
+    assert "log only free kbytes" in str(log[0][0])
+    for sql in ("sp_version", "sp_helpserver", "sp_help", "sp_help syslogins", "sp_helpdevice", "sp_dboption",
+                "sp_datatype_info", "sp_datatype_info 12", "sp_tables", "sp_columns sysprocesses", "sp_helpcache",
+                "sp_spaceused", "sp_helpsort", "sp_server_info", "sp_displaylogin", "sp_activeroles", "sp_helpuser",
+                "sp_engine 'status'", "sp_helpsegment", "sp_configure 'memory'"):  # fmt: skip
+        results = live.results(sql)
+        assert results[-1] in (ReturnStatus(0), ReturnStatus(1))
+        assert not [r for r in results if isinstance(r, Message) and r.severity > 10], sql
+
+
+def test_sp_spaceused_adds_up_what_is_allocated(live: Client) -> None:
+    live.results("use trading")
+    sizes = "from master..monCachedObject where DBName = 'trading' and ObjectName = 'trades'"
+    (row,) = live.rows("sp_spaceused trades")
+    assert row[1] == f"{live.value(f'sum(TotalSizeKB) {sizes}')} KB"
+    pages = live.value("reserved_pages(db_id(), object_id('trades'))")
+    assert pages == live.value(f"sum(TotalSizeKB) / 4 {sizes}")
+
+
+def test_configuration_history_is_kept_while_auditing_is_on(live: Client) -> None:
+    events = "select type, target, element, oldvalue, newvalue, username from sybsecurity..ch_events"
+    live.results("sp_configure 'number of open objects', 7000")
+    assert live.rows(events) == []
+    live.results("sp_configure 'auditing', 1 exec sp_configure 'config history auditing', 1")
+    live.results("sp_configure 'number of open objects', 8000")
+    live.results("sp_cacheconfig 'orders cache', 'cache_partition=16'")
+    rows = live.rows(events)
+    assert rows[-2] == ("sp_configure", "MEMSCALE", "number of open objects", "7000", "8000", "sa")
+    assert rows[-1][:3] == ("sp_cacheconfig", "orders cache", "partitions")
+
+
+def test_without_sa_role_nothing_is_changed() -> None:
+    server = FakeServer()
+    client = Client(server, "ase_exporter", "exporter")
+    for sql in ("sp_configure 'number of open objects', 900", "sp_bindcache c, master", "shutdown", "kill 5",
+                "dbcc traceon(3604)", "grant role sa_role to ase_exporter", "sp_monitorconfig 'all'"):  # fmt: skip
+        assert client.errors(sql) == [10353], sql
+    assert not [call for call in server.calls if call[0] not in ("attach",)]
+    assert client.errors("select * from master..sysmonitors") == [10330]
+    assert client.value("show_role()") == "mon_role"
+    assert client.value("proc_role('sa_role')") == 0
+
+
+def test_roles_are_granted_and_seen_at_once(client: Client) -> None:
+    client.results("exec sp_addlogin 'dba', 'secret1' grant role mon_role to dba")
+    dba = Client(client.backend.server, "dba", "secret1", client.backend)  # type: ignore[arg-type]
+    assert dba.errors("select * from master..monState") == []
+    client.results("sp_role 'revoke', 'mon_role', 'dba'")
+    assert dba.errors("select * from master..monState") == [10353]
+    assert dba.errors("sp_displaylogin sa") == [10353]
+
+
+def test_who_may_not_come_in_is_told_4002(client: Client) -> None:
+    backend = client.backend
+    client.results("sp_locklogin ase_exporter, 'lock'")
+    for user, password in (("sa", "wrong"), ("nobody", ""), ("ase_exporter", "exporter")):
+        refusal = backend.login(LoginRequest(user, password))
+        assert isinstance(refusal, Message)
+        assert (refusal.number, refusal.severity) == (4002, 14)
+    client.results("alter login ase_exporter modify unlock exec sp_locklogin ase_exporter, 'unlock'")
+    assert not isinstance(backend.login(LoginRequest("ase_exporter", "exporter")), Message)
+
+
+def test_shutdown_tells_the_others_6002() -> None:
+    server = FakeServer()
+    backend = SqlBackend(server, [Login("sa", "", roles=["sa_role"])])
+    first, other = Client(server, backend=backend), Client(server, backend=backend)
+    assert Disconnect() in first.results("shutdown")
+    assert ("shutdown",) in server.calls
+    told = other.results("select 1")
+    assert [m.number for m in told if isinstance(m, Message)] == [6002]
+    assert told[-1] == Disconnect()
+    refusal = backend.login(LoginRequest("sa", ""))
+    assert isinstance(refusal, Message)
+    assert refusal.number == 6002
+
+
+def test_a_database_that_is_being_loaded_cannot_be_used() -> None:
+    server = FakeServer(sysdatabases=[{"name": "payroll", "dbid": 4}])
+    server.loading_databases = frozenset({"payroll"})
+    client = Client(server)
+    assert client.errors("use payroll") == [937]
+    assert client.errors("select * from payroll..sysobjects") == [937]
+
+
+def test_frozen_monitoring_tables_stand_still(live: Client) -> None:
+    server = live.backend.server
+    assert isinstance(server, SimulatedServer)
+    live.rows("select mdaconfig('freeze', 'begin')")
+    before = live.rows("select Transactions from master..monState")
+    server.advance(10)
+    assert live.rows("select Transactions from master..monState") == before
+    live.rows("select mdaconfig('freeze', 'end')")
+    assert live.rows("select Transactions from master..monState") > before
+
+
+def test_a_stateful_table_gives_each_row_once_to_a_connection(live: Client) -> None:
+    first = live.rows("select ErrorMessage from master..monErrorLog")
+    assert first
+    assert live.rows("select ErrorMessage from master..monErrorLog") == []
+    other = Client(live.backend.server, backend=live.backend)  # type: ignore[arg-type]
+    assert other.rows("select ErrorMessage from master..monErrorLog") == first

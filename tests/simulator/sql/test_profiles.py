@@ -1,0 +1,110 @@
+"""Each version has the tables, columns and types of its day."""
+
+import pytest
+from tests.simulator.sql.fake import Client, FakeServer
+
+from ase_simulator.model import load_scenario
+from ase_simulator.results import Rows
+from ase_simulator.schema.catalog import catalog
+from ase_simulator.schema.profiles import parse_level, profiles
+from ase_simulator.schema.types import parse_type, type_text
+
+KEYS = list(profiles())
+
+
+def _columns(key: str, table: str) -> set[str]:
+    found = catalog(key).tables.get(table)
+    return {column.name for column in found.columns} if found else set()
+
+
+def test_there_is_a_profile_for_every_version_in_the_field() -> None:
+    assert KEYS == [
+        "12.5.4", "15.0.3", "15.5", "15.7 ESD#2", "15.7 SP110", "15.7 SP138", "15.7 SP138 CE",
+        "16.0 GA", "16.0 SP02", "16.0 SP03", "16.0 SP04",
+    ]  # fmt: skip
+    smp = [profile.level for profile in profiles().values() if not profile.cluster]
+    assert smp == sorted(smp)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "first"),
+    [
+        ("monSpinlockActivity", "Grabs", "15.7 ESD#2"),
+        ("monSpinlockActivity", "SpinlockSlotID", "15.7 SP110"),
+        ("monThread", "BusyTicks", "15.7 ESD#2"),
+        ("monDataCache", "CacheSearches", "12.5.4"),
+        ("monDataCache", "ReplacementStrategy", "15.7 ESD#2"),
+        ("monDataCache", "CASGrabs", "16.0 SP02"),
+        ("monState", "Transactions", "15.0.3"),
+        ("monState", "Selects", "15.7 SP110"),
+        ("monState", "SnapsExecuted", "16.0 SP02"),
+        ("monWaitEventInfo", "Language", "15.7 ESD#2"),
+        ("sysdevices", "vdevno", "15.0.3"),
+    ],
+)
+def test_a_column_comes_with_its_version_and_stays(table: str, column: str, first: str) -> None:
+    smp = [key for key in KEYS if not profiles()[key].cluster]
+    having = [key for key in smp if column in _columns(key, table)]
+    assert having == smp[smp.index(first) :]
+
+
+def test_what_came_in_two_lines_is_absent_between_them() -> None:
+    having = [key for key in KEYS if "HkgcReq" in _columns(key, "monEngine")]
+    assert "15.7 SP138" in having
+    assert "16.0 GA" not in having
+    assert "16.0 SP02" in having
+
+
+def test_before_15_0_there_is_no_bigint() -> None:
+    types = {column.type.name for table in catalog("12.5.4").tables.values() for column in table.columns}
+    assert "bigint" not in types
+
+
+def test_only_the_cluster_edition_has_instances_in_its_system_tables() -> None:
+    assert "instanceid" in _columns("15.7 SP138 CE", "sysprocesses")
+    assert "instanceid" not in _columns("15.7 SP138", "sysprocesses")
+    assert "sysinstances" in catalog("15.7 SP138 CE").tables
+    assert "monWorkload" in catalog("15.7 SP138 CE").tables
+    assert "monWorkload" not in catalog("15.7 SP138").tables
+    client = Client(FakeServer("15.7 SP138 CE"))
+    assert client.value("@@instanceid") == 1
+    assert "Cluster Edition" in str(client.value("@@version"))
+
+
+def test_levels_compare_as_versions_do() -> None:
+    assert parse_level("15.7.SP100") > parse_level("15.7.ESD2")
+    assert parse_level("16.0.SP02PL02") > parse_level("16.0.SP02")
+    assert parse_level("12.5.0.3") < parse_level("12.5.4")
+
+
+@pytest.mark.parametrize("text", ["varchar(30)", "numeric(12,2)", "unsigned int", "float", "univarchar(9)"])
+def test_types_read_as_they_are_written(text: str) -> None:
+    type_ = parse_type(text)
+    assert type_ is not None
+    assert type_text(type_) == text
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_table_of_every_version_can_be_read_whole(key: str) -> None:
+    (server,) = load_scenario("quiet-oltp", seed=5, speed=0.0, version=key)
+    server.advance(30)
+    client = Client(server)  # type: ignore[arg-type]
+    for table in catalog(key).tables.values():
+        if table.scope not in ("master", "each") or (table.needs and table.name.startswith("monRep")):
+            continue
+        result = next(r for r in client.results(f"select * from master..{table.name}"))
+        assert isinstance(result, Rows), (table.name, result)
+        assert [column.name for column in result.columns] == [column.name for column in table.columns]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_dictionary_of_monitoring_tables_tells_the_truth(key: str) -> None:
+    client = Client(FakeServer(key))
+    told = client.rows("select TableName, ColumnName, TypeName from master..monTableColumns")
+    assert told == [
+        (table.name, column.name, column.type.name)
+        for table in catalog(key).monitoring_tables()
+        for column in table.columns
+    ]
+    counts = dict(client.rows("select TableName, Columns from master..monTables"))  # type: ignore[arg-type]
+    assert counts == {t.name: len(t.columns) for t in catalog(key).monitoring_tables()}

@@ -1,0 +1,223 @@
+"""sp_sysmon of the simulator: what it counts, what it clears, what it refuses."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ase_exporter.sysmon.metrics import cleared_counters
+from ase_exporter.sysmon.report import parse
+from ase_exporter.sysmon.structure import Report
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.model.scenario import load_scenario
+from ase_simulator.model.server import SimulatedServer
+from ase_simulator.results import Message, ReturnStatus
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.session import SqlSession
+
+SCENARIO = """
+name: small
+engines: 4
+caches:
+  default data cache: {size_kb: 1048576, partitions: 4, pools: {32: 131072}}
+  a cache of thirty characters 1: {size_kb: 65536, partitions: 2}
+bindings:
+  - {cache: a cache of thirty characters 1, database: shop, objects: [orders]}
+workload:
+  users: 40
+  think_ms: 20
+  objects:
+    - {database: shop, name: orders, reads: 30, writes: 5}
+    - {database: shop, name: items, reads: 70, writes: 1}
+"""
+
+
+class Server:
+    """A simulated server whose time moves only while somebody waits for it."""
+
+    def __init__(self, folder: Path, version: str) -> None:
+        file = folder / "small.yaml"
+        file.write_text(SCENARIO)
+        server = load_scenario(str(file), speed=0, version=version)[0]
+        assert isinstance(server, SimulatedServer)
+        self.model = server
+        self.model.advance(100)
+        self.backend = SqlBackend(server)
+
+    def session(self, user: str = "sa", password: str = "") -> SqlSession:
+        session = self.backend.login(LoginRequest(user, password))
+        assert isinstance(session, SqlSession)
+        return session
+
+    def run(self, *batches: str, user: str = "sa", password: str = "") -> list[list[Message]]:
+        """The messages of batches that run at the same time, each in a session of its own."""
+        return asyncio.run(self._run(batches, user, password))
+
+    async def _run(self, batches: tuple[str, ...], user: str, password: str) -> list[list[Message]]:
+        tasks = [
+            asyncio.ensure_future(self._messages(self.session(user, password), batch)) for batch in batches
+        ]
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            if self.model.world.clock.sleepers == sum(not task.done() for task in tasks):
+                self.model.advance(0.5)
+        return [task.result() for task in tasks]
+
+    @staticmethod
+    async def _messages(session: SqlSession, batch: str) -> list[Message]:
+        found = [result async for result in session.execute(batch)]
+        session.close()
+        return [result for result in found if isinstance(result, Message)]
+
+    def report(self, batch: str) -> Report:
+        return parse("\n".join(message.text for message in self.run(batch)[0]))
+
+    def monitors(self) -> dict[tuple[str, str], int]:
+        return {
+            (str(row["group_name"]), str(row["field_name"])): int(str(row["value"]))
+            for row in self.model.table("sysmonitors")
+        }
+
+    def state(self) -> dict[str, object]:
+        return dict(next(iter(self.model.table("monState"))))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path, "16.0 SP04")
+
+
+@pytest.mark.parametrize(
+    ("version", "engines", "sections"),
+    [
+        ("15.0.3", "Engine Busy Utilization", 19),
+        ("15.7 SP110", "Engine Utilization (Tick %)", 19),
+        ("16.0 SP04", "Engine Utilization (Tick %)", 21),
+    ],
+)
+def test_each_version_prints_a_whole_report_in_its_own_layout(
+    tmp_path: Path, version: str, engines: str, sections: int
+) -> None:
+    report = Server(tmp_path, version).report("sp_sysmon '00:00:30', noclear")
+    kernel = report.sections[0]
+    assert report.complete and report.warnings == []
+    assert len(report.sections) == sections
+    assert [row.label for row in kernel.rows if row.path[:1] == (engines,)][:1] == ["Engine 0"]
+
+
+def test_figures_are_what_the_counters_grew(server: Server) -> None:
+    before = server.monitors()
+    report = server.report("sp_sysmon '00:01:00', noclear")
+    after = server.monitors()
+    committed = report.find("Transaction Profile", "Committed Xacts")
+    assert committed is not None
+    grown = after["access", "xacts"] - before["access", "xacts"]
+    assert grown > 1000
+    assert committed.get("count") == pytest.approx(grown, rel=0.03)
+    busy = report.find("Kernel Utilization", "Server Summary Average", "Engine Utilization (Tick %)")
+    ticks = {
+        kind: after["engine_0", f"{kind}_ticks"] - before["engine_0", f"{kind}_ticks"]
+        for kind in ("user", "clock")
+    }
+    first = report.find("Kernel Utilization", "Engine 0")
+    assert busy is not None and first is not None
+    assert first.get("user_busy") == pytest.approx(100 * ticks["user"] / ticks["clock"], abs=0.5)
+
+
+def test_contention_of_a_cache_is_waits_by_grabs_of_all_its_partitions(server: Server) -> None:
+    report = server.report("sp_sysmon '00:01:00', dcache, noclear")
+    names = {row["SpinlockName"] for row in server.model.table("monSpinlockActivity")}
+    for cache in ("default data cache", "a cache of thirty characters 1"):
+        row = report.find("Data Cache Management", "Spinlock Contention", f"Cache: {cache}")
+        rows = [r for r in server.model.table("monSpinlockActivity") if r["SpinlockName"] == cache]
+        expected = 100 * sum(int(str(r["Waits"])) for r in rows) / sum(int(str(r["Grabs"])) for r in rows)
+        assert cache in names and row is not None
+        assert row.get("percent_of_total") == pytest.approx(expected, abs=0.06)
+
+
+def test_one_section_is_printed_alone(server: Server) -> None:
+    report = server.report("sp_sysmon '00:00:10', locks, noclear")
+    assert [section.name for section in report.sections] == ["Lock Management"]
+    assert report.complete
+
+
+def test_noclear_leaves_the_counters_and_says_since_when_they_count(server: Server) -> None:
+    before = server.monitors()
+    report = server.report("sp_sysmon '00:00:10', @option = 'noclear'")
+    assert not cleared_counters(report)
+    assert report.header.cleared is not None
+    assert server.monitors()["access", "xacts"] > before["access", "xacts"]
+
+
+@pytest.mark.parametrize("batch", ["sp_sysmon '00:00:10', clear", "sp_sysmon '00:00:10', kernel, 'clear'"])
+def test_clear_clears_for_everybody(server: Server, batch: str) -> None:
+    before = server.monitors()
+    report = server.report(batch)
+    assert cleared_counters(report) and report.header.cleared is None
+    assert server.monitors()["access", "xacts"] < before["access", "xacts"]
+    assert server.state()["CountersCleared"] != server.state()["StartDate"]
+
+
+@pytest.mark.parametrize(
+    ("version", "clears"), [("15.0.3", False), ("15.7 SP110", True), ("16.0 SP04", False)]
+)
+def test_without_an_option_the_version_decides(tmp_path: Path, version: str, clears: bool) -> None:
+    assert cleared_counters(Server(tmp_path, version).report("sp_sysmon '00:00:10', kernel")) is clears
+
+
+def test_begin_and_end_sample_report_what_was_between(server: Server) -> None:
+    assert server.run("sp_sysmon begin_sample") == [[]]
+    server.model.advance(45)
+    report = server.report("sp_sysmon end_sample, xactsum")
+    assert report.header.interval is not None and report.header.interval.total_seconds() == pytest.approx(
+        45, abs=2
+    )
+    assert [message.number for message in server.run("sp_sysmon end_sample")[0]] == [19374]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "number"),
+    [
+        ("", 18179),
+        ("'1:00'", 18179),
+        ("'00:99:00'", 18179),
+        ("'00:00:10', nosuchsection", 18534),
+        ("'00:00:10', noclear, clear", 19449),
+        ("begin_sample, noclear", 19361),
+        ("end_sample", 19374),
+    ],
+)
+def test_refusals_are_messages_and_a_status(server: Server, arguments: str, number: int) -> None:
+    async def results() -> list[object]:
+        return [result async for result in server.session().execute(f"exec sp_sysmon {arguments}")]
+
+    found = asyncio.run(results())
+    assert [result.number for result in found if isinstance(result, Message)] == [number]
+    assert [result.value for result in found if isinstance(result, ReturnStatus)] == [1]
+
+
+def test_two_at_once_collide_in_tempdb(server: Server) -> None:
+    first, second = server.run(
+        "sp_sysmon '00:00:10', kernel, noclear", "sp_sysmon '00:00:10', kernel, noclear"
+    )
+    assert len(first) > 50
+    assert [message.number for message in second] == [17197]
+
+
+def test_it_needs_sa_role(server: Server) -> None:
+    refused = server.run("sp_sysmon '00:00:10'", user="ase_exporter", password="exporter")[0]
+    assert 10353 in [message.number for message in refused]
+
+
+@pytest.mark.parametrize(("version", "suffix"), [("15.0.3", "_0"), ("15.7 SP110", ""), ("16.0 SP04", "")])
+def test_sysmonitors_has_the_spinlock_groups_of_its_version(
+    tmp_path: Path, version: str, suffix: str
+) -> None:
+    groups = {str(row["group_name"]) for row in Server(tmp_path, version).model.table("sysmonitors")}
+    assert {f"spinlock_{kind}{suffix}" for kind in "pws"} <= groups
+
+
+def test_dbcc_monitor_clears_sysmonitors(server: Server) -> None:
+    before = server.monitors()
+    server.run("dbcc monitor('sample', 'all', 'on') dbcc monitor('clear', 'all', 'on')")
+    assert server.monitors()["access", "xacts"] < before["access", "xacts"]

@@ -1,0 +1,189 @@
+"""A backend that answers known texts with scripted results: all that the wire can carry, and no T-SQL."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+
+from ase_simulator.contracts import Description, LoginRequest, Parameter, ServerError
+from ase_simulator.results import (
+    Affected,
+    Column,
+    Disconnect,
+    EnvChange,
+    Message,
+    OutputParameters,
+    Result,
+    ReturnStatus,
+    Rows,
+    Type,
+)
+
+USER = "sa"
+PASSWORD = "sécret-1"
+
+ALL_TYPES: list[tuple[Type, object]] = [
+    (Type("bit"), True),
+    (Type("tinyint"), 255),
+    (Type("smallint"), -32768),
+    (Type("int"), -2147483648),
+    (Type("bigint"), -9223372036854775808),
+    (Type("unsigned smallint"), 65535),
+    (Type("unsigned int"), 2147483647),
+    (Type("unsigned bigint"), 18446744073709551615),
+    (Type("real"), 1.5),
+    (Type("float"), -2.25e100),
+    (Type("numeric", precision=38, scale=10), Decimal("-1234567890123456789012345678.0123456789")),
+    (Type("decimal", precision=5, scale=2), Decimal("123.45")),
+    (Type("money"), Decimal("-922337203685477.5808")),
+    (Type("smallmoney"), Decimal("214748.3647")),
+    (Type("datetime"), datetime(2024, 2, 29, 23, 59, 59, 997000)),
+    (Type("smalldatetime"), datetime(2079, 6, 6, 23, 59)),
+    (Type("date"), date(1, 1, 1)),
+    (Type("time"), time(23, 59, 59, 990000)),
+    (Type("bigdatetime"), datetime(2024, 2, 29, 12, 34, 56, 789012)),
+    (Type("bigtime"), time(12, 34, 56, 789012)),
+    (Type("char", 5), "abc  "),
+    (Type("varchar", 30), "Spinlöcke"),
+    (Type("varchar", 1000), "x" * 999),
+    (Type("nvarchar", 30), "naïve"),
+    (Type("unichar", 4), "ab\u20ac "),
+    (Type("univarchar", 30), "Straße \U0001f600"),
+    (Type("binary", 4), b"\x00\x01\x02\x00"),
+    (Type("varbinary", 16), b"\xde\xad\xbe\xef"),
+    (Type("text"), "long text " * 100),
+    (Type("unitext"), "Unicode \u20ac"),
+    (Type("image"), bytes(range(256))),
+]
+
+
+def all_types(*, nullable: bool, null: bool = False) -> Rows:
+    """One row with a column of every type."""
+    columns = [
+        Column(f"c{i}_{kind.name.replace(' ', '_')}", kind, nullable) for i, (kind, _) in enumerate(ALL_TYPES)
+    ]
+    row = [None if null and kind.name != "bit" else value for kind, value in ALL_TYPES]
+    return Rows(columns, [row])
+
+
+def numbers_that_fail(count: int) -> Iterator[tuple[int]]:
+    """So many rows, and an error behind them."""
+    yield from ((n,) for n in range(count))
+    raise ServerError(3607, "Divide by zero occurred.")
+
+
+def numbers(count: int) -> Rows:
+    columns = [
+        Column("n", Type("int"), False),
+        Column("name", Type("varchar", 30)),
+        Column("g", Type("bigint")),
+    ]
+    return Rows(columns, ((n, f"row {n}", n << 20) for n in range(count)))
+
+
+class ScriptedSession:
+    def __init__(self, backend: "ScriptedBackend", spid: int) -> None:
+        self.spid = spid
+        self.database = "master"
+        self._backend = backend
+        backend.open_sessions += 1
+        self._open = True
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._backend.open_sessions -= 1
+
+    async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
+        self._backend.heard.append((sql, tuple(parameters)))
+        words = sql.strip()
+        if words in self._backend.answers:
+            for result in self._backend.answers[words]():
+                yield result
+            return
+        if words == "select @@spid":
+            yield Rows([Column("", Type("smallint"), False)], [(self.spid,)])
+        elif words == "hang" or words.startswith("waitfor"):
+            self._backend.hanging.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._backend.released.set()
+        elif wanted := re.fullmatch(r"numbers (\d{1,7})", words, re.ASCII):
+            yield numbers(int(wanted[1]))
+        elif words.startswith("use "):
+            old, self.database = self.database, words[4:].strip("[]")
+            yield EnvChange("database", self.database, old)
+            yield Message(5701, 10, 2, f"Changed database context to '{self.database}'.\n")
+        elif "?" in words:
+            yield Rows(
+                [Column(f"p{i}", parameter.type) for i, parameter in enumerate(parameters)],
+                [[parameter.value for parameter in parameters]],
+            )
+        elif words == "disconnect":
+            yield Message(6005, 14, 1, "Server shutdown in progress.")
+            yield Disconnect()
+
+    async def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
+        self._backend.heard.append((procedure, tuple(parameters)))
+        if not procedure.endswith("double"):
+            yield Message(2812, 16, 5, f"Stored procedure '{procedure}' not found.")
+            return
+        if not parameters:
+            yield Message(201, 16, 1, "Procedure double expects parameter @n, which was not supplied.")
+            return
+        yield Rows([Column("argument", Type("int"))], [(parameters[0].value,)])
+        yield Affected(1)
+        yield ReturnStatus(7)
+        argument = parameters[0].value
+        outputs = [Column(parameter.name, Type("int")) for parameter in parameters if parameter.output]
+        if outputs and isinstance(argument, int):
+            yield OutputParameters(outputs, [2 * argument for _ in outputs])
+
+    def describe(self, sql: str) -> Description | Message:
+        if sql.startswith("wrong"):
+            return Message(102, 15, 1, "Incorrect syntax near 'wrong'.")
+        return Description(self._backend.parameters.get(sql, [Type("int")] * sql.count("?")), None)
+
+
+class ScriptedBackend:
+    """answers: batch text to results, looked at first. parameters: what a statement takes, where not int.
+
+    heard: what clients asked, in order.
+    """
+
+    name = "SCRIPTED"
+    version = "16.0 SP04"
+    charset = "utf8"
+
+    def __init__(self, password: str = PASSWORD) -> None:
+        self.password = password
+        self.answers: dict[str, Callable[[], list[Result]]] = {
+            "types": lambda: [all_types(nullable=False)],
+            "types nullable": lambda: [all_types(nullable=True)],
+            "types null": lambda: [all_types(nullable=True, null=True)],
+            "print": lambda: [Message(0, 10, 1, "hello from ASE")],
+            "error": lambda: [Message(208, 16, 1, "nothing not found.", line=3)],
+            "sets": lambda: [
+                numbers(2),
+                Affected(5),
+                Message(0, 10, 1, "between"),
+                numbers(0),
+                numbers(3),
+            ],
+        }
+        self.parameters: dict[str, list[Type]] = {}
+        self.heard: list[tuple[str, tuple[Parameter, ...]]] = []
+        self.logins: list[LoginRequest] = []
+        self.open_sessions = 0
+        self.hanging = asyncio.Event()
+        self.released = asyncio.Event()
+        self._spid = 10
+
+    def login(self, request: LoginRequest) -> ScriptedSession | Message:
+        self.logins.append(request)
+        if (request.user, request.password) != (USER, self.password):
+            return Message(4002, 14, 1, "Login failed.\n")
+        self._spid += 1
+        return ScriptedSession(self, self._spid)

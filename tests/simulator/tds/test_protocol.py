@@ -1,0 +1,323 @@
+"""The wire, token by token, in both byte orders."""
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from tests.simulator.tds.raw import (
+    ATTENTION,
+    ATTENTION_ACK,
+    COUNT,
+    ERROR,
+    MORE,
+    REQUESTS,
+    RawClient,
+    Token,
+)
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, all_types, numbers_that_fail
+
+from ase_simulator.results import Affected, Column, Message, Rows, Type
+
+LOGOUT = b"\x71\0"
+
+
+@pytest.fixture(params=["<", ">"], ids=["little-endian", "big-endian"])
+def client(request: pytest.FixtureRequest, server: Running) -> Iterator[RawClient]:
+    with RawClient(server.port, request.param) as client:
+        client.login(USER, PASSWORD)
+        yield client
+
+
+def named(tokens: list[Token], name: str) -> list[Token]:
+    return [token for token in tokens if token.name == name]
+
+
+def statuses(tokens: list[Token]) -> list[tuple[str, int]]:
+    return [(token.name, token["status"]) for token in tokens if token.name.startswith("DONE")]
+
+
+def numbers(client: RawClient, tokens: list[Token]) -> list[int]:
+    """First column of all rows, where it is an int."""
+    order = client.codec.order
+    return [struct.unpack(order + "i", row["values"][0])[0] for row in named(tokens, "ROW")]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_login_announces_environment_version_and_capabilities(server: Running, order: str) -> None:
+    with RawClient(server.port, order) as client:
+        answer = client.login(USER, PASSWORD, packet_size=1024)
+    assert [(t["kind"], t["new"]) for t in named(answer, "ENVCHANGE")] == [
+        (1, "master"),
+        (2, "us_english"),
+        (3, "utf8"),
+        (4, "2048"),
+    ]
+    assert [t["number"] for t in named(answer, "EED")] == [5701, 5703, 5704]
+    (login,) = named(answer, "LOGINACK")
+    assert (login["status"], login["version"]) == (5, b"\5\0\0\0")
+    assert statuses(answer) == [("DONE", 0)]
+
+
+def test_packet_size_is_the_clients_where_the_server_may_not_choose(server: Running) -> None:
+    with RawClient(server.port) as client:
+        client.login(USER, PASSWORD, packet_size=1024, requests=REQUESTS - {79})
+        client.ask(client.codec.language("numbers 500"))
+        assert max(client.packet_sizes) == 1024
+
+
+def test_replies_fill_packets_of_the_negotiated_size(client: RawClient) -> None:
+    client.packet_sizes.clear()
+    client.ask(client.codec.language("numbers 500"))
+    assert len(client.packet_sizes) > 2
+    assert set(client.packet_sizes[:-1]) == {2048}
+
+
+def test_a_refused_login_is_told_and_the_connection_closed(server: Running) -> None:
+    with RawClient(server.port) as client:
+        answer = client.login(USER, "wrong")
+        assert [t["number"] for t in named(answer, "EED")] == [4002]
+        assert [t["status"] for t in named(answer, "LOGINACK")] == [6]
+        assert statuses(answer) == [("DONE", ERROR)]
+        assert client.closed()
+
+
+def test_every_statement_ends_with_its_own_done(client: RawClient, backend: ScriptedBackend) -> None:
+    one = Rows([Column("n", Type("int"))], [(1,)])
+    backend.answers["mixed"] = lambda: [one, Affected(3), Message(0, 10, 1, "told"), one]
+    answer = client.ask(client.codec.language("mixed"))
+    assert [token.name for token in answer] == [
+        *("ROWFMT2", "ROW", "DONE"),
+        *("DONE", "EED"),
+        *("ROWFMT2", "ROW", "DONE"),
+    ]
+    assert [(t["status"], t["count"]) for t in named(answer, "DONE")] == [
+        (COUNT | MORE, 1),
+        (COUNT | MORE, 3),
+        (COUNT, 1),
+    ]
+
+
+def test_an_error_carries_all_that_ase_tells_of_it(client: RawClient, backend: ScriptedBackend) -> None:
+    backend.answers["fail"] = lambda: [Message(1205, 13, 45, "deadlock", procedure="sp_x", line=321)]
+    (error, done) = client.ask(client.codec.language("fail"))
+    assert error.fields == {
+        "number": 1205,
+        "severity": 13,
+        "state": 45,
+        "sqlstate": b"40001",
+        "text": "deadlock",
+        "server": "SCRIPTED",
+        "procedure": "sp_x",
+        "line": 321,
+    }
+    assert done["status"] == ERROR
+
+
+def test_an_error_while_rows_are_read_follows_the_rows(client: RawClient, backend: ScriptedBackend) -> None:
+    backend.answers["fail"] = lambda: [Rows([Column("n", Type("int"))], numbers_that_fail(300))]
+    answer = client.ask(client.codec.language("fail"))
+    assert [token.name for token in answer[-2:]] == ["EED", "DONE"]
+    assert answer[-2]["number"] == 3607
+    assert numbers(client, answer) == list(range(300))
+    assert statuses(answer) == [("DONE", ERROR)]
+
+
+def test_a_batch_without_results_ends_with_one_done(client: RawClient) -> None:
+    assert statuses(client.ask(client.codec.language("nothing"))) == [("DONE", 0)]
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["DBRPC", "DBRPC2"])
+def test_a_procedure_answers_rows_status_and_output_parameters(client: RawClient, wide: bool) -> None:
+    call = client.codec.rpc("double", wide=wide)
+    parameters = client.codec.parameters([("@n", 21, False), ("@twice", None, True)])
+    answer = client.ask(call + parameters)
+    assert [token.name for token in answer] == [
+        *("ROWFMT2", "ROW", "DONEINPROC"),
+        "DONEINPROC",
+        *("RETURNSTATUS", "PARAMFMT2", "PARAMS", "DONEPROC"),
+    ]
+    assert answer[4]["value"] == 7
+    assert answer[5]["columns"][0].name == "@twice"
+    assert answer[6]["values"] == [struct.pack(client.codec.order + "i", 42)]
+    assert statuses(answer)[-1] == ("DONEPROC", 0)
+
+
+def test_a_failed_call_ends_with_an_error(client: RawClient) -> None:
+    answer = client.ask(client.codec.rpc("nothing") + client.codec.parameters([("@n", 1, False)]))
+    assert [t["number"] for t in named(answer, "EED")] == [2812]
+    assert statuses(answer) == [("DONEPROC", ERROR)]
+
+
+def test_an_output_value_beyond_its_type_is_an_overflow(client: RawClient) -> None:
+    parameters = client.codec.parameters([("@n", 2**31 - 1, False), ("@twice", None, True)])
+    answer = client.ask(client.codec.rpc("double") + parameters)
+    assert [t["number"] for t in named(answer, "EED")] == [3606]
+    assert statuses(answer)[-1] == ("DONEPROC", ERROR)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["DYNAMIC", "DYNAMIC2"])
+def test_a_prepared_statement_lives_until_it_is_deallocated(client: RawClient, wide: bool) -> None:
+    codec = client.codec
+    prepared = client.ask(codec.dynamic(1, "stmt", "create proc stmt as select ?, ?", wide=wide))
+    assert [t.name for t in prepared] == ["DYNAMIC2" if wide else "DYNAMIC", "PARAMFMT2", "DONE"]
+    values = codec.parameters([("", 5, False), ("", "x", False)], wide=wide)
+    run = codec.dynamic(2, "stmt", wide=wide) + values
+    for _ in range(2):
+        assert numbers(client, client.ask(run)) == [5]
+    assert statuses(client.ask(codec.dynamic(4, "stmt", wide=wide))) == [("DONE", 0)]
+    assert [t["number"] for t in named(client.ask(run), "EED")] == [2812]
+
+
+def test_a_statement_in_error_is_not_prepared(client: RawClient) -> None:
+    answer = client.ask(client.codec.dynamic(1, "stmt", "create proc stmt as wrong"))
+    assert [t["number"] for t in named(answer, "EED")] == [102]
+    assert statuses(answer) == [("DONE", ERROR)]
+
+
+def test_prepare_and_execute_may_come_in_one_message(client: RawClient) -> None:
+    codec = client.codec
+    body = codec.dynamic(1, "s", "select ?") + codec.dynamic(2, "s") + codec.parameters([("", 9, False)])
+    answer = client.ask(body)
+    assert numbers(client, answer) == [9]
+    assert [status & MORE for _, status in statuses(answer)] == [1, 0]
+
+
+OPEN, FETCH, CLOSE, INFO = 0x84, 0x82, 0x80, 0x83
+
+
+def test_a_cursor_is_declared_opened_fetched_closed_and_forgotten(client: RawClient) -> None:
+    codec = client.codec
+    set_rows = codec.cursor(INFO, "c", b"\1" + codec.u2(0x20) + codec.u4(3))
+    declared = client.ask(codec.declare("c", "numbers 4") + set_rows + codec.cursor(OPEN, "c", b"\0"))
+    assert [t["status"] & 0x67 for t in named(declared, "CURINFO")] == [0x01, 0x21, 0x02]
+    assert named(declared, "ROWFMT2")
+    fetch = codec.cursor(FETCH, "c", b"\1")
+    fetched = [client.ask(fetch) for _ in range(3)]
+    assert [numbers(client, reply) for reply in fetched] == [[0, 1, 2], [3], []]
+    assert [reply[-1]["count"] for reply in fetched] == [3, 1, 0]
+    closed = client.ask(codec.cursor(CLOSE, "c", b"\1"))
+    assert [t["status"] & 0x44 for t in named(closed, "CURINFO")] == [0x44]
+    assert [t["number"] for t in named(client.ask(fetch), "EED")] == [557]
+
+
+def test_an_attention_ends_a_hanging_batch(
+    client: RawClient, backend: ScriptedBackend, server: Running
+) -> None:
+    client.send(client.codec.language("hang"))
+    server.ask(backend.hanging.wait)
+    client.send(b"", ATTENTION)
+    assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
+    assert server.ask(backend.released.is_set)
+    assert numbers(client, client.ask(client.codec.language("numbers 2"))) == [0, 1]
+
+
+def test_an_attention_when_idle_is_acknowledged(client: RawClient) -> None:
+    client.send(b"", ATTENTION)
+    assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
+
+
+def test_an_attention_within_a_big_result_ends_it_at_a_token(client: RawClient) -> None:
+    client.send(client.codec.language("numbers 1000000"))
+    client.send(b"", ATTENTION)
+    answer = client.reply()
+    assert statuses(answer) == [("DONE", ATTENTION_ACK)]
+    assert len(named(answer, "ROW")) < 1_000_000
+
+
+def test_an_attention_drops_the_half_sent_request_before_it(client: RawClient) -> None:
+    client.socket.sendall(b"\x0f\0\0\x0c\0\0\0\0half")
+    client.send(b"", ATTENTION)
+    assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
+
+
+def test_a_client_that_goes_away_ends_its_batch(
+    client: RawClient, backend: ScriptedBackend, server: Running
+) -> None:
+    client.send(client.codec.language("hang"))
+    server.ask(backend.hanging.wait)
+    client.socket.close()
+    server.ask(backend.released.wait)
+
+
+def test_logout_is_answered_and_the_connection_closed(client: RawClient) -> None:
+    assert statuses(client.ask(LOGOUT)) == [("DONE", 0)]
+    assert client.closed()
+
+
+@pytest.mark.parametrize("garbage", [b"\x99", b"\x21\xff\xff\xff\xff", b"\xd7\0", b"\xe6\x02\0"])
+def test_garbage_ends_the_connection_and_no_other(server: Running, client: RawClient, garbage: bytes) -> None:
+    with RawClient(server.port) as other:
+        other.login(USER, PASSWORD)
+        client.send(garbage)
+        assert client.closed()
+        assert numbers(other, other.ask(other.codec.language("numbers 1"))) == [0]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "kind", "token"),
+    [
+        ({80}, "unitext", 0x23),
+        ({93, 94}, "bigdatetime", 0x6F),
+        ({93, 94}, "bigtime", 0x93),
+        ({93, 94, 72}, "bigtime", 0x6F),
+        ({71}, "date", 0x6F),
+        ({72}, "time", 0x6F),
+        ({61}, "unsigned smallint", 0x26),
+        ({62}, "unsigned int", 0x26),
+        ({63}, "unsigned bigint", 0x6C),
+        ({51}, "bigint", 0x6C),
+        ({51, 62}, "unsigned int", 0x6C),
+        ({29}, "univarchar", 0x27),
+        (set(), "unitext", 0xAE),
+        (set(), "bigdatetime", 0xBB),
+        (set(), "unsigned bigint", 0x44),
+    ],
+)
+def test_a_type_the_client_lacks_comes_as_the_nearest_it_knows(
+    server: Running, lacking: set[int], kind: str, token: int
+) -> None:
+    place = [column.type.name for column in all_types(nullable=True).columns].index(kind)
+    with RawClient(server.port) as client:
+        client.login(USER, PASSWORD, requests=REQUESTS - lacking)
+        answer = client.ask(client.codec.language("types nullable"))
+    (row_format,) = named(answer, "ROWFMT2")
+    assert row_format["columns"][place].type == token
+    assert len(named(answer, "ROW")) == 1
+
+
+def test_long_strings_are_cut_for_clients_without_long_types(server: Running) -> None:
+    with RawClient(server.port) as client:
+        client.login(USER, PASSWORD, requests=REQUESTS - {28})
+        answer = client.ask(client.codec.language("types"))
+    (row,) = named(answer, "ROW")
+    assert b"x" * 255 in row["values"]
+    assert b"x" * 999 not in row["values"]
+
+
+@pytest.mark.parametrize(("requests", "name"), [(REQUESTS, "ROWFMT2"), (REQUESTS - {59}, "ROWFMT")])
+def test_formats_are_wide_for_clients_that_take_them(server: Running, requests: set[int], name: str) -> None:
+    with RawClient(server.port) as client:
+        client.login(USER, PASSWORD, requests=requests)
+        assert named(client.ask(client.codec.language("numbers 1")), name)
+
+
+@pytest.mark.parametrize(
+    ("charset", "announced", "codec"),
+    [
+        ("iso_1", "iso_1", "latin-1"),
+        ("cp850", "cp850", "cp850"),
+        ("roman8", "roman8", "hp_roman8"),
+        ("nonsense", "utf8", "utf-8"),
+        ("", "utf8", "utf-8"),
+    ],
+)
+def test_text_is_sent_in_the_announced_charset(
+    server: Running, backend: ScriptedBackend, charset: str, announced: str, codec: str
+) -> None:
+    backend.password = "ascii"
+    with RawClient(server.port) as client:
+        answer = client.login(USER, "ascii", charset=charset)
+        assert (3, announced) in [(t["kind"], t["new"]) for t in named(answer, "ENVCHANGE")]
+        (row,) = named(client.ask(client.codec.language("types")), "ROW")
+    assert "Spinlöcke".encode(codec) in row["values"]

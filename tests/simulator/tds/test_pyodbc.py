@@ -1,0 +1,110 @@
+"""What a FreeTDS client over ODBC gets from the wire."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from decimal import Decimal
+from typing import Any
+
+import pyodbc
+import pytest
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import ALL_TYPES, PASSWORD, USER, ScriptedBackend
+
+Connect = Callable[..., Any]
+
+
+@contextmanager
+def connected(port: int, extra: str = "", password: str = PASSWORD) -> Iterator[Any]:
+    text = f"DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={port};TDS_Version=5.0;UID={USER};PWD={password}"
+    with closing(
+        pyodbc.connect(f"{text};ClientCharset=UTF-8;{extra}", timeout=10, autocommit=True)
+    ) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("batch", ["types", "types nullable"])
+def test_every_type_arrives_with_its_value(server: Running, batch: str) -> None:
+    with connected(server.port) as connection:
+        row = connection.execute(batch).fetchone()
+    for (kind, sent), got in zip(ALL_TYPES, row, strict=True):
+        assert got == sent, kind
+
+
+def test_null_arrives_as_null_for_every_nullable_type(server: Running) -> None:
+    with connected(server.port) as connection:
+        row = connection.execute("types null").fetchone()
+    for (kind, _), got in zip(ALL_TYPES, row, strict=True):
+        assert got is None or kind.name == "bit", kind
+
+
+def test_login_is_refused_with_the_backends_message(server: Running) -> None:
+    with pytest.raises(pyodbc.Error, match=r"Login failed.*\(4002\)"), connected(server.port, password="no"):
+        pass
+
+
+@pytest.mark.parametrize("encryption", ["require", "request", "off"])
+def test_password_may_travel_encrypted(server: Running, backend: ScriptedBackend, encryption: str) -> None:
+    with connected(server.port, f"Encryption={encryption}") as connection:
+        assert connection.execute("numbers 1").fetchval() == 0
+    assert backend.logins[-1].password == PASSWORD
+
+
+@pytest.mark.parametrize("size", [512, 1024, 4096, 16384])
+def test_a_big_result_crosses_packets_of_any_size(server: Running, size: int) -> None:
+    with connected(server.port, f"PacketSize={size}") as connection:
+        rows = connection.execute("numbers 5000").fetchall()
+    assert [tuple(row) for row in rows] == [(n, f"row {n}", n << 20) for n in range(5000)]
+
+
+def test_errors_carry_number_and_text(server: Running) -> None:
+    with connected(server.port) as connection:
+        with pytest.raises(pyodbc.Error, match=r"nothing not found\. \(208\)"):
+            connection.execute("error")
+        assert connection.execute("numbers 1").fetchval() == 0
+
+
+def test_print_reaches_the_client_as_a_message(server: Running) -> None:
+    with connected(server.port) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("print")
+        assert cursor.messages == [("[01000] (0)", "[FreeTDS][SQL Server]hello from ASE")]
+
+
+def test_several_sets_and_counts_keep_their_order(server: Running) -> None:
+    with connected(server.port) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("sets")
+        seen: list[object] = [len(cursor.fetchall())]
+        while cursor.nextset():
+            seen.append(len(cursor.fetchall()) if cursor.description else cursor.rowcount)
+    assert seen == [2, 5, 0, 3]
+
+
+def test_prepared_parameters_come_back_typed(server: Running) -> None:
+    values = [7, 2**40, "Spinlöck", 1.5, Decimal("12.34"), None]
+    with connected(server.port) as connection:
+        row = connection.execute("select ?, ?, ?, ?, ?, ?", values).fetchone()
+        assert list(row) == values
+        assert list(connection.execute("select ?, ?, ?, ?, ?, ?", values).fetchone()) == values
+
+
+def test_a_procedure_call_returns_rows_and_then_its_status(server: Running, backend: ScriptedBackend) -> None:
+    with connected(server.port) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("{call double(?)}", 21)
+        assert [tuple(row) for row in cursor.fetchall()] == [(21,)]
+    assert backend.heard[-1][0] == "double"
+
+
+def test_a_timeout_cancels_and_the_connection_stays_usable(server: Running, backend: ScriptedBackend) -> None:
+    with connected(server.port) as connection:
+        connection.timeout = 1
+        with pytest.raises(pyodbc.OperationalError, match="HYT00"):
+            connection.execute("hang")
+        assert connection.execute("numbers 2").fetchval() == 0
+    assert backend.released.is_set()
+
+
+def test_closing_a_partly_read_result_leaves_the_connection_usable(server: Running) -> None:
+    with connected(server.port) as connection:
+        cursor = connection.execute("numbers 200000")
+        assert cursor.fetchone()[0] == 0
+        cursor.close()
+        assert connection.execute("numbers 1").fetchval() == 0

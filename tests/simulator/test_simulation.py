@@ -1,0 +1,77 @@
+"""Model, T-SQL and wire together, as clients meet them."""
+
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.simulator.tds.raw import ATTENTION, ATTENTION_ACK, RawClient
+from tests.simulator.tds.running import Running, running
+
+from ase_simulator.model import SimulatedServer, load_scenario
+from ase_simulator.simulation import simulation
+
+JOIN = (
+    "select a.SpinlockName, b.SpinlockName from master..monSpinlockActivity a, master..monSpinlockActivity b"
+)
+
+
+@pytest.fixture
+def model() -> SimulatedServer:
+    (server,) = load_scenario("memscale", speed=0)
+    return server
+
+
+@pytest.fixture
+def server(model: SimulatedServer) -> Iterator[Running]:
+    with running(lambda: simulation(model, None, "127.0.0.1", 0)) as run:
+        yield run
+
+
+def logged_in(server: Running) -> RawClient:
+    client = RawClient(server.port)
+    assert client.login("sa", "")[-1]["status"] == 0
+    return client
+
+
+def test_parameters_of_a_batch_are_its_variables(server: Running) -> None:
+    with logged_in(server) as client:
+        codec = client.codec
+        batch = codec.language("select @n + 1, @word") + codec.parameters(
+            [("@n", 41, False), ("@word", "engine", False)]
+        )
+        (row,) = (token for token in client.ask(batch) if token.name == "ROW")
+    assert row["values"] == [struct.pack("<i", 42), b"engine"]
+
+
+def test_clients_may_leave_while_their_queries_run(server: Running) -> None:
+    for _ in range(20):
+        with logged_in(server) as client:
+            client.send(client.codec.language(JOIN))
+    with logged_in(server) as client:
+        assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
+
+
+def test_a_session_may_cancel_its_queries_again_and_again(server: Running) -> None:
+    with logged_in(server) as client:
+        for _ in range(20):
+            client.send(client.codec.language(JOIN))
+            client.send(b"", ATTENTION)
+            assert client.reply()[-1]["status"] & ATTENTION_ACK
+        assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
+
+
+def test_a_restart_drops_all_connections_and_takes_new_ones(server: Running, model: SimulatedServer) -> None:
+    with ExitStack() as stack:
+        clients = [stack.enter_context(logged_in(server)) for _ in range(3)]
+        server.ask(model.restart)
+        assert all(client.closed() for client in clients)
+    logged_in(server).socket.close()
+
+
+def test_after_a_shutdown_nobody_gets_in_until_the_restart(server: Running, model: SimulatedServer) -> None:
+    server.ask(model.shutdown)
+    with pytest.raises((ConnectionResetError, EOFError)):
+        logged_in(server)
+    server.ask(model.restart)
+    logged_in(server).socket.close()
