@@ -1,0 +1,1 @@
+"""Prometheus exporter for SAP ASE: where a database spins instead of works."""

@@ -1,0 +1,5 @@
+"""python -m ase_exporter"""
+
+from ase_exporter.cli import main
+
+main()

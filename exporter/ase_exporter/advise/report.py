@@ -1,0 +1,145 @@
+"""Advice as text: terminal, Markdown and JSON."""
+
+import json
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ase_exporter.advise.advice import Advice, Finding, Step
+
+SHOWN = 15
+_COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
+_HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Engines spinning", "State")
+PREDICTION = (
+    "Predictions: contention c stands for an offered load c / (1 - c), which more spinlocks share evenly; less is"
+    " gained where a few hot rows meet in one spinlock."
+)
+
+
+def terminal(advice: Advice) -> RenderableType:
+    """For rich."""
+    table = Table(title=_title(advice), title_justify="left")
+    for number, name in enumerate(_HEADER):
+        table.add_column(name, justify="left" if number in (0, 5) else "right")
+    for finding in advice.findings[:SHOWN]:
+        table.add_row(*_row(finding), style=_COLOURS[finding.severity])
+    return Group(table, *(Text(line) for line in _lines(advice)))
+
+
+def markdown(advice: Advice) -> str:
+    """For a ticket."""
+    rows = [
+        _HEADER,
+        ("---", "---:", "---:", "---:", "---:", "---"),
+        *(_row(f) for f in advice.findings[:SHOWN]),
+    ]
+    table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    return f"## {_title(advice)}\n\n{table}\n\n" + "\n".join(f"{line}  " for line in _lines(advice)) + "\n"
+
+
+def as_json(advice: Advice) -> str:
+    """For programs: rates per second, ratios 0-1."""
+    evidence = advice.evidence
+    content = {
+        "version": str(evidence.version),
+        "seconds": round(evidence.seconds, 3),
+        "engines": evidence.engines,
+        "engines_spinning": advice.spinning,
+        "transactions_per_second": evidence.transactions,
+        "missing": dict(evidence.missing),
+        "findings": [_finding(finding) for finding in advice.findings],
+        "features": [feature.model_dump() for feature in advice.features],
+        "do_not": advice.do_not,
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _title(advice: Advice) -> str:
+    evidence = advice.evidence
+    return (
+        f"ASE {evidence.version}, {evidence.engines} engines, {evidence.transactions:,.0f} transactions/s:"
+        f" about {advice.spinning:.1f} engines spin (over {evidence.seconds:.0f} s)"
+    )
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    spinlock = finding.spinlock
+    return (
+        spinlock.name,
+        f"{spinlock.contention:.1%}",
+        f"{spinlock.grabs:,.0f}",
+        f"{spinlock.spins:,.0f}",
+        f"{finding.engines:.2f}",
+        finding.severity,
+    )
+
+
+def _lines(advice: Advice) -> Iterator[str]:
+    hot = [finding for finding in advice.findings if finding.severity in ("severe", "hot")]
+    if not hot:
+        yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
+    for number, finding in enumerate(hot, 1):
+        yield ""
+        yield f"{number}. {finding.spinlock.name}: {finding.spinlock.contention:.1%} contention"
+        if finding.guards:
+            yield f"   guards {finding.guards}"
+        if finding.present:
+            yield f"   now: {finding.present}"
+        if not finding.steps:
+            yield "   no remedy by configuration is known, or the options that matter cannot be read"
+        for step in finding.steps:
+            yield from _step(step)
+        for caution in finding.cautions:
+            yield f"   - {caution}"
+        if finding.sources:
+            yield f"   sources: {', '.join(finding.sources)}"
+    if advice.features:
+        yield ""
+        yield "Memscale, as the case study found it:"
+        for feature in advice.features:
+            yield f"   group {feature.group}: {feature.name} (from {feature.since}). {feature.caveat}"
+    for name, reason in advice.evidence.missing.items():
+        yield f"Not looked at: {name} ({reason})"
+    yield ""
+    for rule in advice.do_not:
+        yield f"- {rule}"
+    yield "- Huge pages, THP and memlock of the host are judged by: ase-exporter hugepages."
+    yield PREDICTION
+
+
+def _step(step: Step) -> Iterator[str]:
+    for statement in step.statements:
+        yield f"   do:  {statement}"
+    yield f"   why: {step.why}"
+    if step.predicted is not None:
+        yield f"   predicted contention: {step.predicted:.1%}"
+    yield f"   takes effect {'at the next start of the server' if step.restart else 'at once'}"
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    spinlock = finding.spinlock
+    return {
+        "spinlock": spinlock.name,
+        "class": spinlock.spinlock_class,
+        "contention": spinlock.contention,
+        "grabs_per_second": spinlock.grabs,
+        "spins_per_second": spinlock.spins,
+        "waits_per_second": spinlock.waits,
+        "engines_spinning": finding.engines,
+        "state": finding.severity,
+        "guards": finding.guards,
+        "present": finding.present,
+        "steps": [
+            {
+                "statements": step.statements,
+                "why": step.why,
+                "predicted_contention": step.predicted,
+                "restart": step.restart,
+            }
+            for step in finding.steps
+        ],
+        "cautions": finding.cautions,
+        "sources": finding.sources,
+    }

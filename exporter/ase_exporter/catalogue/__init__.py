@@ -1,0 +1,28 @@
+"""The MDA catalogue: what is read of a server, as data (*.yaml), and how it is read.
+
+    catalogue, problems = load_catalogue(["/etc/ase-exporter/metrics"])
+    facts = read_facts(query)                       # query(sql) -> rows
+    for collector in plan(catalogue, facts, {"processes": True}):
+        if collector.available:
+            results = [query(sql) for sql in collector.statements]
+            families = collector.families(results, counters, time.monotonic())
+
+model: the shape of the YAML. load: files -> Catalogue. facts: what a server has. plan: catalogue x facts ->
+SQL. reader: rows -> families. messages: server messages -> reasons.
+"""
+
+from ase_exporter.catalogue.facts import ServerFacts, read_facts
+from ase_exporter.catalogue.load import Catalogue, load_catalogue
+from ase_exporter.catalogue.messages import Reason, unavailable_reason
+from ase_exporter.catalogue.plan import PlannedCollector, plan
+
+__all__ = [
+    "Catalogue",
+    "PlannedCollector",
+    "Reason",
+    "ServerFacts",
+    "load_catalogue",
+    "plan",
+    "read_facts",
+    "unavailable_reason",
+]

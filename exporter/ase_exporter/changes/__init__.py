@@ -1,0 +1,1 @@
+"""Configuration changes: found, kept and put on graphs."""

@@ -1,0 +1,200 @@
+"""Annotations by hand, from the command line: through an exporter, or straight to Grafana."""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+import httpx
+
+from ase_exporter.changes.change import Change
+from ase_exporter.changes.config import GrafanaConfig
+from ase_exporter.changes.grafana import Grafana, GrafanaError, RefusedError, id_tag
+from ase_exporter.errors import UserError
+
+Warn = Callable[[str], None]
+_Work = Callable[[Grafana], Coroutine[object, object, None]]
+TIMEOUT = 10.0
+_TRIES = 3
+_PAUSE = 1.0
+
+
+class Desk(Protocol):
+    """Takes annotations. Both raise UserError when it cannot."""
+
+    def annotate(self, change: Change) -> None:
+        """Hand in an annotation; doing so again with the same id does no harm."""
+
+    def finish(self, change_id: str, end: float, failed: str) -> None:
+        """Make a region of it that ends then; failed: '' or how it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExporterDesk:
+    """An exporter's own endpoint, which keeps them and posts them to Grafana in its turn."""
+
+    url: str
+    user: str = ""
+    password_file: Path | None = None
+    ca_file: Path | None = None
+
+    def annotate(self, change: Change) -> None:
+        """POST /annotations."""
+        body = {
+            "id": change.id,
+            "text": change.name,
+            "target": change.target,
+            "tags": list(change.tags),
+            "who": change.who,
+            "at": change.at,
+        }
+        self.ask("POST", "/annotations", json=body)
+
+    def finish(self, change_id: str, end: float, failed: str) -> None:
+        """POST /annotations/ID/finish."""
+        self.ask("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
+
+    def ask(self, method: str, path: str, **content: object) -> httpx.Response:
+        """One request, repeated if the exporter does not answer. UserError if it refuses or stays away."""
+        problem = ""
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE)
+            try:
+                response = httpx.request(
+                    method,
+                    f"{self.url.rstrip('/')}{path}",
+                    auth=(self.user, self._password()) if self.user else None,
+                    verify=str(self.ca_file) if self.ca_file else True,
+                    timeout=TIMEOUT,
+                    **content,  # type: ignore[arg-type]
+                )
+            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+                problem = str(error) or type(error).__name__
+                continue
+            if response.status_code < 500:
+                if response.is_success:
+                    return response
+                reason = " ".join(response.text.split())[:200]
+                raise UserError(f"{self.url}{path}: HTTP {response.status_code}: {reason}")
+            problem = f"HTTP {response.status_code}"
+        raise UserError(f"{self.url}{path}: {problem}")
+
+    def _password(self) -> str:
+        if self.password_file is None:
+            raise UserError("--user: expected --password-file, too")
+        try:
+            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            raise UserError(f"--password-file: {self.password_file}: {reason}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class GrafanaDesk:
+    """Grafana's API, without an exporter in between."""
+
+    config: GrafanaConfig
+
+    def annotate(self, change: Change) -> None:
+        """Post it unless it is there already."""
+        self._try(lambda grafana: _create_once(grafana, change))
+
+    def finish(self, change_id: str, end: float, failed: str) -> None:
+        """Find it by its id's tag and end it."""
+        self._try(lambda grafana: _finish(grafana, change_id, end, failed))
+
+    def _try(self, work: _Work) -> None:
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE)
+            try:
+                asyncio.run(self._run(work))
+                return
+            except RefusedError as error:
+                raise UserError(f"{self.config.url}: {error}") from error
+            except GrafanaError as error:
+                problem = error
+        raise UserError(f"{self.config.url}: {problem}")
+
+    async def _run(self, work: _Work) -> None:
+        grafana = Grafana(self.config)
+        try:
+            await work(grafana)
+        finally:
+            await grafana.close()
+
+
+def run_marked(desk: Desk, change: Change, command: Sequence[str], warn: Warn) -> int:
+    """Run a command between start and finish of a region; the code with which a shell would end after it.
+
+    An annotation that cannot be handed in is a warning: the command runs all the same.
+    """
+    started = _handed_in(lambda: desk.annotate(change), warn)
+    code, failed = _run(command)
+    end = time.time()
+    if not started and not _handed_in(lambda: desk.annotate(change), warn):
+        return code
+    _handed_in(lambda: desk.finish(change.id, end, failed), warn)
+    return code
+
+
+def _handed_in(step: Callable[[], None], warn: Warn) -> bool:
+    try:
+        step()
+    except UserError as error:
+        warn(f"not annotated: {error}")
+        return False
+    return True
+
+
+def _run(command: Sequence[str]) -> tuple[int, str]:
+    """Exit code as a shell has it, and '' or how the command failed."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def forward(number: int, _: FrameType | None) -> None:
+        if process is not None:
+            process.send_signal(number)
+
+    def leave_to_the_command(*_: object) -> None:
+        """Ctrl-C reaches the command by itself: the terminal sends it to both."""
+
+    previous = {
+        signal.SIGINT: signal.signal(signal.SIGINT, leave_to_the_command),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, forward),
+        signal.SIGHUP: signal.signal(signal.SIGHUP, forward),
+    }
+    try:
+        process = subprocess.Popen(command)
+        code = process.wait()
+    except FileNotFoundError:
+        return 127, "command not found"
+    except OSError as error:
+        return 126, error.strerror or "cannot be run"
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if code < 0:
+        return 128 - code, f"signal {-code}"
+    return code, f"exit code {code}" if code else ""
+
+
+async def _create_once(grafana: Grafana, change: Change) -> None:
+    if not await grafana.find(change.id):
+        await grafana.create(change)
+
+
+async def _finish(grafana: Grafana, change_id: str, end: float, failed: str) -> None:
+    found = await grafana.fetch(change_id)
+    if not found:
+        raise UserError(f"--finish: {change_id}: Grafana has no annotation with the tag {id_tag(change_id)}")
+    body: dict[str, object] = {"timeEnd": max(round(end * 1000), int(found[0]["time"]))}
+    if failed:
+        body["text"] = f"{found[0]['text']} (failed: {failed})"
+        body["tags"] = [*found[0]["tags"], "failed"]
+    await grafana.change(int(found[0]["id"]), body)

@@ -1,0 +1,197 @@
+"""A comparison as one HTML file: plots inside, nothing loaded from anywhere, fit to be printed."""
+
+import html
+import io
+import textwrap
+from importlib import resources
+from string import Template
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ase_exporter.compare import report
+from ase_exporter.compare.comparison import Comparison, Row
+from ase_exporter.compare.windows import clock
+
+# Readable for the colour-blind (Okabe and Ito), and told apart in grey.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8860b", "#666666")
+WIDTH = 9.0
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ase-exporter",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e5e5e5",
+    "axes.axisbelow": True,
+}
+
+
+def as_html(comparison: Comparison) -> str:
+    """The whole page."""
+    template = Template((resources.files(__package__) / "report.html").read_text(encoding="utf-8"))
+    names = " / ".join(span.name for span in comparison.spans)
+    with mpl.rc_context(_STYLE):
+        plots = [_bars(comparison), *_timelines(comparison), *_distributions(comparison)]
+    return template.substitute(
+        title=html.escape(f"{comparison.selector}: {names}"),
+        preface="\n".join(_windows(comparison)),
+        notes="\n".join(
+            f"<li>{html.escape(note)}</li>" for note in (*report.findings(comparison), *comparison.warnings)
+        ),
+        tables="\n".join(_table(grid) for grid in report.grids(comparison)),
+        plots="\n".join(plots),
+        method=html.escape(report.method(comparison)),
+    )
+
+
+def _windows(comparison: Comparison) -> list[str]:
+    lines = [
+        f"<li><b>{html.escape(span.name)}</b>: {clock(span.start)} to {clock(span.end)} UTC"
+        f" ({span.seconds:,.0f} s)</li>"
+        for span in comparison.spans
+    ]
+    return lines + [f"<li>change {clock(mark.at)} {html.escape(str(mark))}</li>" for mark in comparison.marks]
+
+
+def _table(grid: report.Grid) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in grid.header)
+    body = "\n".join(
+        "<tr>" + "".join(f'<td class="{_verdict(cell)}">{html.escape(cell)}</td>' for cell in row) + "</tr>"
+        for row in grid.rows
+    )
+    return (
+        f"<h2>{html.escape(grid.title)}</h2>\n<div class='wide'><table>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _verdict(cell: str) -> str:
+    return next((word for word in ("better", "worse", "changed") if cell.endswith(word)), "")
+
+
+def _bars(comparison: Comparison) -> str:
+    """A bar a window for each measure, as the slides of a benchmark show them."""
+    shown = [row for row in comparison.rows if _worth_a_plot(row)]
+    columns = 3
+    lines = -(-len(shown) // columns)
+    figure = Figure(figsize=(WIDTH, 2.3 * lines), layout="constrained")
+    for number, row in enumerate(shown):
+        axes = figure.add_subplot(lines, columns, number + 1)
+        values = [np.nan if value is None else value * _scale(row) for value in row.values]
+        colours = [COLOURS[index % len(COLOURS)] for index in range(len(values))]
+        bars = axes.bar(range(len(values)), values, color=colours)
+        axes.bar_label(bars, [_short(value) for value in values], fontsize=7)
+        axes.set_title(textwrap.fill(_title(row), 34), fontsize=8, loc="left")
+        axes.set_xticks(range(len(values)), [str(index + 1) for index in range(len(values))])
+        axes.margins(y=0.15)
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    legend = ", ".join(f"{number} = {span.name}" for number, span in enumerate(comparison.spans, 1))
+    return _figure(figure, "Each window", f"Value over the whole window. {legend}.")
+
+
+def _worth_a_plot(row: Row) -> bool:
+    """Rows that are nothing in every window only hide the others."""
+    return any(value and abs(value) >= 2 * row.measure.smallest for value in row.values)
+
+
+def _timelines(comparison: Comparison) -> list[str]:
+    """The samples along time, a panel a measure, with the windows shaded and the changes marked."""
+    origin = min(span.start for span in comparison.spans)
+    figures = []
+    for title, rows in _groups(comparison).items():
+        figure = Figure(figsize=(WIDTH, 2.4), layout="constrained")
+        axes = figure.add_subplot()
+        for number, row in enumerate(rows):
+            colour = COLOURS[number % len(COLOURS)]
+            for index, track in enumerate(row.tracks):
+                if track is not None and len(track.values):
+                    label = (row.name or title) if index == _first(row) else None
+                    minutes = (track.times - origin) / 60
+                    axes.plot(minutes, track.values * _scale(row), color=colour, linewidth=1, label=label)
+        _shade(axes, comparison, origin)
+        axes.set_xlabel(f"minutes since {clock(origin)} UTC")
+        axes.set_ylabel("%" if rows[0].measure.unit == "ratio" else "")
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        if len(rows) > 1:
+            axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        figures.append(_figure(figure, title, "Samples along time; dashed: changes."))
+    return figures
+
+
+def _distributions(comparison: Comparison) -> list[str]:
+    """Before and after as boxes, for the measures of the server as a whole."""
+    rows = [row for row in comparison.rows if not row.name and all(track for track in row.tracks)]
+    if not rows:
+        return []
+    figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
+    for number, row in enumerate(rows):
+        axes = figure.add_subplot(1, len(rows), number + 1)
+        samples = [track.values * _scale(row) for track in row.tracks if track is not None]
+        boxes = axes.boxplot(samples, patch_artist=True, widths=0.6, medianprops={"color": "black"})
+        for index, box in enumerate(boxes["boxes"]):
+            box.set_facecolor(COLOURS[index % len(COLOURS)])
+        axes.set_title(textwrap.fill(_title(row), 20), fontsize=7, loc="left")
+        axes.tick_params(labelsize=7)
+    return [_figure(figure, "Distributions", "Boxes: quartiles of the samples; line: median; one a window.")]
+
+
+def _groups(comparison: Comparison) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for row in comparison.rows:
+        if any(row.tracks):
+            groups.setdefault(row.measure.heading or row.measure.title, []).append(row)
+    return groups
+
+
+def _shade(axes: Axes, comparison: Comparison, origin: float) -> None:
+    for number, span in enumerate(comparison.spans):
+        start, end = (span.start - origin) / 60, (span.end - origin) / 60
+        axes.axvspan(start, end, color=COLOURS[number % len(COLOURS)], alpha=0.07, linewidth=0)
+        axes.annotate(
+            str(number + 1) if len(comparison.spans) > 2 else span.name,
+            ((start + end) / 2, 1.0),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            color="#555555",
+        )
+    for mark in comparison.marks:
+        axes.axvline((mark.at - origin) / 60, color="#555555", linewidth=0.8, linestyle="--")
+
+
+def _first(row: Row) -> int:
+    return next(index for index, track in enumerate(row.tracks) if track is not None)
+
+
+def _scale(row: Row) -> float:
+    return 100.0 if row.measure.unit == "ratio" else 1.0
+
+
+def _title(row: Row) -> str:
+    return f"{row.title}{' (%)' if row.measure.unit == 'ratio' else ''}"
+
+
+def _short(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    for letter, size in (("M", 1e6), ("k", 1e3)):
+        if abs(value) >= 10 * size:
+            return f"{value / size:,.0f} {letter}"
+    return f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _figure(figure: Figure, title: str, caption: str) -> str:
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    return (
+        f"<figure><h3>{html.escape(title)}</h3>\n{svg[svg.index('<svg') :]}"
+        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+    )

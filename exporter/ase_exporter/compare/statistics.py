@@ -1,0 +1,190 @@
+"""How sure a difference between two windows is.
+
+Samples of a server are correlated in time, so ordinary tests cry "difference" far too often. The method:
+
+1. Location of a window: its trimmed mean (the highest and lowest eighth left out). A spike or two do not move
+   it, and it needs fewer samples than a median to see the same difference.
+2. Its variance: circular block bootstrap. Block length by the lag-1 correlation r of the window (corrected
+   for its bias in short series) as for an AR(1) process: (2r / (1 - r)) ** (2/3) * n ** (1/3), at most
+   n / 4. What blocks of that length miss of the process's variance is added by the same AR(1) model.
+3. Interval: difference +- Student's t with as many degrees of freedom as there are independent blocks
+   (Welch-Satterthwaite).
+4. Verdict: better or worse if the interval at `confidence` leaves out zero and the difference is at least the
+   measure's smallest that matters, else no evidence.
+
+The interval is symmetric. On pairs without a difference, verdicts other than "no evidence" come up in at most
+about 1 - confidence of all cases (tests hold this for independent and for AR(1) noise).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Samples = NDArray[np.float64]
+Verdict = Literal["better", "worse", "no evidence", "changed"]
+Good = Literal["higher", "lower", "neither"]
+
+FEWEST_SAMPLES = 8
+TRIM = 1 / 8
+RESAMPLES = 2000
+MOST_CORRELATION = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One window of a measure. spread: interquartile range; correlation: of neighbours, bias-corrected."""
+
+    samples: int
+    median: float
+    location: float
+    spread: float
+    correlation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """After against before. difference, low, high: in the measure's unit; relative: to before, nan at 0."""
+
+    before: Window
+    after: Window
+    difference: float
+    low: float
+    high: float
+    relative: float
+    verdict: Verdict
+
+
+def compare(
+    before: Samples,
+    after: Samples,
+    *,
+    good: Good,
+    smallest: float = 0.0,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Difference:
+    """Compare two windows of one measure, samples in order of time, without NaN.
+
+    good: which direction is an improvement. smallest: differences below it are never called better or worse.
+    Raises ValueError if a window has fewer than FEWEST_SAMPLES samples.
+    """
+    for name, window in (("before", before), ("after", after)):
+        if len(window) < FEWEST_SAMPLES:
+            raise ValueError(f"{len(window)} samples {name}, at least {FEWEST_SAMPLES} are needed")
+    generator = np.random.default_rng(seed)
+    first, second = _describe(before), _describe(after)
+    difference = second.location - first.location
+    variances, freedoms = zip(
+        *(
+            _variance(samples, window.correlation, generator)
+            for samples, window in ((before, first), (after, second))
+        ),
+        strict=True,
+    )
+    error = math.sqrt(sum(variances))
+    reach = _student(confidence, _satterthwaite(variances, freedoms)) * error
+    low, high = difference - reach, difference + reach
+    return Difference(
+        before=first,
+        after=second,
+        difference=difference,
+        low=low,
+        high=high,
+        relative=difference / abs(first.location) if first.location else math.nan,
+        verdict=_verdict(difference, low, high, good, smallest),
+    )
+
+
+def trimmed_mean(samples: Samples, axis: int = -1) -> Samples:
+    """Mean without the lowest and highest TRIM of the samples."""
+    count = samples.shape[axis]
+    cut = int(count * TRIM)
+    ordered = np.sort(samples, axis=axis)
+    kept: Samples = np.take(ordered, range(cut, count - cut), axis=axis).mean(axis=axis)
+    return kept
+
+
+def _describe(samples: Samples) -> Window:
+    low, median, high = (float(value) for value in np.quantile(samples, (0.25, 0.5, 0.75)))
+    return Window(
+        samples=len(samples),
+        median=median,
+        location=float(trimmed_mean(samples)),
+        spread=high - low,
+        correlation=_correlation(samples),
+    )
+
+
+def _correlation(samples: Samples) -> float:
+    """Lag-1 autocorrelation, from 0 to MOST_CORRELATION, corrected for its bias in short series (Kendall)."""
+    centred = samples - samples.mean()
+    power = float(centred @ centred)
+    if power == 0:
+        return 0.0
+    raw = float(centred[:-1] @ centred[1:]) / power
+    return min(max(raw + (1 + 3 * raw) / len(samples), 0.0), MOST_CORRELATION)
+
+
+def _variance(samples: Samples, correlation: float, generator: np.random.Generator) -> tuple[float, float]:
+    """Variance of the window's location, and its degrees of freedom."""
+    count = len(samples)
+    wanted = math.ceil((2 * correlation / (1 - correlation)) ** (2 / 3) * count ** (1 / 3))
+    block = max(1, min(wanted, count // 4))
+    blocks = math.ceil(count / block)
+    starts = generator.integers(0, count, (RESAMPLES, blocks))
+    picks = (starts[:, :, None] + np.arange(block)) % count
+    resampled = samples[picks.reshape(RESAMPLES, -1)[:, :count]]
+    variance = float(trimmed_mean(resampled, axis=1).var())
+    variance *= count / (count - block) * _missed(correlation, block)
+    return variance, max(1.0, count / block - 1)
+
+
+def _missed(correlation: float, block: int) -> float:
+    """Variance of a mean of an AR(1) process over what blocks of that length show of it."""
+    shown = 1 + 2 * sum((1 - lag / block) * correlation**lag for lag in range(1, block))
+    return (1 + correlation) / (1 - correlation) / shown
+
+
+def _satterthwaite(variances: tuple[float, ...], freedoms: tuple[float, ...]) -> float:
+    total = sum(variances)
+    if total == 0:
+        return sum(freedoms)
+    return total**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
+
+
+def _student(confidence: float, freedom: float) -> float:
+    """Two-sided quantile of Student's t, by bisection on its incomplete beta function."""
+    from statistics import NormalDist
+
+    normal = NormalDist().inv_cdf((1 + confidence) / 2)
+    low, high = normal, normal * 100
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _student_within(middle, freedom) < confidence:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _student_within(t: float, freedom: float) -> float:
+    """P(|T| < t), integrated over the angle in which the density has no tail."""
+    angles = np.linspace(0.0, math.atan(t / math.sqrt(freedom)), 513)
+    heights = np.cos(angles) ** (freedom - 1)
+    steps = angles[1] - angles[0]
+    area = float(
+        (heights[0] + heights[-1] + 4 * heights[1:-1:2].sum() + 2 * heights[2:-1:2].sum()) * steps / 3
+    )
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
+    return 2 * scale * area
+
+
+def _verdict(difference: float, low: float, high: float, good: Good, smallest: float) -> Verdict:
+    if low <= 0 <= high or abs(difference) < smallest:
+        return "no evidence"
+    if good == "neither":
+        return "changed"
+    return "better" if (difference > 0) == (good == "higher") else "worse"

@@ -1,0 +1,334 @@
+"""One connection to one ASE over pyodbc and FreeTDS, every call bounded by a deadline.
+
+FreeTDS's own timeouts are not enough: a server that sends a row a second never times out, and a login that
+is accepted but never answered blocks for ever once FreeTDS's timer has fired. So a watchdog cancels at the
+deadline and, when that is ignored, shuts the driver's socket down. Deadlines are time.monotonic() values.
+Nothing here may run on the main thread: signals would wait for the driver.
+"""
+
+import contextlib
+import os
+import re
+import socket
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, Self
+
+import pyodbc
+
+from ase_exporter.errors import AseExporterError, UserError
+from ase_exporter.watchdog import Watchdog
+
+Row = Sequence[object]
+Kind = Literal[
+    "driver_missing",
+    "unknown_host",
+    "refused",
+    "unreachable",
+    "login_failed",
+    "login_locked",
+    "login_suspended",
+    "no_connections",
+    "deadline",
+    "lost",
+    "loading",
+    "shutting_down",
+    "query_failed",
+    "too_many_rows",
+]
+
+# How long a cancelled call may take to come back before its socket is shut down.
+CANCEL_GRACE = 0.25
+# FreeTDS must not reach its own login timeout (see above), so the watchdog acts this much earlier.
+LOGIN_LEAD = 0.2
+# No table that is read for metrics comes near it; one that does must not fill our memory.
+MOST_ROWS = 100_000
+
+_PREFIX = "[FreeTDS][SQL Server]"
+_SERVER_MESSAGE = re.compile(
+    r"\[FreeTDS\]\[SQL Server\](?P<text>.*) \((?P<number>\d+)\) \(SQL\w+\)$", re.DOTALL
+)
+# FreeTDS's own numbers: broken streams, dead sockets.
+_FREETDS_MESSAGES = range(20000, 21000)
+_KIND_BY_MESSAGE: dict[int, Kind] = {
+    4001: "login_failed",
+    4002: "login_failed",
+    4067: "login_locked",
+    1601: "no_connections",
+    937: "loading",
+    938: "loading",
+    6002: "shutting_down",
+    6004: "shutting_down",
+    20003: "deadline",
+    20009: "refused",
+    20012: "unknown_host",
+    20013: "unknown_host",
+    20014: "login_failed",
+}
+
+_watchdog = Watchdog()
+# To find the socket of a login in flight, no other login to the same address may be in flight.
+_logins: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+_known_sockets: set["Socket"] = set()
+
+
+class DatabaseError(AseExporterError):
+    """What went wrong between us and ASE.
+
+    number: the server's message number, where there is one; usable: the connection can go on being used.
+    """
+
+    def __init__(self, kind: Kind, text: str, number: int | None = None, *, usable: bool = False) -> None:
+        super().__init__(text if number is None else f"Msg {number}: {text}")
+        self.kind = kind
+        self.number = number
+        self.usable = usable
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A socket of this process; the inode tells it from a later one with the same descriptor."""
+
+    descriptor: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens and how to talk to it."""
+
+    host: str
+    port: int
+    charset: str = "UTF-8"
+    encrypt_password: bool = False
+
+
+class Connection:
+    """An open connection. Not to be shared between threads; one statement at a time (TDS 5.0 has no more)."""
+
+    def __init__(self, raw: pyodbc.Connection, its_socket: Socket) -> None:
+        self._raw = raw
+        self._socket = its_socket
+        _known_sockets.add(its_socket)
+
+    @classmethod
+    def open(
+        cls,
+        endpoint: Endpoint,
+        user: str,
+        password: str,
+        *,
+        deadline: float,
+        program: str = "ase-exporter",
+    ) -> Self:
+        """Log in. Raises DatabaseError, at the latest at the deadline (whole seconds, at least one)."""
+        address = _resolve(endpoint)
+        # FreeTDS knows whole seconds only.
+        seconds = int(deadline - time.monotonic())
+        if seconds < 1:
+            raise DatabaseError("deadline", f"no time left to log in to {endpoint.host}:{endpoint.port}")
+        with _logins[address]:
+            strangers = _sockets_to(address) - _known_sockets
+            started = time.monotonic()
+            cut_off = partial(_shut_down_new_sockets, address, strangers)
+            try:
+                with _watchdog.guard((started + seconds - LOGIN_LEAD, cut_off)):
+                    raw = pyodbc.connect(
+                        _connection_string(endpoint, address, user, password, program),
+                        autocommit=True,
+                        timeout=seconds,
+                    )
+            except pyodbc.Error as error:
+                late = time.monotonic() - started >= seconds - LOGIN_LEAD
+                raise _login_error(error, endpoint, late) from None
+            found = _sockets_to(address) - _known_sockets - strangers
+            if len(found) != 1:
+                raw.close()
+                raise DatabaseError("lost", f"{endpoint.host}:{endpoint.port} closed the connection at login")
+            return cls(raw, found.pop())
+
+    def query(self, sql: str, deadline: float) -> list[Row]:
+        """The rows of the first result set, at most MOST_ROWS, in select order. Raises DatabaseError."""
+        cursor = self._raw.cursor()
+        with self._bounded(cursor, deadline):
+            try:
+                cursor.execute(sql)
+                rows: list[Row] = cursor.fetchmany(MOST_ROWS + 1) if cursor.description else []
+                if len(rows) > MOST_ROWS:
+                    cursor.close()
+                    raise DatabaseError("too_many_rows", f"more than {MOST_ROWS} rows", usable=True)
+                while cursor.nextset():
+                    pass
+            except pyodbc.Error as error:
+                raise _query_error(error, time.monotonic() - deadline) from None
+        return rows
+
+    def printed(self, sql: str, deadline: float) -> list[str]:
+        """What a procedure prints, in the order in which it comes; result sets are passed over.
+
+        A server error in the middle stands among the lines as isql shows it. Raises DatabaseError if it came
+        first, and for all that makes the connection useless.
+        """
+        cursor = self._raw.cursor()
+        lines: list[str] = []
+        with self._bounded(cursor, deadline):
+            try:
+                cursor.execute(sql)
+                lines += _texts(cursor)
+                while cursor.nextset():
+                    lines += _texts(cursor)
+            except pyodbc.Error as error:
+                wrong = _query_error(error, time.monotonic() - deadline)
+                if not lines or not wrong.usable or wrong.number is None:
+                    raise wrong from None
+                lines += [f"Msg {wrong.number}, Level 16, State 1:", str(wrong)]
+        return lines
+
+    def _bounded(self, cursor: pyodbc.Cursor, deadline: float) -> AbstractContextManager[None]:
+        return _watchdog.guard(
+            (deadline, partial(_cancel, cursor)),
+            (deadline + CANCEL_GRACE, partial(_shut_down, self._socket)),
+        )
+
+    def close(self) -> None:
+        """Close; never waits for a server that does not answer."""
+        _known_sockets.discard(self._socket)
+        limit = time.monotonic() + CANCEL_GRACE
+        with (
+            _watchdog.guard((limit, partial(_shut_down, self._socket))),
+            contextlib.suppress(pyodbc.Error),
+        ):
+            self._raw.close()
+
+
+def _connection_string(
+    endpoint: Endpoint, address: tuple[str, int], user: str, password: str, program: str
+) -> str:
+    # TDS_Version: left out, FreeTDS tries TDS 7 first, on a connection of its own.
+    plain = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={address[0]};PORT={address[1]};"
+    plain += f"ClientCharset={endpoint.charset};"
+    if endpoint.encrypt_password:
+        plain += "Encryption=require;"
+    free = {"UID": user, "PWD": password, "APP": program}
+    return plain + "".join(f"{key}={{{_fenced(key, value)}}};" for key, value in free.items())
+
+
+def _fenced(key: str, value: str) -> str:
+    """A value that stands in braces. FreeTDS knows no escape: it reads on to the first `};`."""
+    if "};" in value or "\0" in value:
+        raise UserError(f"{key} of the login holds '}};' or NUL, which FreeTDS cannot send")
+    return value
+
+
+def _resolve(endpoint: Endpoint) -> tuple[str, int]:
+    try:
+        found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise DatabaseError("unknown_host", f"{endpoint.host}: no such host") from None
+    host, port = found[0][4][:2]
+    return str(host), int(port)
+
+
+def _sockets_to(address: tuple[str, int]) -> set[Socket]:
+    """The sockets of this process that are connected to an address."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  # names only, and often
+        with _duplicate(int(name)) as duplicate:
+            if duplicate is not None and _peer(duplicate) == address:
+                found.add(Socket(int(name), os.fstat(duplicate.fileno()).st_ino))
+    return found
+
+
+@contextmanager
+def _duplicate(descriptor: int) -> Iterator[socket.socket | None]:
+    """A socket object of our own on a descriptor that the driver owns; None if it is no socket (any more)."""
+    try:
+        duplicate = os.dup(descriptor)
+    except OSError:
+        yield None
+        return
+    try:
+        own = socket.socket(fileno=duplicate)
+    except OSError:
+        os.close(duplicate)
+        yield None
+        return
+    with own:
+        yield own
+
+
+def _peer(connected: socket.socket) -> tuple[str, int] | None:
+    try:
+        peer = connected.getpeername()
+    except OSError:
+        return None
+    return (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
+
+
+def _shut_down_new_sockets(address: tuple[str, int], strangers: set[Socket]) -> None:
+    for found in _sockets_to(address) - _known_sockets - strangers:
+        _shut_down(found)
+
+
+def _shut_down(its_socket: Socket) -> None:
+    with _duplicate(its_socket.descriptor) as duplicate:
+        if duplicate is not None and os.fstat(duplicate.fileno()).st_ino == its_socket.inode:
+            with contextlib.suppress(OSError):
+                duplicate.shutdown(socket.SHUT_RDWR)
+
+
+def _cancel(cursor: pyodbc.Cursor) -> None:
+    with contextlib.suppress(pyodbc.Error):
+        cursor.cancel()
+
+
+def _texts(cursor: pyodbc.Cursor) -> list[str]:
+    """The messages that came with the present result set."""
+    return [text.removeprefix(_PREFIX) for _, text in cursor.messages or ()]
+
+
+def _server_message(error: pyodbc.Error) -> tuple[int | None, str]:
+    """Message number and text. SQLSTATE is not asked: FreeTDS picks it by chance."""
+    text = " ".join(str(error.args[-1]).split())
+    match = _SERVER_MESSAGE.search(text)
+    if match:
+        return int(match["number"]), match["text"].strip()
+    number = re.search(r"\((\d+)\) \(SQL\w+\)", text)
+    return (int(number[1]) if number else None), re.sub(r"^(\[[^]]*\])+", "", text)
+
+
+def _login_error(error: pyodbc.Error, endpoint: Endpoint, late: bool) -> DatabaseError:
+    number, text = _server_message(error)
+    where = f"{endpoint.host}:{endpoint.port}"
+    if "Can't open lib" in text or "Data source name not found" in text:
+        driver = Path("/etc/odbcinst.ini")
+        return DatabaseError(
+            "driver_missing",
+            f"the ODBC driver FreeTDS is not installed (no [FreeTDS] in {driver}): install tdsodbc",
+        )
+    if late:
+        return DatabaseError("deadline", f"{where} did not answer the login in time")
+    kind = _KIND_BY_MESSAGE.get(number or 0, "unreachable")
+    if kind == "refused":
+        return DatabaseError(kind, f"{where} refused the connection")
+    if kind == "login_failed":
+        return DatabaseError(kind, f"{where} refused the login: {text}", number)
+    return DatabaseError(kind, f"{where}: {text}", number or None)
+
+
+def _query_error(error: pyodbc.Error, late_by: float) -> DatabaseError:
+    number, text = _server_message(error)
+    if late_by >= 0:
+        # Back before its socket was shut down: the server obeyed the cancel.
+        usable = late_by < CANCEL_GRACE
+        return DatabaseError("deadline", "the statement did not end in time", usable=usable)
+    if not number:
+        return DatabaseError("lost", text)
+    kind = _KIND_BY_MESSAGE.get(number, "lost" if number in _FREETDS_MESSAGES else "query_failed")
+    return DatabaseError(kind, text, number, usable=kind in ("query_failed", "loading"))

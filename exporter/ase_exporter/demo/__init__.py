@@ -1,0 +1,1 @@
+"""The whole stack on one machine, fed by a simulated server: `ase-exporter demo`."""

@@ -1,0 +1,44 @@
+"""The loopback ports of the demo: one block, checked to be free before anything starts."""
+
+import socket
+from dataclasses import dataclass, fields
+from typing import Self
+
+from ase_exporter.errors import UserError
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Who listens where on 127.0.0.1."""
+
+    exporter: int
+    simulator: int
+    prometheus: int
+    alertmanager: int
+    node_exporter: int
+    webhook: int
+    grafana: int
+
+    @classmethod
+    def from_base(cls, base: int) -> Self:
+        """Consecutive ports from `base`; raises UserError for one that is no port or is taken."""
+        count = len(fields(cls))
+        if not 1024 <= base <= 65536 - count:
+            raise UserError(f"demo: --port-base {base}: expected 1024 to {65536 - count}")
+        ports = cls(*range(base, base + count))
+        for field in fields(cls):
+            _check_free(getattr(ports, field.name), field.name)
+        return ports
+
+
+def _check_free(port: int, user: str) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise UserError(
+                f"demo: port {port} (for the {user}) is not free: {error.strerror}; move all with --port-base"
+            ) from None

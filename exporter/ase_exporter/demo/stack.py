@@ -1,0 +1,247 @@
+"""Everything that the demo runs: who is started how, from the configuration that the repository ships."""
+
+import math
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import yaml
+
+from ase_exporter.demo import faster
+from ase_exporter.demo.ports import HOST, Ports
+from ase_exporter.demo.processes import Processes
+from ase_exporter.errors import UserError
+
+REPOSITORY = Path(__file__).parents[3]
+LOGIN = "monitor"
+SERVER = "DEMO"
+START_SECONDS = 30.0
+
+# The ports in the shipped configuration, and whose they are.
+SHIPPED_PORTS = {
+    9090: "prometheus",
+    9093: "alertmanager",
+    9100: "node_exporter",
+    10150: "exporter",
+    10155: "webhook",
+}
+READY = {
+    "exporter": "/-/ready",
+    "node_exporter": "/",
+    "alertmanager": "/-/ready",
+    "prometheus": "/-/ready",
+}
+
+
+class Stack:
+    """Simulated server, exporter, node_exporter, Alertmanager, Prometheus, and Grafana where there is one.
+
+    directory: emptied first; then holds configuration, data and NAME.log of each process.
+    """
+
+    def __init__(
+        self, processes: Processes, ports: Ports, pace: faster.Pace, directory: Path, simulator: Sequence[str]
+    ) -> None:
+        self.ports = ports
+        self.pace = pace
+        self._processes = processes
+        self._directory = directory
+        self._simulator = simulator
+
+    def start(self) -> None:
+        """Start all of them and wait until each answers; UserError if one does not."""
+        self._write_configuration()
+        self._start_prometheus()
+        self._start_simulator()
+        self._start_exporter()
+        ready = dict(READY)
+        if grafana := grafana_home():
+            self._start_grafana(grafana)
+            ready["grafana"] = "/api/health"
+        deadline = time.monotonic() + START_SECONDS
+        for name, path in ready.items():
+            self._await(name, f"{self.url(name)}{path}", deadline)
+
+    def url(self, name: str) -> str:
+        """Base URL of a process, by the name of its port."""
+        return f"http://{HOST}:{getattr(self.ports, name)}"
+
+    def addresses(self) -> dict[str, str]:
+        """What a person may want to open, by name."""
+        addresses = {
+            "Prometheus": self.url("prometheus"),
+            "Alertmanager": self.url("alertmanager"),
+            "exporter": f"{self.url('exporter')}/metrics",
+            "simulated ASE": f"{HOST}:{self.ports.simulator}, login {LOGIN}",
+        }
+        if grafana_home():
+            return {"Grafana": self.url("grafana")} | addresses
+        return addresses
+
+    def password(self) -> str:
+        """The password of the simulated server's login, made anew for every demo."""
+        return (self._directory / "password").read_text()
+
+    def _write_configuration(self) -> None:
+        if not (REPOSITORY / "alerts" / "rules").is_dir():
+            raise UserError(
+                f"demo: no alerts/rules in {REPOSITORY}: run it from a checkout of the repository"
+            )
+        rules = self._directory / "rules"
+        rules.mkdir()
+        for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
+            (rules / path.name).write_text(faster.rules(path.read_text(), self.pace))
+        (self._directory / "prometheus.yml").write_text(
+            faster.prometheus(self._shipped("prometheus/prometheus.yml"), self.pace, f"{rules}/*.yaml")
+        )
+        (self._directory / "alertmanager.yml").write_text(
+            faster.alertmanager(
+                self._shipped("alertmanager/alertmanager.yml"),
+                self.pace,
+                str(REPOSITORY / "deploy" / "alertmanager" / "templates" / "*.tmpl"),
+            )
+        )
+        password = self._directory / "password"
+        password.touch(mode=0o600)
+        password.write_text(secrets.token_hex(12))
+        (self._directory / "exporter.yml").write_text(yaml.safe_dump(self._exporter_configuration(password)))
+
+    def _exporter_configuration(self, password: Path) -> dict[str, object]:
+        return {
+            "targets": [{"name": SERVER, "host": HOST, "port": self.ports.simulator}],
+            "auth": {"default": {"user": LOGIN, "password_file": str(password)}},
+            # Scrapes come faster here than a login is allowed to take.
+            "scrape": {"least": "5s"},
+        }
+
+    def _shipped(self, path: str) -> str:
+        """A file of deploy/, with the demo's ports for its own."""
+        text = (REPOSITORY / "deploy" / path).read_text()
+        for port, name in SHIPPED_PORTS.items():
+            text = text.replace(f"127.0.0.1:{port}", f"{HOST}:{{{name}}}")
+        for name in SHIPPED_PORTS.values():
+            text = text.replace(f"{{{name}}}", str(getattr(self.ports, name)))
+        return text
+
+    def _start_simulator(self) -> None:
+        self._start(
+            "simulator",
+            [
+                *_our_own("ase-simulator"),
+                f"--host={HOST}",
+                f"--port={self.ports.simulator}",
+                f"--speed={self.pace.speed:g}",
+                *self._simulator,
+            ],
+            ASE_SIMULATOR_LOGIN=f"{LOGIN}:{self.password()}",
+        )
+
+    def _start_exporter(self) -> None:
+        self._start(
+            "exporter",
+            [
+                *_our_own("ase-exporter"),
+                "serve",
+                f"--config.file={self._directory / 'exporter.yml'}",
+                f"--web.listen-address={HOST}:{self.ports.exporter}",
+            ],
+        )
+
+    def _start_prometheus(self) -> None:
+        self._start(
+            "node_exporter",
+            [
+                _program("prometheus-node-exporter", "node_exporter"),
+                f"--web.listen-address={HOST}:{self.ports.node_exporter}",
+            ],
+        )
+        self._start(
+            "alertmanager",
+            [
+                _program("prometheus-alertmanager", "alertmanager"),
+                f"--config.file={self._directory / 'alertmanager.yml'}",
+                f"--storage.path={self._directory / 'alertmanager'}",
+                f"--web.listen-address={HOST}:{self.ports.alertmanager}",
+                "--cluster.listen-address=",
+            ],
+        )
+        self._start(
+            "prometheus",
+            [
+                _program("prometheus"),
+                f"--config.file={self._directory / 'prometheus.yml'}",
+                f"--storage.tsdb.path={self._directory / 'prometheus'}",
+                f"--web.listen-address={HOST}:{self.ports.prometheus}",
+            ],
+        )
+
+    def _start_grafana(self, home: Path) -> None:
+        self._start(
+            "grafana",
+            [*_grafana_command(home), f"--homepath={home}"],
+            GF_SERVER_HTTP_ADDR=HOST,
+            GF_SERVER_HTTP_PORT=str(self.ports.grafana),
+            GF_PATHS_DATA=str(self._directory / "grafana"),
+            GF_PATHS_LOGS=str(self._directory / "grafana"),
+            GF_PATHS_PROVISIONING=str(REPOSITORY / "deploy" / "grafana" / "provisioning"),
+            GF_AUTH_ANONYMOUS_ENABLED="true",
+            GF_ANALYTICS_REPORTING_ENABLED="false",
+            GF_ANALYTICS_CHECK_FOR_UPDATES="false",
+            GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES="false",
+            ASE_EXPORTER_DASHBOARDS=str(REPOSITORY / "dashboards" / "json"),
+            PROMETHEUS_URL=self.url("prometheus"),
+            # Grafana makes $__rate_interval of it, and Prometheus reads no fractions of a second.
+            SCRAPE_INTERVAL=f"{math.ceil(self.pace.scrape_interval)}s",
+        )
+
+    def _start(self, name: str, command: Sequence[str], **environment: str) -> None:
+        self._processes.start(name, command, os.environ | environment)
+
+    def _await(self, name: str, url: str, deadline: float) -> None:
+        with httpx.Client(timeout=2.0, trust_env=False) as client:
+            while True:
+                self._processes.check()
+                try:
+                    if client.get(url).is_success:
+                        return
+                except httpx.TransportError:
+                    pass
+                if time.monotonic() > deadline:
+                    raise UserError(
+                        f"demo: {name} does not answer at {url} (see {self._directory}/{name}.log)"
+                    )
+                time.sleep(0.05)
+
+
+def grafana_home() -> Path | None:
+    """Grafana's home: GRAFANA_HOME, or the packaged one for a binary on PATH; None without Grafana."""
+    if home := os.environ.get("GRAFANA_HOME"):
+        return Path(home)
+    if shutil.which("grafana-server") or shutil.which("grafana"):
+        return Path("/usr/share/grafana")
+    return None
+
+
+def _grafana_command(home: Path) -> list[str]:
+    for name, words in (("grafana", ["server"]), ("grafana-server", [])):
+        if program := shutil.which(name, path=f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"):
+            return [program, *words]
+    raise UserError(f"demo: no grafana or grafana-server in {home / 'bin'} (GRAFANA_HOME) or on PATH")
+
+
+def _program(*names: str) -> str:
+    """The first of these programs that is on PATH; Debian gives them names of its own."""
+    for name in names:
+        if program := shutil.which(name):
+            return program
+    raise UserError(f"demo: {names[-1]} is not installed: `make setup` installs it")
+
+
+def _our_own(name: str) -> list[str]:
+    """A command of this project, installed beside the Python that runs."""
+    return [str(Path(sys.executable).parent / name)]

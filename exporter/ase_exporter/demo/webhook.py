@@ -1,0 +1,96 @@
+"""A small webhook receiver: keeps what Alertmanager sends, so that it can be shown and awaited."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+LONGEST_BODY = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One alert of one notification. received: Unix time. receiver: the path of the URL it was sent to."""
+
+    received: float
+    receiver: str
+    status: str
+    group: dict[str, str]
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """The alert's name."""
+        return self.labels.get("alertname", "")
+
+
+class Webhook:
+    """Listens on host:port (0 picks a free one) from entering the block until leaving it."""
+
+    def __init__(self, host: str, port: int = 0) -> None:
+        self._arrived = threading.Condition()
+        self._notifications: list[Notification] = []
+        webhook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = min(int(self.headers.get("Content-Length") or 0), LONGEST_BODY)
+                try:
+                    webhook._receive(self.path.strip("/"), json.loads(self.rfile.read(length)))
+                    self.send_response(200)
+                except (ValueError, KeyError, TypeError):
+                    self.send_response(400)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                """Say nothing: the notifications are what counts."""
+
+        self._server = ThreadingHTTPServer((host, port), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def notifications(self) -> list[Notification]:
+        """All that came so far, oldest first."""
+        with self._arrived:
+            return list(self._notifications)
+
+    def wait(self, wanted: Callable[[Sequence[Notification]], bool], timeout: float) -> bool:
+        """Wait until `wanted` holds for all that came so far; False if it does not in `timeout` seconds."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: wanted(self._notifications), timeout)
+
+    def _receive(self, receiver: str, message: dict[str, Any]) -> None:
+        received = time.time()
+        alerts = [
+            Notification(
+                received,
+                receiver,
+                alert["status"],
+                message["groupLabels"],
+                alert["labels"],
+                alert["annotations"],
+            )
+            for alert in message["alerts"]
+        ]
+        with self._arrived:
+            self._notifications.extend(alerts)
+            self._arrived.notify_all()

@@ -1,0 +1,9 @@
+"""The exceptions that cross rooms."""
+
+
+class AseExporterError(Exception):
+    """Root of all that this package raises on purpose."""
+
+
+class UserError(AseExporterError):
+    """Bad input: the message says in one line what, where and what was expected. Commands exit with 2."""

@@ -1,0 +1,55 @@
+"""How much memory an ASE takes, asked of ASE itself."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from ase_exporter.config import Auth, Target
+from ase_exporter.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.errors import UserError
+from ase_exporter.host.sizing import AseMemory
+
+_OPTIONS = ("total logical memory", "max memory", "allocate max shared memory")
+_SQL = (
+    "select c.name, u.value from master..sysconfigures c, master..syscurconfigs u "
+    f"where c.config = u.config and c.name in ({', '.join(repr(option) for option in _OPTIONS)})"
+)
+
+
+class Answer(NamedTuple):
+    """ASE's memory, and its name (@@servername)."""
+
+    memory: AseMemory
+    server: str
+
+
+def ask(target: Target, auth: Auth, timeout: float) -> Answer:
+    """Log in to the target and read. UserError if it cannot be had within timeout (seconds)."""
+    # The driver must not run on the main thread: Ctrl-C would wait for it.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(_read, target, auth, time.monotonic() + timeout).result()
+        except DatabaseError as error:
+            raise UserError(f"target {target.name}: {error}") from None
+
+
+def _read(target: Target, auth: Auth, deadline: float) -> Answer:
+    endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
+    connection = Connection.open(endpoint, auth.user, auth.read_password(), deadline=deadline)
+    try:
+        values = {str(name).strip(): value for name, value in connection.query(_SQL, deadline)}
+        ((server,),) = connection.query("select @@servername", deadline)
+    finally:
+        connection.close()
+    return Answer(_memory(target.name, values), str(server or "").strip())
+
+
+def _memory(target: str, values: dict[str, object]) -> AseMemory:
+    numbers = [values.get(option) for option in _OPTIONS]
+    missing = [
+        option for option, number in zip(_OPTIONS, numbers, strict=True) if not isinstance(number, int)
+    ]
+    if missing:
+        raise UserError(f"target {target}: no run value of {', '.join(missing)} in master..syscurconfigs")
+    total, most, allocate = (int(str(number)) for number in numbers)
+    return AseMemory(total, most, allocate == 1)

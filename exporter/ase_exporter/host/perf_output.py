@@ -1,0 +1,103 @@
+"""What `perf stat -x, -I` prints: counts as lines of fields, troubles as prose."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal[
+    "no_binary",
+    "no_permission",
+    "paranoid",
+    "not_supported",
+    "not_counted",
+    "unknown_event",
+    "no_events",
+    "no_process",
+    "silent",
+    "failed",
+]
+
+_SYNTAX_ERROR = re.compile(r"event syntax error: '([^']*)'")
+_DENIED = ("Access to performance monitoring", "You may not have permission", "Operation not permitted")
+_MISSING = ("not found for kernel", "is not installed", "exec: perf")
+_NO_TRACING = ("can't access trace events", "No permissions to read")
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One event in one interval.
+
+    time: seconds since perf started; event: as perf prints it; value: occurrences in the interval (seconds,
+    if the event is a time), scaled up by perf if the event was multiplexed, None if it was not counted;
+    running: share of the interval in which the event had a counter (0-1); reason: why there is no value.
+    """
+
+    time: float
+    event: str
+    value: float | None
+    running: float
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why perf, or one event, does not count; hint: what helps, one line."""
+
+    reason: Reason
+    hint: str
+
+
+HINTS: dict[Reason, str] = {
+    "no_binary": "install perf for this kernel (Debian: linux-perf, RHEL: perf)",
+    "no_permission": "give CAP_PERFMON (CAP_SYS_ADMIN before 5.8); in a container, lift seccomp's ban too",
+    "paranoid": "sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON (CAP_SYS_ADMIN before 5.8)",
+    "not_supported": "this CPU, or the virtual machine around it, does not count the event",
+    "not_counted": "the event got no counter in the last interval; count fewer events",
+    "unknown_event": "perf does not know the event on this kernel and CPU; see perf list",
+    "no_events": "no event is left to count",
+    "no_process": "the server to count is not running, or its process is not visible here",
+    "silent": "perf gave no interval in time and was ended",
+    "failed": "perf ended by itself",
+}
+
+
+def parse_count(line: str) -> Count | None:
+    """One line of `perf stat -x, -I MS`; None if it is prose.
+
+    Fields: time, value, unit, event, runtime in ns, percent running, two of a metric.
+    """
+    fields = line.strip().split(",")
+    if len(fields) < 6:
+        return None
+    time, value, unit, event, _, percent = fields[:6]
+    try:
+        running = float(percent) / 100
+        if value.startswith("<not "):
+            reason: Reason = "not_supported" if value == "<not supported>" else "not_counted"
+            return Count(float(time), event, None, 0.0, reason)
+        return Count(float(time), event, float(value) * (1e-3 if unit == "msec" else 1), running)
+    except ValueError:
+        return None
+
+
+def refused_event(prose: str) -> tuple[str, Problem] | None:
+    """The event that perf refused to start with, as it was given, and why."""
+    match = _SYNTAX_ERROR.search(prose)
+    if match is None:
+        return None
+    if any(text in prose for text in _NO_TRACING):
+        return match[1], Problem(
+            "no_permission", "make /sys/kernel/tracing readable: mount -o remount,mode=755"
+        )
+    return match[1], Problem("unknown_event", HINTS["unknown_event"])
+
+
+def diagnose(prose: str, paranoid: int | None) -> Problem:
+    """Why perf ended, from what it said; paranoid: kernel.perf_event_paranoid, None if unknown."""
+    if any(text in prose for text in _MISSING):
+        return Problem("no_binary", HINTS["no_binary"])
+    if any(text in prose for text in _DENIED):
+        reason: Reason = "paranoid" if paranoid is not None and paranoid > 0 else "no_permission"
+        return Problem(reason, HINTS[reason])
+    lines = [line.strip() for line in prose.splitlines() if line.strip()]
+    return Problem("failed", lines[0][:200] if lines else HINTS["failed"])

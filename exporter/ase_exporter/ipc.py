@@ -1,0 +1,74 @@
+"""What the front process and its workers say to each other: pickled messages with a length in front.
+
+Both ends are this program, of one user, over a socket pair that nothing else can reach.
+"""
+
+import pickle
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ase_exporter.changes.snapshot import Look
+from ase_exporter.config import Config
+from ase_exporter.families import Family
+
+_LENGTH = struct.Struct("!I")
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """First message to a worker: the configuration and the targets that are its own."""
+
+    config: Config
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScrapeRequest:
+    """One scrape. deadline: time.monotonic(), which all processes of a machine share on Linux.
+
+    collectors: only these (None: all of the module); openmetrics: format of the body; compress: gzip it;
+    families: what the front knows of the target, to be rendered with the rest; module: '' for its own.
+    """
+
+    number: int
+    target: str
+    deadline: float
+    collectors: frozenset[str] | None = None
+    openmetrics: bool = False
+    compress: bool = False
+    families: tuple[Family, ...] = ()
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScrapeReply:
+    """The answer, on time. stuck: the driver did not come back, so the worker is to be replaced.
+
+    look: what the target's configuration is, where it was time to look.
+    """
+
+    number: int
+    body: bytes
+    up: bool
+    error: str = ""
+    version: str = ""
+    series: int = 0
+    stuck: bool = False
+    look: Look | None = None
+
+
+Message = Assignment | ScrapeRequest | ScrapeReply
+
+
+def pack(message: Message) -> bytes:
+    """A message as it goes over the socket."""
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return _LENGTH.pack(len(data)) + data
+
+
+def unpack(read_exactly: Callable[[int], bytes]) -> Message:
+    """The next message from a blocking reader, which raises EOFError at the end."""
+    (length,) = _LENGTH.unpack(read_exactly(_LENGTH.size))
+    message: Message = pickle.loads(read_exactly(length))
+    return message

@@ -1,0 +1,248 @@
+"""The front's side of the workers: who serves which target, and what happens when a worker dies.
+
+All methods run on the event loop.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import pickle
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ase_exporter import logs
+from ase_exporter.changes.journal import Journal
+from ase_exporter.config import Config
+from ase_exporter.families import Family
+from ase_exporter.ipc import Assignment, Message, ScrapeReply, ScrapeRequest, pack
+
+log = logging.getLogger(__name__)
+
+# A worker answers at the deadline by itself; one that is silent this much longer is dead or stopped.
+SILENCE = 0.5
+# A worker that dies at once is not started in a tight loop.
+RESTART_PAUSE = 0.5
+STOP_TIMEOUT = 2.0
+# Those who ask for the same share a flight; who asks for ever other things would queue up in front of the rest.
+MOST_FLIGHTS = 16
+
+# Target, collectors, OpenMetrics, compressed, module.
+_Flight = tuple[str, frozenset[str] | None, bool, bool, str]
+
+
+class WorkerGoneError(Exception):
+    """The worker ended, or was ended, before it answered."""
+
+
+class BusyError(Exception):
+    """Too many different scrapes of one target at once."""
+
+
+@dataclass(slots=True)
+class TargetState:
+    """What the front knows of a target from its last scrape, for the landing page."""
+
+    up: bool | None = None
+    error: str = ""
+    version: str = ""
+    series: int = 0
+    at: float | None = None
+
+
+@dataclass(slots=True)
+class _Worker:
+    targets: tuple[str, ...]
+    process: asyncio.subprocess.Process
+    writer: asyncio.StreamWriter
+    reading: asyncio.Task[None]
+    pending: dict[int, asyncio.Future[ScrapeReply]] = field(default_factory=dict)
+
+
+class WorkerPool:
+    """Runs the workers of one configuration and sends each scrape to the one that has the target.
+
+    journal: gets the looks that the workers take, and adds to each scrape what it knows of the target.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        journal: Journal | None = None,
+        known: Callable[[str], Sequence[Family]] = lambda target: (),
+    ) -> None:
+        """known: what the front itself has to say of a target, added to its scrape."""
+        self.config = config
+        self._known = known
+        self._journal = journal
+        self.restarts = 0
+        self.states = {target.name: TargetState() for target in config.targets}
+        names = [target.name for target in config.targets]
+        count = min(config.workers or os.cpu_count() or 1, len(names)) or 0
+        self._shares = [tuple(names[start::count]) for start in range(count)]
+        self._share_of = {name: index for index, share in enumerate(self._shares) for name in share}
+        self._workers: list[_Worker | None] = [None] * count
+        self._ready = [asyncio.Event() for _ in range(count)]
+        self._numbers = itertools.count(1)
+        self._flights: dict[_Flight, asyncio.Task[ScrapeReply]] = {}
+        self._restarts: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Start all workers."""
+        await asyncio.gather(*(self._start(index) for index in range(len(self._shares))))
+
+    async def stop(self) -> None:
+        """End all workers; none is left behind."""
+        self._stopping = True
+        for task in self._restarts:
+            task.cancel()
+        workers = [worker for worker in self._workers if worker]
+        for worker in workers:
+            worker.writer.close()
+            with contextlib.suppress(ProcessLookupError):
+                worker.process.terminate()
+        for worker in workers:
+            try:
+                await asyncio.wait_for(worker.process.wait(), STOP_TIMEOUT)
+            except TimeoutError:
+                worker.process.kill()
+                await worker.process.wait()
+            worker.reading.cancel()
+
+    @property
+    def size(self) -> int:
+        """How many workers there are to be."""
+        return len(self._shares)
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that run now."""
+        return [worker.process.pid for worker in self._workers if worker]
+
+    async def scrape(
+        self,
+        target: str,
+        deadline: float,
+        *,
+        collectors: frozenset[str] | None = None,
+        openmetrics: bool = False,
+        compress: bool = False,
+        module: str = "",
+    ) -> ScrapeReply:
+        """Scrape a target; callers who ask for the same thing at the same time share one collection.
+
+        deadline: time.monotonic(). Always answers, at the latest SILENCE after the deadline. KeyError if the
+        target is unknown; BusyError if MOST_FLIGHTS different things are being asked of it.
+        """
+        index = self._share_of[target]
+        key = (target, collectors, openmetrics, compress, module)
+        flight = self._flights.get(key)
+        if flight is None:
+            if sum(key[0] == target for key in self._flights) >= MOST_FLIGHTS:
+                raise BusyError(f"target {target}: {MOST_FLIGHTS} different scrapes are under way")
+            number = next(self._numbers)
+            known = tuple(self._known(target))
+            request = ScrapeRequest(
+                number, target, deadline, collectors, openmetrics, compress, known, module
+            )
+            flight = asyncio.create_task(self._scrape(index, request))
+            self._flights[key] = flight
+            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+        # A caller that leaves must not end the flight for the others.
+        return await asyncio.shield(flight)
+
+    async def _scrape(self, index: int, request: ScrapeRequest) -> ScrapeReply:
+        target = request.target
+        try:
+            reply = await self._ask(index, request)
+        except WorkerGoneError as error:
+            reply = ScrapeReply(request.number, b"", up=False, error=str(error))
+        if self._journal and reply.look:
+            self._journal.on_look(target, reply.look)
+        state = self.states[target]
+        state.up, state.error, state.series, state.at = reply.up, reply.error, reply.series, time.time()
+        state.version = reply.version or state.version
+        return reply
+
+    async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ready[index].wait(), request.deadline - time.monotonic())
+        worker = self._workers[index] if self._ready[index].is_set() else None
+        if worker is None:
+            raise WorkerGoneError("the worker process is being restarted")
+        answer: asyncio.Future[ScrapeReply] = asyncio.get_running_loop().create_future()
+        worker.pending[request.number] = answer
+        try:
+            worker.writer.write(pack(request))
+            reply = await asyncio.wait_for(answer, request.deadline + SILENCE - time.monotonic())
+        except TimeoutError:
+            self._kill(index, worker, f"no answer for target {request.target}")
+            raise WorkerGoneError("the worker process did not answer in time and is replaced") from None
+        finally:
+            worker.pending.pop(request.number, None)
+        if reply.stuck:
+            self._kill(index, worker, f"the driver did not come back for target {request.target}")
+        return reply
+
+    def _kill(self, index: int, worker: _Worker, reason: str) -> None:
+        # Whoever comes now waits for the next worker.
+        self._ready[index].clear()
+        log.warning("worker %d is replaced: %s", worker.process.pid, reason)
+        with contextlib.suppress(ProcessLookupError):
+            worker.process.kill()
+
+    async def _start(self, index: int) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "ase_exporter.worker",
+                str(theirs.fileno()),
+                *logs.settings(),
+                pass_fds=[theirs.fileno()],
+                stdin=asyncio.subprocess.DEVNULL,
+            )
+        reader, writer = await asyncio.open_connection(sock=ours)
+        targets = self._shares[index]
+        reading = asyncio.create_task(self._read(index, reader))
+        self._workers[index] = _Worker(targets, process, writer, reading)
+        writer.write(pack(Assignment(self.config, targets)))
+        self._ready[index].set()
+
+    async def _read(self, index: int, reader: asyncio.StreamReader) -> None:
+        """Hand replies to those who wait; when the worker ends, start another."""
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                (length,) = struct.unpack("!I", await reader.readexactly(4))
+                message: Message = pickle.loads(await reader.readexactly(length))
+                worker = self._workers[index]
+                if isinstance(message, ScrapeReply) and worker:
+                    answer = worker.pending.get(message.number)
+                    if answer and not answer.done():
+                        answer.set_result(message)
+        self._ready[index].clear()
+        worker, self._workers[index] = self._workers[index], None
+        if worker:
+            worker.writer.close()
+            for answer in worker.pending.values():
+                if not answer.done():
+                    answer.set_exception(WorkerGoneError("the worker process ended during the scrape"))
+            code = await worker.process.wait()
+            if not self._stopping:
+                log.warning("worker %d ended with status %d; starting another", worker.process.pid, code)
+        if not self._stopping:
+            task = asyncio.create_task(self._restart(index))
+            self._restarts.add(task)
+            task.add_done_callback(self._restarts.discard)
+
+    async def _restart(self, index: int) -> None:
+        self.restarts += 1
+        await asyncio.sleep(RESTART_PAUSE)
+        await self._start(index)

@@ -1,0 +1,83 @@
+"""A report as JSON and as CSV, for scripts."""
+
+import csv
+import io
+from datetime import datetime, timedelta
+
+from ase_exporter.sysmon.structure import Header, Report, Row, Section
+
+_COLUMNS = ("section", "instance", "path", "row", "measure", "value", "text", "line", "column")
+
+
+def as_json(report: Report) -> dict[str, object]:
+    """The whole report: header, sections with rows and text, errors, warnings; lines as in the file."""
+    return {
+        "header": _header(report.header),
+        "complete": report.complete,
+        "return_status": report.return_status,
+        "sections": [_section(section) for section in report.sections],
+        "messages": [
+            {"line": message.line, "number": message.number, "level": message.level, "text": message.text}
+            for message in report.messages
+        ],
+        "warnings": [{"line": warning.line, "text": warning.text} for warning in report.warnings],
+    }
+
+
+def as_csv(report: Report) -> str:
+    """One line per figure, with a heading; sub-headings are joined by ' / '."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for section, row, cell in report.cells():
+        path = " / ".join(row.path)
+        place = (row.line, cell.column + 1)
+        writer.writerow(
+            (section.name, section.instance, path, row.label, cell.measure, cell.value, cell.text, *place)
+        )
+    return out.getvalue()
+
+
+def _header(header: Header) -> dict[str, object]:
+    return {
+        "server": header.server,
+        "version": header.version,
+        "started": _time(header.started),
+        "ended": _time(header.ended),
+        "interval_seconds": header.interval.total_seconds()
+        if isinstance(header.interval, timedelta)
+        else None,
+        "mode": header.mode,
+        "cleared": _time(header.cleared),
+        "other": header.other,
+    }
+
+
+def _section(section: Section) -> dict[str, object]:
+    return {
+        "name": section.name,
+        "instance": section.instance,
+        "line": section.line,
+        "rows": [_row(row) for row in section.rows],
+        "recommendations": [remark.text for remark in section.recommendations],
+        "remarks": [remark.text for remark in section.remarks],
+    }
+
+
+def _row(row: Row) -> dict[str, object]:
+    encoded: dict[str, object] = {
+        "path": list(row.path),
+        "row": row.label,
+        "line": row.line,
+        "cells": {cell.measure: cell.value for cell in row.cells},
+    }
+    if row.overflow:
+        encoded["overflow"] = list(row.overflow)
+    wrapped = [cell.measure for cell in row.cells if cell.wrapped]
+    if wrapped:
+        encoded["wrapped"] = wrapped
+    return encoded
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat(sep=" ") if moment else None

@@ -1,0 +1,135 @@
+"""What a report is made of: header, sections, rows, cells, and what went wrong while it was printed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+PER_SEC = "per_sec"
+PER_XACT = "per_xact"
+COUNT = "count"
+PERCENT_OF_TOTAL = "percent_of_total"
+PERCENT = "percent"
+VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of the report.
+
+    measure: per_sec, per_xact, count, percent_of_total, or the column's own title in snake case.
+    value: as printed, percents in 0-100; a negative one comes from a counter that wrapped.
+    text: the token as printed; column: where it starts, from 0, tabs expanded.
+    """
+
+    measure: str
+    value: float
+    text: str
+    column: int
+
+    @property
+    def wrapped(self) -> bool:
+        """A 32-bit counter passed 2,147,483,647 during the sample: the figure is not to be trusted."""
+        return self.value < 0
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of figures: sub-heading path, label, cells. `n/a` and overflow leave no cell.
+
+    overflow: the measures that were printed as asterisks. line: from 1.
+    """
+
+    path: tuple[str, ...]
+    label: str
+    line: int
+    cells: tuple[Cell, ...] = ()
+    overflow: tuple[str, ...] = ()
+
+    def get(self, measure: str) -> float | None:
+        """The value of one measure, None where the report has none."""
+        return next((cell.value for cell in self.cells if cell.measure == measure), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Text of the report that is no figure, or a warning about one; line: from 1."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMessage:
+    """An error that the server printed in the middle of its report; level: its severity."""
+
+    line: int
+    number: int
+    level: int
+    text: str
+
+
+@dataclass(slots=True)
+class Section:
+    """One section ('Kernel Utilization'); instance: of a cluster, '' elsewhere."""
+
+    name: str
+    line: int
+    instance: str = ""
+    rows: list[Row] = field(default_factory=list)
+    recommendations: list[Remark] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+    def row(self, label: str, *path: str) -> Row | None:
+        """The first row of that label whose path ends in `path`."""
+        for row in self.rows:
+            if row.label == label and row.path[len(row.path) - len(path) :] == path:
+                return row
+        return None
+
+
+@dataclass(slots=True)
+class Header:
+    """What stands above the sections; times are the server's own wall clock, naive.
+
+    mode: 'No Clear' or 'Reset Counters' as printed, '' where the version prints none.
+    """
+
+    server: str = ""
+    version: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    interval: timedelta | None = None
+    mode: str = ""
+    cleared: datetime | None = None
+    other: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Report:
+    """One run of sp_sysmon.
+
+    complete: the end line was reached; return_status: None where none was printed.
+    """
+
+    header: Header = field(default_factory=Header)
+    sections: list[Section] = field(default_factory=list)
+    messages: list[ServerMessage] = field(default_factory=list)
+    warnings: list[Remark] = field(default_factory=list)
+    complete: bool = False
+    return_status: int | None = None
+
+    def section(self, name: str) -> Section | None:
+        """The first section of that name."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def find(self, section: str, label: str, *path: str) -> Row | None:
+        """The first row by section, label and end of its sub-heading path."""
+        found = self.section(section)
+        return found.row(label, *path) if found else None
+
+    def cells(self) -> Iterator[tuple[Section, Row, Cell]]:
+        """Every number of the report, in its order."""
+        for section in self.sections:
+            for row in section.rows:
+                for cell in row.cells:
+                    yield section, row, cell

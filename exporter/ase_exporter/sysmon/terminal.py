@@ -1,0 +1,115 @@
+"""Reports and their differences on the terminal."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ase_exporter.sysmon.difference import Change
+from ase_exporter.sysmon.metrics import cleared_counters
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
+
+_PIPED_WIDTH = 140
+_NAME_WIDTH = 60
+_TIMES_FROM = 10
+_STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
+_OTHER = "value"
+
+
+def console() -> Console:
+    """A terminal has its own width; a pipe gets one that no table has to be cut for."""
+    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH)
+
+
+def print_report(report: Report) -> None:
+    """Every row as the report has it, its sub-headings made explicit."""
+    out = console()
+    out.print(_summary("report", report))
+    for section in report.sections:
+        title = f"{section.name} ({section.instance})" if section.instance else section.name
+        out.print(Text(f"\n{title}", style="bold"))
+        for measures, rows in groupby(section.rows, partial(_columns_of, _columns(section))):
+            out.print(_rows(list(rows), measures))
+        for advice in section.recommendations:
+            out.print(Text(f"  - {advice.text}"))
+    for message in report.messages:
+        out.print(Text(f"line {message.line}: server error {message.number}: {message.text}", style="red"))
+    for warning in report.warnings:
+        out.print(Text(f"line {warning.line}: {warning.text}", style="yellow"))
+
+
+def print_changes(before: Report, after: Report, changes: Sequence[Change], of: int) -> None:
+    """Two reports side by side; of: how many changes there are, shown or not."""
+    out = console()
+    out.print(_summary("before", before), _summary("after", after), sep="\n")
+    table = Table("Section", "Row", "Measure", box=None, header_style="bold")
+    for title in ("before", "after", "change"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for change in changes:
+        table.add_row(
+            *(Text(text) for text in (change.section, change.name, change.measure, *_figures(change)))
+        )
+    out.print(table)
+    out.print(Text(f"{len(changes)} of {of} changed figures; rates are per second", style="dim"))
+
+
+def _columns(section: Section) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The columns of each table: the usual four and one for odd figures, or its own where it has such."""
+    own: dict[tuple[str, ...], dict[str, None]] = {}
+    for row in section.rows:
+        own.setdefault(row.path[:1], {}).update(dict.fromkeys(cell.measure for cell in row.cells))
+    return {
+        table: tuple(measures) if len(set(measures) - set(_STANDARD)) > 1 and table else (*_STANDARD, _OTHER)
+        for table, measures in own.items()
+    }
+
+
+def _columns_of(columns: dict[tuple[str, ...], tuple[str, ...]], row: Row) -> tuple[str, ...]:
+    return columns[row.path[:1]]
+
+
+def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> Table:
+    table = Table(box=None, header_style="dim")
+    table.add_column("", min_width=_NAME_WIDTH)
+    for measure in measures:
+        table.add_column(measure, justify="right", no_wrap=True, min_width=10)
+    for row in rows:
+        texts = {cell.measure: cell.text for cell in row.cells} | dict.fromkeys(row.overflow, "****")
+        for measure in [measure for measure in texts if measure not in measures]:
+            texts[_OTHER] = texts.pop(measure)
+        name = Text(" / ".join((*row.path, row.label)))
+        table.add_row(name, *(Text(texts.get(measure, "")) for measure in measures))
+    return table
+
+
+def _summary(name: str, report: Report) -> Text:
+    header = report.header
+    parts = [
+        header.server,
+        f"{header.started} - {header.ended}" if header.started else "",
+        f"{header.interval.total_seconds():.0f} s" if header.interval else "",
+        header.mode + (" (counters were cleared)" if cleared_counters(report) else ""),
+        header.version,
+    ]
+    return Text(f"{name}: " + ", ".join(part for part in parts if part))
+
+
+def _figures(change: Change) -> tuple[str, str, str]:
+    """Before, after and change of one line of the comparison."""
+    before, after = change.before, change.after
+    texts = ["-" if value is None else f"{value:,.10g}" for value in (before, after)]
+    if before is None or after is None:
+        difference = "new" if before is None else "gone"
+    elif change.in_points:
+        difference = f"{after - before:+.1f} points"
+    elif before and abs(after / before) >= _TIMES_FROM:
+        difference = f"{after / before:,.0f} times"
+    elif before:
+        difference = f"{(after - before) / abs(before):+.1%}"
+    else:
+        difference = f"{after - before:+,.10g}"
+    return texts[0], texts[1], difference

@@ -1,0 +1,33 @@
+"""docs/dbxtune-coverage.md names collectors that exist, and leaves none of DbxTune's out."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ase_exporter.catalogue import load_catalogue
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "dbxtune-coverage.md").read_text(encoding="utf-8")
+NOTES = ROOT.parent / "shared" / "notes" / "dbxtune-collectors.md"
+
+
+def test_every_collector_it_names_exists_and_is_on_or_off_as_it_says() -> None:
+    catalogue, _ = load_catalogue()
+    rows = [line.split("|")[3] for line in PAGE.splitlines() if line.startswith("| Cm")]
+    assert len(rows) > 60
+    for here in rows:
+        for part in here.split(";"):
+            if "ase-exporter" in part or part.strip() in ("left out", "the host metrics", "node_exporter"):
+                continue
+            off = part.rstrip().endswith(" off")
+            for name in re.findall(r"`([a-z_]+)`", part):
+                assert catalogue.collectors[name].default is not off, name
+
+
+def test_no_collector_of_dbxtune_is_forgotten() -> None:
+    if not NOTES.exists():
+        pytest.skip("the list of DbxTune's collectors is not here")
+    names = set(re.findall(r"^\| (Cm\w+) \|", NOTES.read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(names) > 60
+    assert names <= set(re.findall(r"\bCm\w+", PAGE))

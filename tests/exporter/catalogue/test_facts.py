@@ -1,0 +1,149 @@
+"""What is known of a server before its plan is made, from answers given by hand."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ase_exporter.catalogue import load_catalogue, plan, read_facts, unavailable_reason
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.lookups import spinlock_class
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.counters import CounterStore
+
+BANNER = "Adaptive Server Enterprise/16.0 SP04 PL03/EBF 30399 SMP/P/x86_64/SLES 12.4/x/3587/64-bit/FBO/Wed"
+CATALOGUE, _ = load_catalogue()
+
+
+class RefusedError(Exception):
+    """An error of the server."""
+
+    def __init__(self, number: int, usable: bool = True) -> None:
+        super().__init__(number)
+        self.number = number
+        self.usable = usable
+
+
+def server(**answers: Any) -> Callable[[str], Sequence[Sequence[Any]]]:
+    """Answers by a word of the statement; an exception is raised, everything else gives no rows."""
+    known = {"@@version": [(BANNER, "ASE1", 4096)], **answers}
+
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        for word, answer in known.items():
+            if word in sql:
+                if isinstance(answer, Exception):
+                    raise answer
+                return list(answer)
+        return []
+
+    return query
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "shown"),
+    [
+        (BANNER, (16, 0, 0, 4, 3), "16.0 SP04 PL03"),
+        ("Adaptive Server Enterprise/16.0 GA PL01/EBF 22544 SMP/P", (16, 0, 0, 0, 1), "16.0 PL01"),
+        ("Adaptive Server Enterprise/15.7/EBF 21985 SMP SP110 /P/x86_64", (15, 7, 0, 110, 0), "15.7 SP110"),
+        ("Adaptive Server Enterprise/15.7.0/EBF 20368 SMP ESD#02 /P", (15, 7, 0, 2, 0), "15.7 ESD#2"),
+        ("Adaptive Server Enterprise/15.0.3/EBF 16548 ESD#1/P", (15, 0, 3, 1, 0), "15.0.3 ESD#1"),
+        ("Adaptive Server Enterprise/12.5.4/EBF 15446 ESD#8/P/Sun_svr4", (12, 5, 4, 8, 0), "12.5.4 ESD#8"),
+        ("15.7 SP100", (15, 7, 0, 100, 0), "15.7 SP100"),
+    ],
+)
+def test_versions_are_read_from_banners(text: str, numbers: tuple[int, ...], shown: str) -> None:
+    version = parse_version(text)
+    assert (version.numbers, str(version), version.cluster) == (numbers, shown, False)
+
+
+def test_versions_are_in_the_order_of_their_release() -> None:
+    names = ["12.5.4", "15.0.3", "15.5", "15.7 ESD#2", "15.7 SP110", "15.7 SP138", "16.0", "16.0 SP02 PL05"]
+    versions = [parse_version(name) for name in names]
+    assert versions == sorted(versions)
+    assert len(set(versions)) == len(versions)
+
+
+def test_cluster_edition_is_told_by_its_banner() -> None:
+    assert parse_version("Adaptive Server Enterprise/15.7/EBF 21708 Cluster Edition SP138 /P").cluster
+
+
+def test_an_error_costs_only_what_was_asked() -> None:
+    facts = read_facts(
+        server(monTableColumns=RefusedError(10353), proc_role=[(0,)], sysconfigures=[("max memory ", 5)])
+    )
+    assert facts.tables == {}
+    assert facts.tables_reason == "no_role"
+    assert facts.options == {"max memory": 5}
+    assert facts.page_size == 4096
+
+
+@pytest.mark.parametrize("error", [RefusedError(20017, usable=False), OSError("gone")])
+def test_a_lost_connection_is_no_fact(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        read_facts(server(monTableColumns=error))
+
+
+def test_the_clock_of_the_server_may_be_elsewhere_and_askew() -> None:
+    utc, local = datetime(2024, 6, 1, 12), datetime(2024, 6, 1, 14, 0, 3)
+    facts = read_facts(server(getutcdate=[(utc, local)]))
+    assert facts.utc_offset == timedelta(hours=2)
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (10353, "no_role"),
+        (10330, "no_role"),
+        (12036, "switched_off"),
+        (12052, "switched_off"),
+        (208, "table_missing"),
+        (207, "columns_missing"),
+        (937, "database_loading"),
+        (938, "database_loading"),
+        (6002, "server_shutdown"),
+        (1105, ""),
+        (None, ""),
+    ],
+)
+def test_messages_say_why_a_collector_cannot_be_read(number: int | None, reason: str) -> None:
+    assert unavailable_reason(number) == reason
+
+
+def test_unsigned_columns_are_converted_where_the_server_knows_bigint() -> None:
+    def select(version: str) -> str:
+        tables = {"monNetworkIO": {"PacketsSent": "unsigned int", "PacketsReceived": "int"}}
+        facts = ServerFacts(parse_version(version), tables=tables, roles=frozenset({"mon_role"}))
+        return next(each for each in plan(CATALOGUE, facts) if each.name == "network").statements[0]
+
+    assert select("16.0") == (
+        "select PacketsSent = convert(bigint, PacketsSent), PacketsReceived from master..monNetworkIO"
+    )
+    assert select("12.5.4") == "select PacketsSent, PacketsReceived from master..monNetworkIO"
+
+
+def test_columns_are_spelled_as_the_server_spells_them() -> None:
+    tables = {"monNetworkIO": {"PACKETSSENT": "int", "bytessent": "int"}}
+    facts = ServerFacts(parse_version("15.0"), tables=tables, roles=frozenset({"mon_role"}))
+    (network,) = [each for each in plan(CATALOGUE, facts, {}) if each.name == "network"]
+    assert network.statements == ("select PACKETSSENT, bytessent from master..monNetworkIO",)
+    names = {family.name for family in network.families([[(1, 2)]], CounterStore(), 0.0)}
+    assert names == {"ase_network_packets_total", "ase_network_bytes_total"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("default data cache", "data_cache"),
+        ("orders", "data_cache"),
+        ("bufspin orders", "data_cache"),
+        ("Resource->rdesmgr_spin", "object_manager"),
+        ("Des Upd Spinlocks", "object_descriptor"),
+        ("fglockspins", "lock_hashtable"),
+        ("Resource->rproccache_spin", "procedure_cache"),
+        ("Kernel->kpprocspin[i]", "kernel"),
+        ("LDAP_SPIN", "other"),
+    ],
+)
+def test_spinlocks_fall_into_few_classes(name: str, kind: str) -> None:
+    assert spinlock_class(name, frozenset({"orders"})) == kind

@@ -1,0 +1,124 @@
+"""What is withheld is named, with its cost and the SQL that mends it; and that SQL mends it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ase_exporter.catalogue import load_catalogue, plan, read_facts
+from ase_exporter.catalogue.gaps import Gap, find_gaps
+from ase_exporter.cli import app
+
+CATALOGUE, _ = load_catalogue()
+DEPLOY = Path(__file__).parents[3] / "deploy" / "sql"
+RUNNING = Callable[..., Any]
+
+
+def gaps_of(server: Any, user: str) -> dict[str, Gap]:
+    with server.login(user) as query:
+        return {gap.cause: gap for gap in find_gaps(CATALOGUE, read_facts(query), None, user)}
+
+
+def run_script(query: Callable[[str], Any], name: str, **replaced: str) -> None:
+    text = (DEPLOY / name).read_text()
+    for old, new in replaced.items():
+        text = text.replace(old, new)
+    for batch in text.split("\ngo\n"):
+        if batch.strip():
+            query(batch)
+
+
+def test_nothing_is_missing_where_all_is_on(running: RUNNING) -> None:
+    with running("16.0 SP04", "quiet-oltp") as server:
+        with server.login("sa") as query:
+            run_script(query, "enable_monitoring.sql")
+        assert gaps_of(server, "monitor") == {}
+
+
+def test_without_mon_role_the_grant_is_named_and_the_rest_still_read(running: RUNNING) -> None:
+    with running("16.0 SP04", "quiet-oltp") as server:
+        gap = gaps_of(server, "nobody")["the login lacks the role mon_role"]
+        assert gap.remedies == ("grant role mon_role to nobody",)
+        assert "ase_spinlock_grabs_total" in gap.metrics
+        with server.login("nobody") as query:
+            planned = plan(CATALOGUE, read_facts(query))
+            readable = {collector.name for collector in planned if collector.available}
+            assert {"server", "configuration", "processes", "run_queues"} <= readable
+            for collector in planned:
+                if collector.name in ("server", "configuration", "processes"):
+                    assert query(collector.statements[0])
+
+
+@pytest.mark.parametrize(
+    ("option", "metric", "kept"),
+    [
+        ("enable monitoring", "ase_engine_cpu_seconds_total", "ase_thread_cpu_seconds_total"),
+        ("enable spinlock monitoring", "ase_spinlock_waits_total", "ase_cache_logical_reads_total"),
+    ],
+)
+def test_a_switch_that_is_off_is_named_with_what_it_costs(
+    running: RUNNING, option: str, metric: str, kept: str
+) -> None:
+    with running("16.0 SP04", "quiet-oltp") as server:
+        with server.login("sa") as query:
+            query(f"exec sp_configure '{option}', 0")
+        gap = gaps_of(server, "monitor")[f"configuration option '{option}' is off"]
+        assert gap.remedies == (f"exec sp_configure '{option}', 1",)
+        assert metric in gap.metrics
+        assert kept not in gap.metrics
+        with server.login("sa") as query:
+            query(gap.remedies[0])
+        assert f"configuration option '{option}' is off" not in gaps_of(server, "monitor")
+
+
+def test_the_login_script_makes_a_login_that_reads_all_and_changes_nothing(running: RUNNING) -> None:
+    with running("16.0 SP04", "quiet-oltp") as server:
+        with server.login("sa") as query:
+            run_script(query, "create_login.sql", CHANGE_ME=server.password)
+            run_script(query, "enable_monitoring.sql")
+        assert gaps_of(server, "ase_exporter") == {}
+        with server.login("ase_exporter") as query:
+            facts = read_facts(query)
+            assert facts.roles == {"mon_role"}
+            for collector in plan(CATALOGUE, facts):
+                if collector.available:
+                    query(collector.statements[0])
+
+
+def test_what_only_another_version_has_comes_without_sql(running: RUNNING) -> None:
+    with running("12.5.4", "quiet-oltp") as server:
+        gaps = gaps_of(server, "monitor")
+    gap = gaps["needs ASE 15.7 ESD#2 or later, this is 12.5.4"]
+    assert gap.remedies == ()
+    assert "ase_spinlock_waits_total" in gap.metrics
+
+
+def test_check_prints_each_gap_and_its_sql(
+    running: RUNNING, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with running("16.0 SP04", "quiet-oltp") as server:
+        with server.login("sa") as query:
+            run_script(query, "enable_monitoring.sql")
+            query("exec sp_configure 'enable spinlock monitoring', 0")
+        secret = tmp_path / "password"
+        secret.write_text(server.password)
+        host, port = server.address
+        for name, value in {
+            "ASE_HOST": host,
+            "ASE_PORT": str(port),
+            "ASE_USER": "monitor",
+            "ASE_PASSWORD_FILE": str(secret),
+        }.items():
+            monkeypatch.setenv(name, value)
+        result = CliRunner().invoke(app, ["check"])
+        assert result.exit_code == 1, result.output
+        assert "configuration option 'enable spinlock monitoring' is off" in result.output
+        assert "exec sp_configure 'enable spinlock monitoring', 1" in result.output
+        assert "ase_spinlock_grabs_total" in result.output
+        with server.login("sa") as query:
+            query("exec sp_configure 'enable spinlock monitoring', 1")
+        result = CliRunner().invoke(app, ["check"])
+        assert result.exit_code == 0, result.output
+        assert "Nothing is missing." in result.output

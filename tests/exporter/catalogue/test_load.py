@@ -1,0 +1,68 @@
+"""Catalogue files are checked with file, line and key, and a bad one harms no other."""
+
+from pathlib import Path
+
+import pytest
+
+from ase_exporter.catalogue import load_catalogue
+
+GOOD = """
+jobs:
+  help: Jobs of the scheduler.
+  sql: select name, queued from jobdb..jobs
+  columns: {Name: varchar, Queued: int}
+  roles: []
+  labels: {queue: Name}
+  metrics:
+    ase_custom_jobs_queued: {help: Jobs that wait., column: Queued}
+"""
+
+
+def test_our_own_files_are_good() -> None:
+    catalogue, problems = load_catalogue()
+    assert problems == []
+    assert next(iter(catalogue.collectors)) == "state"
+
+
+def test_custom_metrics_are_read_beside_ours(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yaml").write_text(GOOD)
+    catalogue, problems = load_catalogue([tmp_path])
+    assert problems == []
+    assert catalogue.topics["jobs"] == "jobs"
+    assert "spinlocks" in catalogue.collectors
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "expected"),
+    [
+        ("jobs: [", 1, "expected"),
+        (GOOD.replace("roles:", "rolls:"), 6, "unknown key"),
+        ("jobs:\n  help: Jobs of ours.\n  table: mon State\n", 3, "no column name"),
+        (GOOD.replace("column: Queued", "column: Queud"), 2, "has no column 'Queud'"),
+        (GOOD.replace("{queue: Name}", "{type: Name}"), 2, "'type' is reserved"),
+        (GOOD.replace("ase_custom", "custom"), 2, "starting with ase_"),
+        (GOOD.replace("column: Queued}", "column: Queued, unit: furlong}"), 9, "unknown unit 'furlong'"),
+        (GOOD.replace("roles: []", "since: new"), 6, "no version number"),
+        (GOOD.replace("ase_custom_jobs_queued", "ase_connections"), None, "collector state has it already"),
+        (GOOD.replace("jobs:", "state:", 1), None, "exists in state.yaml"),
+    ],
+)
+def test_a_mistake_is_one_line_and_costs_its_file_only(
+    tmp_path: Path, text: str, line: int | None, expected: str
+) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(text)
+    (tmp_path / "good.yaml").write_text(GOOD.replace("jobs", "others"))
+    catalogue, problems = load_catalogue([tmp_path])
+    assert len(problems) == 1
+    assert problems[0].startswith(f"{bad}:{line}: " if line else f"{bad}: ")
+    assert expected in problems[0]
+    assert "\n" not in problems[0]
+    assert "others" in catalogue.collectors
+
+
+def test_a_missing_directory_is_a_problem_not_an_end(tmp_path: Path) -> None:
+    catalogue, problems = load_catalogue([tmp_path / "none"])
+    assert len(problems) == 1
+    assert "no such directory" in problems[0]
+    assert catalogue.collectors

@@ -1,0 +1,138 @@
+"""Simulated servers of every version: with mon_role alone, all is read that the version has, and no more."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ase_exporter.catalogue import ServerFacts, load_catalogue, plan, read_facts
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.counters import CounterStore
+from ase_exporter.families import Family, render_text
+from ase_simulator.schema.profiles import profiles
+
+Simulated = Any
+CATALOGUE, _ = load_catalogue()
+EVERYTHING = dict.fromkeys(CATALOGUE.collectors, True)
+# Metrics that mark what a version brought.
+BROUGHT_BY = {
+    "ase_engine_cpu_seconds_total": "12.5.0.3",
+    "ase_cache_logical_reads_total": "12.5.0.3",
+    "ase_waits_total": "12.5.0.3",
+    "ase_processes": "12.5.0.3",
+    "ase_statement_cache_hits_total": "15.0.2",
+    "ase_database_free_bytes": "15.0",
+    "ase_run_queue_length": "15.5",
+    "ase_thread_cpu_seconds_total": "15.7",
+    "ase_spinlock_grabs_total": "15.7 ESD#2",
+    "ase_spinlock_slot_spins_total": "15.7 SP100",
+    "ase_statements_total": "15.7 SP100",
+    "ase_operation_seconds_total": "15.7 SP100",
+    "ase_statement_cpu_seconds_total": "15.7 SP130",
+    "ase_cache_cas_grabs_total": "16.0 SP02",
+    "ase_snap_plans_executed_total": "16.0 SP02",
+    "ase_procedure_elc_chunks": "16.0 SP03 PL08",
+}
+
+
+def read_everything(server: Simulated, selection: dict[str, bool]) -> tuple[ServerFacts, list[Family]]:
+    """One reading of all chosen collectors; any error of the server is one of the test."""
+    counters, made = CounterStore(), []
+    with server.login("monitor") as query:
+        facts = read_facts(query)
+        for number, collector in enumerate(plan(CATALOGUE, facts, selection)):
+            if collector.available:
+                results = [query(sql) for sql in collector.statements]
+                made += collector.families(results, counters, float(number))
+    return facts, made
+
+
+@pytest.mark.parametrize("version", profiles())
+def test_every_version_gives_its_metrics_to_mon_role(
+    simulated: Callable[..., Simulated], version: str
+) -> None:
+    facts, made = read_everything(simulated(version, "quiet-oltp"), EVERYTHING)
+    names = {family.name for family in made}
+    assert len(names) == len(made)
+    for name, since in BROUGHT_BY.items():
+        assert (name in names) == (facts.version >= parse_version(since)), name
+    assert facts.cluster == version.endswith("CE")
+
+
+@pytest.mark.parametrize("version", profiles())
+def test_only_columns_that_the_server_has_are_selected(
+    simulated: Callable[..., Simulated], version: str
+) -> None:
+    with simulated(version, "quiet-oltp").login("monitor") as query:
+        facts = read_facts(query)
+    for collector in plan(CATALOGUE, facts, EVERYTHING):
+        table = CATALOGUE.collectors[collector.name].table
+        if collector.available and table:
+            columns = collector.statements[0].removeprefix("select ").partition(" from ")[0].split(", ")
+            assert {column.partition(" = ")[0] for column in columns if "bigint" not in column} <= set(
+                facts.tables[table]
+            )
+
+
+@pytest.mark.parametrize("version", profiles())
+def test_names_and_units_follow_prometheus(simulated: Callable[..., Simulated], version: str) -> None:
+    promtool = shutil.which("promtool")
+    assert promtool, "promtool is part of Debian's package prometheus"
+    _, made = read_everything(simulated(version, "quiet-oltp"), EVERYTHING)
+    text = render_text([*made, *CounterStore().families()])
+    judged = subprocess.run(
+        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
+    )
+    assert (judged.returncode, judged.stderr) == (0, "")
+
+
+def test_rows_of_cluster_instances_are_told_apart(simulated: Callable[..., Simulated]) -> None:
+    _, made = read_everything(simulated("15.7 SP138 CE", "quiet-oltp"), {})
+    for family in made:
+        if family.name in ("ase_engine_cpu_seconds_total", "ase_cache_logical_reads_total"):
+            assert "instance_id" in family.labels
+
+
+def test_default_scrape_of_the_memscale_server_is_small(simulated: Callable[..., Simulated]) -> None:
+    _, made = read_everything(simulated("16.0 SP03", "memscale"), {})
+    assert sum(len(family.samples) for family in made) < 2000
+    for family in made:
+        if family.name not in ("ase_info",):
+            assert "(" in family.help, f"{family.name} does not name its source"
+
+
+def test_resources_are_read_by_a_login_that_may_ask_for_them(simulated: Callable[..., Simulated]) -> None:
+    with simulated("16.0 SP04", "quiet-oltp").login("sa") as query:
+        wanted = plan(CATALOGUE, read_facts(query))
+        assert "resource_usage" not in {collector.name for collector in wanted}
+        (resources,) = [
+            collector
+            for collector in plan(CATALOGUE, read_facts(query), EVERYTHING)
+            if collector.name == "resource_usage"
+        ]
+        made = resources.families([query(resources.statements[0])], CounterStore(), 0.0)
+    used = next(family for family in made if family.name == "ase_resource_used")
+    assert (("number of user connections",), pytest.approx(1, abs=1000)) in used.samples
+
+
+def test_custom_metrics_are_read_from_the_server(simulated: Callable[..., Simulated], tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "sessions:\n"
+        "  help: Sessions by database.\n"
+        "  sql: select db_name(dbid), count(*) from master..sysprocesses group by dbid\n"
+        "  columns: {DBName: varchar, Sessions: int}\n"
+        "  roles: []\n"
+        "  labels: {database: DBName}\n"
+        "  metrics:\n"
+        "    ase_custom_sessions: {help: Sessions that use the database., column: Sessions}\n"
+    )
+    catalogue, problems = load_catalogue([tmp_path])
+    assert problems == []
+    with simulated("16.0 SP04", "quiet-oltp").login("monitor") as query:
+        (mine,) = [each for each in plan(catalogue, read_facts(query)) if each.name == "sessions"]
+        (family,) = mine.families([query(mine.statements[0])], CounterStore(), 0.0)
+    assert family.name == "ase_custom_sessions"
+    assert sum(value for _, value in family.samples) > 1

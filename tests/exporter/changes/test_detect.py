@@ -1,0 +1,252 @@
+"""What a look reads of a server, simulated over the real driver and scripted."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import pytest
+from tests.simulator.tds.running import running
+
+from ase_exporter.changes.change import Change, from_differences
+from ase_exporter.changes.detect import RETRY, Query, Watch, volatile
+from ase_exporter.changes.snapshot import Difference, Event, Part, compare, decode
+from ase_exporter.connection import Connection, DatabaseError, Endpoint
+from ase_simulator.model import load_scenario
+from ase_simulator.server import Listener
+from ase_simulator.sql.backend import SqlBackend
+
+
+@contextmanager
+def simulated(scenario: str, speed: float) -> Iterator[Query]:
+    """Statements to a simulated server whose clock runs `speed` times as fast as ours."""
+    (server,) = load_scenario(scenario, seed=1, speed=speed, version=None)
+    with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
+        connection = Connection.open(
+            Endpoint("127.0.0.1", simulator.port), "ase_exporter", "exporter", deadline=time.monotonic() + 20
+        )
+
+        def query(sql: str) -> Sequence[Sequence[Any]]:
+            return connection.query(sql, time.monotonic() + 20)
+
+        query("set quoted_identifier off")
+        yield query
+        connection.close()
+
+
+def snapshot(watch: Watch, query: Query, before: dict[str, Part]) -> dict[str, Part]:
+    """What a look finds; what it found before where nothing is new."""
+    encoded = watch.look(query).snapshot
+    return before if encoded is None else decode(encoded)
+
+
+def test_a_simulated_day_of_idling_is_no_change() -> None:
+    with simulated("idle", speed=14_400) as query:
+        watch, looks = Watch(60), 0
+        (began,) = query("select getdate()")[0]
+        first = last = snapshot(watch, query, {})
+        now = began
+        while (now - began).total_seconds() < 86_400:
+            looked = snapshot(watch, query, last)
+            assert compare(last, looked) == []
+            last, looks = looked, looks + 1
+            (now,) = query("select getdate()")[0]
+    assert {"option", "cache", "engine", "database", "restart", "version", "thread_pool"} <= first.keys()
+    assert looks > 20
+
+
+FEATURES = {
+    "enable mem scale",
+    "enable transactional memory",
+    "simplified native access plan",
+    "enable LFB index",
+    "enable in-memory row storage",
+    "enable HCB index",
+    "default data cache: type",
+    "system tables cache: type",
+    "orders cache: type",
+}
+
+
+@pytest.mark.timeout(180)
+def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None:
+    marks: dict[int, set[str]] = {}
+    switches = 0
+    with simulated("memscale", speed=400) as query:
+        watch = Watch(60)
+        step, last = 1, snapshot(watch, query, {})
+        while step < 10:
+            ((now_step, seconds),) = query("select Step, SecondsInStep from master..simScenario")
+            # A look takes longer than usual at this speed: none across a switch.
+            if not 20 < seconds < 540:
+                continue
+            looked = snapshot(watch, query, last)
+            changed = compare(last, looked)
+            if changed:
+                assert now_step not in marks, "a second mark at one switch"
+                marks[now_step] = {difference.name for difference in changed}
+            switches += now_step != step
+            step, last = now_step, looked
+    assert switches == 9
+    assert len(marks) == 9
+    assert all(names <= FEATURES for names in marks.values())
+    assert marks[step] == {"enable HCB index"}
+
+
+def scripted(answers: dict[str, object]) -> Query:
+    """A server that knows some tables: rows, or an error; 208 for all others."""
+
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        for part, answer in answers.items():
+            if part in sql:
+                if isinstance(answer, Exception):
+                    raise answer
+                assert isinstance(answer, list)
+                return answer
+        raise DatabaseError("query_failed", "not found", 208, usable=True)
+
+    return query
+
+
+def option(name: str, value: int, run: int) -> tuple[object, ...]:
+    return (name, value, None, run, None)
+
+
+@pytest.mark.parametrize("name", sorted(volatile("options")))
+def test_options_that_move_by_themselves_are_not_looked_at(name: str) -> None:
+    def looked(value: int) -> dict[str, Part]:
+        rows = [option(name, value, value), option("max memory", 1, 1)]
+        return snapshot(Watch(60), scripted({"sysconfigures": rows}), {})
+
+    assert compare(looked(1), looked(2)) == []
+    assert list(looked(1)["option"].objects) == ["max memory"]
+
+
+def test_states_of_a_database_are_not_its_options() -> None:
+    bits = [("D", 8, "trunc log on chkpt"), ("D", 32, "don't recover"), ("D2", 16, "offline")]
+
+    def looked(status: int, status2: int) -> dict[str, Part]:
+        answers: dict[str, object] = {"spt_values": bits, "status2": [("trading", status, status2, 0)]}
+        return snapshot(Watch(60), scripted(answers), {})
+
+    assert compare(looked(0, 0), looked(32, 16)) == []
+    assert compare(looked(0, 0), looked(8, 0)) == [
+        Difference("database", "trading: trunc log on chkpt", "off", "on")
+    ]
+
+
+def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
+    answers: dict[str, object] = {
+        "RelaxedReplacement": [("default data cache", 0, 4)],
+        "AllocatedKB from": [("default data cache", 2048, 8192), ("default data cache", 16384, 4096)],
+        "monEngine": [(0, "online")],
+    }
+    parts = snapshot(Watch(60), scripted(answers), {})
+    assert parts["cache"].objects["default data cache"].keys() == {
+        "replacement",
+        "partitions",
+        "16K pool size",
+    } | ({"2K pool size"})
+    assert parts["engine"].objects.keys() == {"engine 0"}
+
+
+def test_what_cannot_be_read_is_asked_for_again_later() -> None:
+    now = [0.0]
+    asked: list[str] = []
+
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        asked.append(sql)
+        return scripted({"@@version": [("ASE",)]})(sql)
+
+    watch = Watch(60, clock=lambda: now[0])
+    watch.look(query)
+    everything = len(asked)
+    watch.look(query)
+    assert len(asked) < 2 * everything - 5
+    now[0] = RETRY + 1
+    asked.clear()
+    watch.look(query)
+    assert len(asked) == everything
+
+
+@pytest.mark.parametrize(
+    "error", [DatabaseError("lost", "gone"), DatabaseError("deadline", "late", usable=True)]
+)
+def test_a_look_without_connection_or_time_did_not_happen(error: DatabaseError) -> None:
+    healthy: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
+    watch = Watch(60)
+    watch.look(scripted(healthy))
+    with pytest.raises(DatabaseError):
+        watch.look(scripted({**healthy, "@@version": error}))
+    assert watch.look(scripted(healthy)).snapshot is None
+
+
+def test_a_look_is_taken_early_enough_for_the_next_scrape_to_show_it() -> None:
+    now = [0.0]
+    watch = Watch(60, clock=lambda: now[0])
+    looks = []
+    for second in range(0, 181, 15):
+        now[0] = float(second)
+        if watch.due():
+            watch.look(scripted({}))
+            looks.append(second)
+    assert looks == [0, 45, 90, 135, 180]
+
+
+def changes(*differences: Difference, **known: Any) -> list[Change]:
+    return from_differences(
+        "PROD",
+        differences,
+        at=1000.0,
+        not_before=940.0,
+        moments=known.get("moments", {}),
+        events=known.get("events", ()),
+    )
+
+
+def test_the_audit_trail_says_who_and_when() -> None:
+    event = Event(970.0, "static", "server", "number of locks", "5000", "9000", "jane")
+    (change,) = changes(Difference("option", "number of locks", "5000", "9000"), events=[event])
+    assert (change.at, change.not_before, change.who, change.source) == (970.0, None, "jane", "audit")
+
+
+def test_trace_flags_are_known_from_the_audit_trail_alone() -> None:
+    events = [
+        Event(970.0, "set switch", "8399", "", "off", "on", "jane"),
+        Event(971.0, "set switch", "3604", "", "off", "on", "jane"),
+        Event(900.0, "set switch", "8399", "", "off", "on", "jane"),
+    ]
+    (change,) = changes(events=events)
+    assert (change.kind, change.name, change.new, change.who) == ("trace_flag", "8399", "on", "jane")
+
+
+def test_an_event_counts_once_however_its_time_compares_with_the_last_look() -> None:
+    late = Event(939.5, "set switch", "8399", "", "off", "on", "jane", heard=False)
+    again = Event(941.0, "set switch", "8399", "", "off", "on", "jane", heard=True)
+    assert len(changes(events=[late])) == 1
+    assert changes(events=[again]) == []
+
+
+def test_a_look_knows_which_events_the_one_before_it_brought() -> None:
+    first = ("set switch", "8399", "", "off", "on", "jane", datetime(2026, 5, 4, 10, 30), 1500)
+    second = ("set switch", "8399", "", "on", "off", "jane", datetime(2026, 5, 4, 10, 30), 1500)
+    answers: dict[str, object] = {"ch_events": [first]}
+    watch = Watch(60)
+    assert [event.heard for event in watch.look(scripted(answers)).events] == [None]
+    answers["ch_events"] = [first, second]
+    assert [event.heard for event in watch.look(scripted(answers)).events] == [True, False]
+
+
+@pytest.mark.parametrize(("moment", "at"), [(970.0, 970.0), (10.0, 940.0), (5000.0, 1000.0)])
+def test_a_restart_is_dated_by_the_server_within_what_the_looks_allow(moment: float, at: float) -> None:
+    (change,) = changes(Difference("restart", "server", "a", "b"), moments={"restart": moment})
+    assert (change.at, change.not_before) == (at, None)
+
+
+def test_boot_times_are_read_as_the_server_writes_them() -> None:
+    answers: dict[str, object] = {"@@boottime": [(datetime(2026, 5, 4, 10, 30, 0, 123000), 60)]}
+    look = Watch(60).look(scripted(answers))
+    assert look.snapshot is not None
+    assert decode(look.snapshot)["restart"].objects["server"][""].value == "2026-05-04 10:30:00"
+    assert look.moments["restart"] == pytest.approx(look.at - 60)

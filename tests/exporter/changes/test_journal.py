@@ -1,0 +1,151 @@
+"""The journal: what it makes of looks, and how it bears a disk that fails."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.exporter.changes.journal_process import look_at
+
+from ase_exporter.changes.change import ANNOTATION, Change, new_id
+from ase_exporter.changes.config import ChangesConfig
+from ase_exporter.changes.journal import MOST_RECENT, Journal
+from ase_exporter.changes.metrics import own_families, target_families
+from ase_exporter.changes.snapshot import Look
+from ase_exporter.changes.store import Filter, Store, StoreError
+from ase_exporter.families import render_text
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Fail if it does not come true within ten seconds."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def metrics(journal: Journal) -> str:
+    return render_text([*target_families(journal, "PROD"), *own_families(journal)])
+
+
+def test_the_first_look_is_a_baseline_and_the_next_a_change() -> None:
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), None)
+        await journal.start()
+        journal.on_look("PROD", look_at({"number of locks": "5000"}))
+        await asyncio.sleep(0.1)
+        assert journal.recent("PROD") == []
+        journal.on_look("PROD", look_at({"number of locks": "9000"}))
+        await eventually(lambda: len(journal.recent("PROD")) == 1)
+        (change,) = journal.recent("PROD")
+        assert (change.name, change.old, change.new) == ("number of locks", "5000", "9000")
+        assert change.not_before is not None and change.not_before <= change.at
+        text = metrics(journal)
+        assert (
+            'ase_change_timestamp_seconds{from="5000",kind="option",name="number of locks",to="9000"}' in text
+        )
+        assert 'ase_changes_total{kind="option"} 1.0' in text
+        assert len(await journal.find(Filter())) == 1
+        await journal.stop()
+
+    asyncio.run(story())
+
+
+def test_a_look_that_says_unchanged_moves_the_time_before_which_nothing_changed(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), tmp_path)
+        await journal.start()
+        journal.on_look("PROD", look_at({"a": "1"}))
+        await asyncio.sleep(0.1)
+        confirmed = time.time()
+        journal.on_look("PROD", Look(confirmed, None))
+        await journal.stop()
+        again = Journal(ChangesConfig(), tmp_path)
+        await again.start()
+        again.on_look("PROD", look_at({"a": "2"}))
+        await eventually(lambda: len(again.recent("PROD")) == 1)
+        assert again.recent("PROD")[0].not_before == confirmed
+        await again.stop()
+
+    asyncio.run(story())
+
+
+def test_an_annotation_that_names_no_target_stands_at_every_target() -> None:
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), None)
+        await journal.start()
+        for target, text in (("", "for all"), ("PROD", "mine"), ("TEST", "another's")):
+            await journal.annotate(Change(new_id(), target, ANNOTATION, text, "", "", time.time()))
+        assert {change.name for change in journal.recent("PROD")} == {"for all", "mine"}
+        await journal.stop()
+
+    asyncio.run(story())
+
+
+def test_metrics_are_bounded_in_number_age_and_length() -> None:
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), None)
+        await journal.start()
+        old = Change(new_id(), "PROD", ANNOTATION, "old", "", "", time.time() - 7 * 3600)
+        await journal.annotate(old)
+        for number in range(MOST_RECENT + 10):
+            text = f"{number} {'x' * 500}"
+            await journal.annotate(Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time()))
+        lines = [line for line in metrics(journal).splitlines() if line.startswith("ase_change_timestamp")]
+        assert len(lines) == MOST_RECENT
+        assert max(map(len, lines)) < 250
+        assert 'name="old"' not in "".join(lines)
+        await journal.stop()
+
+    asyncio.run(story())
+
+
+def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_when_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = Store.record
+
+    def full(*_: object) -> None:
+        raise StoreError("database or disk is full")
+
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), tmp_path)
+        await journal.start()
+        journal.on_look("PROD", look_at({"a": "1"}))
+        await asyncio.sleep(0.1)
+        monkeypatch.setattr(Store, "record", full)
+        journal.on_look("PROD", look_at({"a": "2"}))
+        await eventually(lambda: journal.store_errors > 0)
+        text = metrics(journal)
+        assert "ase_exporter_change_store_up 0.0" in text
+        assert 'name="a",to="2"' in text
+        monkeypatch.setattr(Store, "record", record)
+        journal.on_look("PROD", look_at({"a": "3"}))
+        await eventually(lambda: journal.store_ok and len(journal.recent("PROD")) == 2)
+        await journal.stop()
+
+    asyncio.run(story())
+    assert caplog.text.count("database or disk is full") == 1
+    after = Store(tmp_path, None)
+    assert [change.new for change in after.find(Filter())] == ["3", "2"]
+    after.close()
+
+
+def test_a_look_of_an_older_exporter_that_cannot_be_read_is_a_new_baseline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path, None)
+    store.record("PROD", time.time(), b"no snapshot", [], post=False)
+    store.close()
+
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), tmp_path)
+        await journal.start()
+        journal.on_look("PROD", look_at({"a": "1"}))
+        await asyncio.sleep(0.1)
+        journal.on_look("PROD", look_at({"a": "2"}))
+        await eventually(lambda: len(journal.recent("PROD")) == 1)
+        await journal.stop()
+
+    asyncio.run(story())
+    assert "new baseline" in caplog.text

@@ -1,0 +1,204 @@
+"""Changes made on a simulated server, found over the real driver: each once, everywhere."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyodbc
+import pytest
+from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
+from tests.exporter.changes.serving import Serving
+from tests.simulator.tds.running import Running, running
+
+from ase_simulator.model import load_scenario
+from ase_simulator.server import Listener
+from ase_simulator.sql.backend import SqlBackend
+
+Found = tuple[str, str, str, str]
+
+
+@dataclass
+class Dba:
+    """An administrator's connection to the simulated server."""
+
+    simulator: Running
+    server: Any
+
+    def run(self, sql: str) -> None:
+        connection = pyodbc.connect(
+            f"DRIVER={{FreeTDS}};SERVER=127.0.0.1;PORT={self.simulator.port};TDS_Version=5.0;UID=sa;PWD=",
+            autocommit=True,
+        )
+        try:
+            cursor = connection.cursor()
+            cursor.execute(sql)
+            while cursor.nextset():
+                pass
+        finally:
+            connection.close()
+
+    def restart(self) -> None:
+        self.simulator.ask(self.server.restart)
+
+
+@pytest.fixture(scope="module")
+def dba() -> Iterator[Dba]:
+    (server,) = load_scenario("quiet-oltp", seed=1, speed=1.0, version=None)
+    with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
+        yield Dba(simulator, server)
+
+
+@pytest.fixture(scope="module")
+def grafana() -> Iterator[GrafanaStandIn]:
+    standin = GrafanaStandIn()
+    yield standin
+    standin.close()
+
+
+@pytest.fixture(scope="module")
+def exporter(
+    tmp_path_factory: pytest.TempPathFactory, dba: Dba, grafana: GrafanaStandIn
+) -> Iterator[Serving]:
+    directory = tmp_path_factory.mktemp("exporter")
+    (directory / "token").write_text(TOKEN)
+    serving = Serving(
+        directory,
+        json.dumps(
+            {
+                "targets": [{"name": "SIM", "host": "127.0.0.1", "port": dba.simulator.port}],
+                "auth": {"default": {"user": "ase_exporter", "password": "exporter"}},
+                "changes": {
+                    "interval": "1s",
+                    "grafana": {"url": grafana.url, "token_file": str(directory / "token")},
+                },
+            }
+        ),
+    )
+    assert _wait_for_baseline(serving)
+    yield serving
+    serving.stop()
+
+
+def _wait_for_baseline(serving: Serving) -> bool:
+    return serving.wait_until(
+        lambda: 'ase_exporter_collector_success{collector="changes"} 1.0' in serving.get("/metrics")
+    )
+
+
+def found(exporter: Serving) -> list[Found]:
+    """What /changes lists, the oldest first, after one more scrape."""
+    exporter.get("/metrics")
+    listed = json.loads(exporter.get("/changes?format=json"))
+    return [(c["kind"], c["name"], c["old"], c["new"]) for c in reversed(listed)]
+
+
+STEPS: list[tuple[str, list[Found]]] = [
+    ("sp_configure 'number of locks', 210000", [("option", "number of locks", "200000", "210000")]),
+    ("sp_configure 'lock spinlock ratio', 40", [("option", "lock spinlock ratio", "20", "40")]),
+    (
+        "sp_cacheconfig 'default data cache', 'cache_partition=16'",
+        [("cache", "default data cache: partitions", "8", "16")],
+    ),
+    (
+        "sp_cacheconfig 'orders cache', '64M'",
+        [
+            (
+                "cache",
+                "orders cache",
+                "",
+                "4K pool APF percent 10, 4K pool wash 13107 KB, partitions 1, replacement strict LRU, "
+                "size 64 MB, type Mixed",
+            )
+        ],
+    ),
+    ("sp_bindcache 'orders cache', 'orders'", [("binding", "orders", "", "orders cache")]),
+    ("sp_unbindcache 'orders'", [("binding", "orders", "orders cache", "")]),
+    ("sp_engine 'offline', 7", [("engine", "engine 7", "online", "")]),
+    ("sp_engine 'online'", [("engine", "engine 7", "", "online")]),
+    (
+        "sp_dboption orders, 'trunc log on chkpt', true",
+        [("database", "orders: trunc log on chkpt", "off", "on")],
+    ),
+]
+
+
+@pytest.mark.timeout(240)
+def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
+    dba: Dba, exporter: Serving, grafana: GrafanaStandIn
+) -> None:
+    expected: list[Found] = []
+
+    def more_than(number: int) -> bool:
+        return exporter.wait_until(lambda: len(found(exporter)) > number, 20)
+
+    for sql, changes in STEPS:
+        dba.run(sql)
+        assert more_than(len(expected)), sql
+        expected += changes
+        assert found(exporter) == expected, sql
+    dba.run("dbcc monitor('clear', 'all', 'on')")
+    assert more_than(len(expected))
+    assert [change[:2] for change in found(exporter)[len(expected) :]] == [("counters_cleared", "server")]
+    before = len(expected) + 1
+    dba.restart()
+    assert more_than(before)
+    assert sorted(change[:2] for change in found(exporter)[before:]) == [
+        ("cache", "default data cache: partitions (run value)"),
+        ("option", "lock spinlock ratio (run value)"),
+        ("restart", "server"),
+    ]
+    metrics = exporter.get("/metrics")
+    for kind, name, old, new in found(exporter):
+        labels = f'{{from="{old}",kind="{kind}",name="{name}",to="{new[:79]}'
+        assert f"ase_change_timestamp_seconds{labels}" in metrics
+    assert 'ase_changes_total{kind="engine"} 2.0' in metrics
+    texts = [
+        "server restarted"
+        if kind == "restart"
+        else "monitor counters cleared"
+        if kind == "counters_cleared"
+        else f"{kind} {name}: {old or '(none)'} → {new or '(none)'}"
+        for kind, name, old, new in found(exporter)
+    ]
+    assert exporter.wait_until(lambda: len(grafana.annotations) >= len(texts), 20)
+    assert sorted(text.partition(" (seen at")[0].partition(", by")[0] for text in grafana.texts()) == sorted(
+        texts
+    )
+    assert all({"ase-exporter", "target:SIM"} < set(a["tags"]) for a in grafana.annotations)
+
+
+def test_what_changes_while_the_exporter_is_down_is_seen_at_start(dba: Dba, exporter: Serving) -> None:
+    known = len(found(exporter))
+    exporter.kill()
+    dba.run("sp_configure 'number of locks', 220000")
+    exporter.start()
+    assert exporter.wait_until(lambda: len(found(exporter)) > known, 20)
+    (change,) = json.loads(exporter.get(f"/changes?format=json&limit={len(found(exporter)) - known}"))
+    assert (change["name"], change["old"], change["new"]) == ("number of locks", "210000", "220000")
+    assert change["not_before"] is not None and change["not_before"] < change["at"]
+
+
+def test_with_auditing_on_a_change_says_who_and_trace_flags_are_changes(dba: Dba, exporter: Serving) -> None:
+    for switch in ("auditing", "config history auditing"):
+        dba.run(f"sp_configure '{switch}', 1")
+    assert exporter.wait_until(
+        lambda: any(name == "config history auditing" for _, name, _, _ in found(exporter))
+    )
+    known = len(found(exporter))
+    dba.run("sp_configure 'number of locks', 230000")
+    dba.run("dbcc traceon(8399)")
+    dba.run("dbcc traceon(3604)")
+    assert exporter.wait_until(lambda: len(found(exporter)) >= known + 2, 20)
+    listed = json.loads(exporter.get(f"/changes?format=json&limit={len(found(exporter)) - known}"))
+    assert {(c["kind"], c["name"], c["new"], c["who"]) for c in listed} == {
+        ("option", "number of locks", "230000", "sa"),
+        ("trace_flag", "8399", "on", "sa"),
+    }
+    assert all(c["not_before"] is None and c["source"] == "audit" for c in listed)
+
+
+def test_a_second_exporter_on_the_state_directory_is_refused(exporter: Serving, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="another ase-exporter"):
+        Serving(tmp_path, "{}", exporter.state_directory)

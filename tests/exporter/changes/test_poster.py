@@ -1,0 +1,145 @@
+"""The queue into Grafana: regions, refusals, late arrivals, and what is said about it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
+
+from ase_exporter.changes.change import ANNOTATION, Change, new_id
+from ase_exporter.changes.config import GrafanaConfig
+from ase_exporter.changes.grafana import Grafana, GrafanaError, payload
+from ase_exporter.changes.poster import Poster
+from ase_exporter.changes.store import Store, open_store
+from ase_exporter.errors import UserError
+
+Result = TypeVar("Result")
+
+
+@pytest.fixture
+def standin() -> Iterator[GrafanaStandIn]:
+    standin = GrafanaStandIn()
+    yield standin
+    standin.close()
+
+
+@pytest.fixture
+def settings(standin: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
+    (tmp_path / "token").write_text(TOKEN)
+    return GrafanaConfig(url=standin.url, token_file=tmp_path / "token", timeout=0.4, tags=("production",))
+
+
+def annotation(text: str = "ALTER") -> Change:
+    return Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time(), source="hand")
+
+
+async def here(work: Callable[[], Result]) -> Result:
+    return work()
+
+
+def play(settings: GrafanaConfig, story: Callable[[Store, Poster], Awaitable[None]]) -> None:
+    async def run() -> None:
+        store, grafana = open_store(None), Grafana(settings)
+        await story(store, Poster(store, grafana, here))
+        await grafana.close()
+
+    asyncio.run(run())
+
+
+async def drain(poster: Poster) -> None:
+    while await poster.step():
+        pass
+
+
+def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
+    settings: GrafanaConfig, standin: GrafanaStandIn
+) -> None:
+    async def story(store: Store, poster: Poster) -> None:
+        begun = annotation()
+        store.add(begun, post=True)
+        store.finish(begun.id, begun.at + 60, "exit code 1", post=True)
+        await drain(poster)
+
+    play(settings, story)
+    (region,) = standin.annotations
+    assert region["timeEnd"] - region["time"] == 60_000
+    assert {"failed", "production", "target:PROD", "ase-exporter"} < set(region["tags"])
+
+
+def test_what_grafana_will_never_take_does_not_hold_up_the_rest(
+    settings: GrafanaConfig, standin: GrafanaStandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(store: Store, poster: Poster) -> None:
+        store.add(replace(annotation("too old"), at=1.0), post=True)
+        store.add(annotation("good"), post=True)
+        await drain(poster)
+        assert poster.refused == 1 and store.queued() == 0
+
+    play(settings, story)
+    assert standin.texts() == ["good"]
+    assert "Grafana refuses" in caplog.text
+
+
+def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
+    settings: GrafanaConfig, standin: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(store: Store, poster: Poster) -> None:
+        store.add(annotation(), post=True)
+        standin.mood = "hang_then_store"
+        with pytest.raises(GrafanaError, match="no answer within"):
+            await poster.step()
+        standin.mood = "ok"
+        await poster.step()
+        async with asyncio.timeout(10):
+            while len(standin.annotations) < 2:
+                await asyncio.sleep(0.02)
+        later = time.time() + 3600
+        monkeypatch.setattr(time, "time", lambda: later)
+        await drain(poster)
+
+    play(settings, story)
+    assert [annotation["id"] for annotation in standin.annotations] == [1]
+
+
+@pytest.mark.parametrize("mood", ["store_then_500", "store_then_drop"])
+def test_a_post_whose_answer_was_lost_is_not_repeated(
+    settings: GrafanaConfig, standin: GrafanaStandIn, mood: str
+) -> None:
+    async def story(store: Store, poster: Poster) -> None:
+        store.add(annotation(), post=True)
+        standin.mood = mood  # type: ignore[assignment]
+        with pytest.raises(GrafanaError):
+            await poster.step()
+        standin.mood = "ok"
+        await drain(poster)
+        assert store.queued() == 0
+
+    play(settings, story)
+    assert len(standin.annotations) == 1
+
+
+def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
+    settings: GrafanaConfig, standin: GrafanaStandIn
+) -> None:
+    async def story(store: Store, poster: Poster) -> None:
+        store.add(annotation(), post=True)
+        settings.token_file.write_text("secret\nlines")
+        with pytest.raises(UserError, match="expected one line with a token") as error:
+            await poster.step()
+        assert "secret" not in str(error.value)
+        settings.token_file.write_text(TOKEN)
+        await drain(poster)
+
+    play(settings, story)
+    assert len(standin.annotations) == 1
+
+
+def test_a_payload_has_milliseconds_and_tags_once_each() -> None:
+    change = replace(annotation(), at=1_790_000_000.1234, tags=("ddl", "annotation", "ddl"))
+    body = payload(change, ("ddl",))
+    assert body["time"] == 1_790_000_000_123
+    assert body["tags"] == ["ase-exporter", "annotation", "ddl", "target:PROD", f"change:{change.id}"]

@@ -1,0 +1,179 @@
+"""The history on disk: kept over restarts, bounded, for one process, and never fatal."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ase_exporter.changes import store as store_module
+from ase_exporter.changes.change import ANNOTATION, Change, new_id
+from ase_exporter.changes.store import FILE, Filter, StoreError, open_store, read_history
+from ase_exporter.errors import UserError
+
+NOW = 1_790_000_000.0
+
+
+def change(
+    name: str = "number of locks", at: float = NOW, target: str = "PROD", kind: str = "option"
+) -> Change:
+    return Change(new_id(), target, kind, name, "5000", "9000", at, at - 60, who="sa", tags=("tuning",))
+
+
+def test_what_was_recorded_is_there_after_a_restart(tmp_path: Path) -> None:
+    first, made = open_store(tmp_path), change()
+    first.record("PROD", NOW, b"snapshot", [made], post=True)
+    first.close()
+    again = open_store(tmp_path)
+    assert again.find(Filter()) == [made]
+    assert again.looks() == {"PROD": (NOW, b"snapshot")}
+    assert again.totals() == {("PROD", "option"): 1}
+    assert again.queued() == 1
+    again.close()
+
+
+def test_without_a_directory_everything_works_in_memory() -> None:
+    memory = open_store(None)
+    memory.record("PROD", NOW, b"", [change()], post=False)
+    assert len(memory.find(Filter())) == 1
+    memory.close()
+
+
+def test_a_second_exporter_on_the_same_directory_is_refused(tmp_path: Path) -> None:
+    first = open_store(tmp_path)
+    with pytest.raises(UserError, match=rf"another ase-exporter \(process {os.getpid()}\) uses it"):
+        open_store(tmp_path)
+    first.close()
+    open_store(tmp_path).close()
+
+
+def test_the_lock_of_a_killed_exporter_does_not_stay(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from ase_exporter.changes.store import open_store;"
+        "s = open_store(Path(sys.argv[1])); print('open', flush=True); time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "open\n"
+    with pytest.raises(UserError, match=f"process {holder.pid}"):
+        open_store(tmp_path)
+    holder.kill()
+    holder.communicate()
+    open_store(tmp_path).close()
+
+
+@pytest.mark.parametrize("damage", [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_file_is_set_aside_and_begun_anew(
+    tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / FILE).write_bytes(damage)
+    store = open_store(tmp_path)
+    store.record("PROD", NOW, b"", [change()], post=False)
+    store.close()
+    assert (tmp_path / f"{FILE}.damaged").read_bytes() == damage
+    assert "is damaged" in caplog.text
+
+
+def test_damage_while_running_costs_an_error_and_the_next_write_works(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.record("PROD", NOW, b"x" * 100_000, [change(str(number)) for number in range(300)], post=True)
+    store.close()
+    store = open_store(tmp_path)
+    with (tmp_path / FILE).open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom((tmp_path / FILE).stat().st_size - 4096))
+    # SQLite would otherwise answer from its memory.
+    store._database.execute("PRAGMA shrink_memory")
+    with pytest.raises(StoreError):
+        store.find(Filter())
+    store.record("PROD", NOW, b"", [change()], post=False)
+    assert len(store.find(Filter())) == 1
+    store.close()
+
+
+def test_a_full_disk_costs_an_error_and_nothing_that_was_there(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.record("PROD", NOW, b"first", [], post=False)
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match="full"):
+        store.record("PROD", NOW + 1, b"x" * 1_000_000, [change()], post=False)
+    assert store.looks() == {"PROD": (NOW, b"first")}
+    assert store.find(Filter()) == []
+    store._database.execute("PRAGMA max_page_count = 1000000")
+    store.record("PROD", NOW + 1, b"second", [change()], post=False)
+    assert len(store.find(Filter())) == 1
+    store.close()
+
+
+def test_a_file_of_a_newer_layout_is_refused_and_left_alone(tmp_path: Path) -> None:
+    open_store(tmp_path).close()
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(UserError, match="newer version"):
+        open_store(tmp_path)
+    assert not (tmp_path / f"{FILE}.damaged").exists()
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"--state-dir: .*/file/state"):
+        open_store(tmp_path / "file" / "state")
+
+
+def test_history_is_bounded_by_age_and_by_number_but_keeps_what_grafana_waits_for() -> None:
+    store = open_store(None)
+    old, waiting = change("old", NOW - 1000), change("waiting", NOW - 1000)
+    store.record("PROD", NOW, b"", [old], post=False)
+    store.record("PROD", NOW, b"", [waiting], post=True)
+    store.record("PROD", NOW, b"", [change(str(number)) for number in range(10)], post=False)
+    store.prune(before=NOW - 500, most=5)
+    assert {found.name for found in store.find(Filter())} == {"waiting", "5", "6", "7", "8", "9"}
+    assert store.totals() == {("PROD", "option"): 12}
+
+
+def test_the_queue_to_grafana_is_bounded_and_gives_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "QUEUE_LIMIT", 3)
+    store = open_store(None)
+    store.record("PROD", NOW, b"", [change(str(number)) for number in range(5)], post=True)
+    assert store.prune(before=0, most=1000) == 2
+    post = store.next_post(NOW)
+    assert post is not None and post.change.name == "2"
+
+
+def test_changes_are_found_by_target_kind_text_and_time() -> None:
+    store = open_store(None)
+    one, two = change("number of locks", NOW), change("orders: partitions", NOW + 10, "TEST", "cache")
+    store.record("PROD", NOW, b"", [one, two], post=False)
+    assert store.find(Filter()) == [two, one]
+    assert store.find(Filter(target="PROD")) == [one]
+    assert store.find(Filter(kind="cache")) == [two]
+    assert store.find(Filter(text="PARTITION")) == [two]
+    assert store.find(Filter(text="tuning")) == [two, one]
+    assert store.find(Filter(since=NOW + 5)) == [two]
+    assert store.find(Filter(until=NOW + 5)) == [one]
+    assert store.find(Filter(limit=1)) == [two]
+
+
+def test_a_region_is_finished_once() -> None:
+    store = open_store(None)
+    begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="hand")
+    assert store.add(begun, post=True)
+    assert not store.add(replace(begun, name="told again"), post=True)
+    finished = store.finish(begun.id, NOW + 60, "", post=True)
+    assert finished == replace(begun, end=NOW + 60)
+    assert store.finish(begun.id, NOW + 90, "", post=True) == finished
+    assert store.finish("unknown", NOW, "", post=True) is None
+    assert store.queued() == 2
+
+
+def test_history_can_be_read_while_the_exporter_runs(tmp_path: Path) -> None:
+    store, made = open_store(tmp_path), change(at=time.time())
+    store.record("PROD", NOW, b"", [made], post=False)
+    assert read_history(tmp_path, Filter()) == [made]
+    store.close()
+    with pytest.raises(UserError, match=r"no changes\.db in it"):
+        read_history(tmp_path / "elsewhere", Filter())

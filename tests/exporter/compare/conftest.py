@@ -1,0 +1,166 @@
+"""A real Prometheus that holds the counters of two servers whose every figure is known."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+INTERVAL = 15
+PER_CPU_UNIT = 100.0
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of time in which a server does the same."""
+
+    name: str
+    minutes: float
+    busy: float
+    transactions: float
+    contention: dict[str, float]
+    noise: float = 0.01
+
+
+@dataclass
+class History:
+    """What Prometheus holds: phases with their starts, and the change marks between them."""
+
+    url: str
+    start: float
+    phases: list[Phase]
+    starts: list[float] = field(default_factory=list)
+
+    def window(self, number: int, skip: float = 0.0) -> str:
+        """A phase as START..END."""
+        start = self.starts[number]
+        return f"{start + skip}..{start + self.phases[number].minutes * 60}"
+
+
+PHASES = [
+    Phase("base", 12, 0.90, 1000, {"system tables cache": 0.856, "log cache": 0.041}),
+    Phase("TSX", 12, 0.86, 1200, {"system tables cache": 0.579, "log cache": 0.031}),
+    Phase("same", 12, 0.86, 1200, {"system tables cache": 0.579, "log cache": 0.031}),
+    Phase("busy", 12, 0.95, 2400, {"system tables cache": 0.0, "log cache": 0.159}),
+]
+ENGINES = 4
+# Counters that begin near zero bend what rate() makes of their first minutes.
+HISTORY_BEFORE = 1e9
+
+
+def openmetrics(start: float, phases: list[Phase]) -> str:
+    """The history as text, simulated here: counters grow by the phases' rates with noise."""
+    generator = np.random.default_rng(11)
+    totals: dict[str, float] = {}
+    lines: dict[str, list[str]] = {}
+    at = start
+
+    def grow(name: str, labels: str, amount: float) -> None:
+        series = f'{name}_total{{instance="ASE1",{labels}}}'.replace(",}", "}")
+        totals[series] = totals.get(series, HISTORY_BEFORE) + amount
+        lines.setdefault(name, []).append(f"{series} {totals[series]!r} {at}")
+
+    def gauge(name: str, labels: str, value: float) -> None:
+        lines.setdefault(name, []).append(
+            f'{name}{{instance="ASE1",{labels}}} {value!r} {at}'.replace(",}", "}")
+        )
+
+    for number, phase in enumerate(phases):
+        for _ in range(round(phase.minutes * 60 / INTERVAL)):
+            at += INTERVAL
+            done = phase.transactions * INTERVAL * (1 + phase.noise * generator.normal())
+            busy = phase.busy * (1 + phase.noise * generator.normal())
+            gauge("ase_up", "", 1)
+            gauge("ase_start_timestamp_seconds", "", start - 86400)
+            grow("ase_transactions", "", done)
+            grow("ase_deadlocks", "", 0)
+            for engine in range(ENGINES):
+                grow("ase_engine_cpu_seconds", f'engine="{engine}",mode="user"', busy * INTERVAL)
+                grow("ase_engine_cpu_seconds", f'engine="{engine}",mode="idle"', (1 - busy) * INTERVAL)
+                grow(
+                    "ase_thread_cpu_seconds", f'mode="user",thread="{engine}"', done / PER_CPU_UNIT / ENGINES
+                )
+            for spinlock, contention in phase.contention.items():
+                labels = f'class="data_cache",spinlock="{spinlock}"'
+                waits = contention * (1 + phase.noise * generator.normal())
+                grow("ase_spinlock_grabs", labels, 1e6)
+                grow("ase_spinlock_waits", labels, 1e6 * waits)
+                grow("ase_spinlock_spins", labels, 1e8 * waits)
+            for passed, earlier in enumerate(phases[1 : number + 1], 1):
+                mark = start + sum(p.minutes for p in phases[:passed]) * 60
+                gauge(
+                    "ase_change_timestamp_seconds",
+                    f'kind="option",name="{earlier.name}",from="0",to="1"',
+                    mark,
+                )
+    kinds = {
+        name: "gauge"
+        if name in ("ase_up", "ase_start_timestamp_seconds", "ase_change_timestamp_seconds")
+        else "counter"
+        for name in lines
+    }
+    text = [line for name, found in lines.items() for line in (f"# TYPE {name} {kinds[name]}", *found)]
+    return "\n".join([*text, "# EOF", ""])
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    """A Prometheus on loopback with the phases one after the other, the last ending a quarter of an hour ago."""
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        pytest.skip("prometheus is not installed")
+    folder = tmp_path_factory.mktemp("prometheus")
+    length = sum(phase.minutes for phase in PHASES) * 60
+    start = float(int(time.time() - 900 - length))
+    (folder / "history.txt").write_text(openmetrics(start, PHASES), encoding="utf-8")
+    subprocess.run(
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "history.txt", folder / "data"],
+        check=True,
+        capture_output=True,
+    )
+    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
+    with running_prometheus(folder) as url:
+        found = History(url, start, PHASES)
+        for phase in PHASES:
+            found.starts.append(start)
+            start += phase.minutes * 60
+        yield found
+
+
+class running_prometheus:  # noqa: N801  # reads as the context that it is
+    """Prometheus over a folder with prometheus.yml and data, on a free port, ready when entered."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                "--storage.tsdb.retention.time=30d",
+                f"--web.listen-address=127.0.0.1:{self.port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def __enter__(self) -> str:
+        url = f"http://127.0.0.1:{self.port}"
+        transport = httpx.HTTPTransport(retries=20)
+        with httpx.Client(transport=transport, timeout=30) as client:
+            # Ready once it has replayed its blocks; until then it answers 503.
+            deadline = time.monotonic() + 60
+            while client.get(f"{url}/-/ready").status_code != 200:
+                assert time.monotonic() < deadline and self.process.poll() is None
+        return url
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(60)

@@ -1,0 +1,214 @@
+"""Comparisons over a real Prometheus give the figures that its history was made of."""
+
+import csv
+import io
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
+
+from ase_exporter.compare.comparison import Comparison, Row
+from ase_exporter.compare.html import as_html
+from ase_exporter.compare.report import as_csv, as_json, markdown
+from ase_exporter.compare.request import Request, answer
+from ase_exporter.errors import UserError
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@contextmanager
+def answering(pages: dict[str, object]) -> Iterator[str]:
+    """A web server on loopback that answers paths with JSON."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the library's name
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(pages[self.path.partition("?")[0]]).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def row(comparison: Comparison, key: str, name: str = "") -> Row:
+    (found,) = [row for row in comparison.rows if (row.key, row.name) == (key, name)]
+    return found
+
+
+@pytest.fixture(scope="session")
+def series(history: History) -> Comparison:
+    windows = [f"{phase.name}={history.window(number)}" for number, phase in enumerate(PHASES)]
+    return answer(Request(history.url, ["ASE1"], windows=windows))
+
+
+def test_each_window_shows_the_figures_that_went_in(series: Comparison) -> None:
+    for number, phase in enumerate(PHASES):
+        busy = row(series, "cpu_busy").values[number]
+        per_unit = row(series, "throughput_per_cpu_unit").values[number]
+        assert busy == pytest.approx(phase.busy, abs=0.005)
+        assert per_unit == pytest.approx(PER_CPU_UNIT, rel=0.01)
+        for spinlock, contention in phase.contention.items():
+            assert row(series, "cache_contention", spinlock).values[number] == pytest.approx(
+                contention, abs=0.005
+            )
+
+
+def test_verdicts_follow_the_direction_of_good(series: Comparison) -> None:
+    assert [step and step.verdict for step in row(series, "cpu_busy").steps] == [
+        "better",
+        "no evidence",
+        "worse",
+    ]
+    cache = row(series, "cache_contention", "system tables cache")
+    assert [step and step.verdict for step in cache.steps] == ["better", "no evidence", "better"]
+    log = row(series, "cache_contention", "log cache")
+    assert [step and step.verdict for step in log.steps] == ["better", "no evidence", "worse"]
+
+
+def test_a_difference_in_load_is_said(series: Comparison) -> None:
+    assert any(re.match(r"load differs: 2,\d{3} .* window busy", warning) for warning in series.warnings)
+    assert not any("window same" in warning for warning in series.warnings if "load" not in warning)
+
+
+def test_at_like_load_nothing_is_said_where_the_loads_never_met(series: Comparison) -> None:
+    assert row(series, "cpu_busy").at_like_load[-1] is None
+
+
+def test_a_recorded_change_gives_its_own_windows(history: History) -> None:
+    result = answer(Request(history.url, ["ASE1"], change="TSX", settle=30, length=600))
+    assert [span.name for span in result.spans] == ["before", "after"]
+    assert result.spans[0].end == history.starts[1]
+    assert result.spans[1].start == history.starts[1] + 30
+    assert row(result, "cache_contention", "system tables cache").steps[0].verdict == "better"  # type: ignore[union-attr]
+
+
+def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: History) -> None:
+    marks = [
+        {"id": f"id{n}", "at": history.starts[n], "kind": "option", "name": "TSX", "old": "0", "new": "1"}
+        for n in (1, 3)
+    ]
+    with answering({"/changes": marks}) as url:
+        request = Request(history.url, ["ASE1"], exporter=url, change="id1", settle=30, length=600)
+        result = answer(request)
+    assert result.spans[0].end == history.starts[1]
+    with pytest.raises(UserError, match="--exporter: http"):
+        answer(replace(request, exporter="http://127.0.0.1:1"))
+
+
+def test_changes_cut_a_range_into_runs(history: History) -> None:
+    whole = f"{history.start}..{history.starts[-1] + PHASES[-1].minutes * 60}"
+    result = answer(Request(history.url, ["ASE1"], runs=whole, settle=30))
+    assert [span.name.split(": ")[-1] for span in result.spans] == [
+        "start",
+        "TSX 0 -> 1",
+        "same 0 -> 1",
+        "busy 0 -> 1",
+    ]
+
+
+def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
+    middle = history.starts[1]
+    result = answer(
+        Request(history.url, ["ASE1"], before=f"{middle - 300}..{middle + 300}", after=history.window(2))
+    )
+    assert any(warning.startswith("window before holds a change: option: TSX") for warning in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem"),
+    [
+        ({"before": "now-2m..now-1m", "after": "now-60s..now"}, "no data of"),
+        ({"before": "1000..2000", "after": "3000..4000"}, "no data of"),
+        ({"before": "soon..later", "after": "now-1h..now"}, "'soon': expected a time"),
+        ({"before": "now..now-1h", "after": "now-1h..now"}, "the end is not after the start"),
+        ({"before": "now-1h", "after": "now-1h..now"}, "expected START..END"),
+        ({"before": "now-2h..now-1h"}, "--before and --after go together"),
+        ({}, "expected one of: --before and --after"),
+        ({"change": "no such change"}, "no recorded change"),
+        ({"windows": ["x"]}, "expected NAME=START..END"),
+        ({"runs": "now-1h..now", "measures": ["speed"]}, "--measure: speed: expected one of cpu_busy"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_clear_line(
+    history: History, request_: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        answer(Request(history.url, ["ASE1"], **request_))  # type: ignore[arg-type]
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_window_too_short_to_say_anything_is_refused(history: History) -> None:
+    start = history.starts[0]
+    with pytest.raises(UserError, match="too short, at least"):
+        answer(Request(history.url, ["ASE1"], before=f"{start}..{start + 60}", after=history.window(1)))
+
+
+def test_an_unknown_server_and_a_dead_prometheus_are_one_line_each(history: History) -> None:
+    with pytest.raises(UserError, match=r'window before: Prometheus has no data of \{instance="ASE9"\}'):
+        answer(Request(history.url, ["ASE9"], before=history.window(0), after=history.window(1)))
+    with pytest.raises(UserError, match=r"Prometheus at http://127\.0\.0\.1:1: "):
+        answer(Request("http://127.0.0.1:1", ["ASE1"], before=history.window(0), after=history.window(1)))
+
+
+def test_all_formats_tell_the_same_figures(series: Comparison) -> None:
+    content = json.loads(as_json(series))
+    (busy,) = [row for row in content["rows"] if row["measure"] == "cpu_busy"]
+    lines = [line for line in csv.DictReader(io.StringIO(as_csv(series))) if line["measure"] == "cpu_busy"]
+    assert [float(line["value"]) for line in lines] == busy["values"]
+    shown = " | ".join(f"{value * 100:.2f} %" for value in busy["values"])
+    assert f"| CPU busy | {shown} |" in markdown(series)
+    assert f"{busy['values'][0] * 100:.2f} %" in as_html(series)
+
+
+def test_the_page_asks_nobody_for_anything(series: Comparison) -> None:
+    page = as_html(series)
+    addresses = set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", page))
+    assert all(address.startswith("#") for address in addresses), addresses
+    assert "<script" not in page
+
+
+def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
+    series: Comparison, tmp_path: Path
+) -> None:
+    if not Path(CHROMIUM).exists():
+        pytest.skip("chromium is not installed")
+    (tmp_path / "page.html").write_text(as_html(series), encoding="utf-8")
+    complaints: list[str] = []
+    requests: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(f"file://{tmp_path}/page.html")
+        plots = page.locator("figure svg").count()
+        browser.close()
+    assert complaints == []
+    assert requests == [f"file://{tmp_path}/page.html"]
+    assert plots >= len(series.rows) // 2
+
+
+def test_names_of_windows_cannot_bring_markup_into_the_page(history: History) -> None:
+    windows = [f"<b>x</b>={history.window(0)}", f"y={history.window(1)}"]
+    page = as_html(answer(Request(history.url, ["ASE1"], windows=windows, measures=["cpu_busy"])))
+    assert "<b>x</b>" not in page

@@ -1,0 +1,120 @@
+"""Verdicts are as sure as they say: seldom on noise, nearly always on a true difference."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ase_exporter.compare.statistics import FEWEST_SAMPLES, Samples, _student, compare, trimmed_mean
+
+TEN_MINUTES = 40  # samples at 15 s
+
+
+def noise(generator: np.random.Generator, count: int, correlation: float) -> Samples:
+    """A stationary AR(1) process of variance 1."""
+    warmup = 100
+    innovations = generator.normal(size=count + warmup) * math.sqrt(1 - correlation**2)
+    values = np.zeros(count + warmup)
+    for i in range(1, count + warmup):
+        values[i] = correlation * values[i - 1] + innovations[i]
+    return values[warmup:]
+
+
+def false_alarms(trials: int, count: int, correlation: float, seed: int) -> float:
+    generator = np.random.default_rng(seed)
+    alarms = sum(
+        compare(
+            noise(generator, count, correlation),
+            noise(generator, count, correlation),
+            good="lower",
+            seed=trial,
+        ).verdict
+        != "no evidence"
+        for trial in range(trials)
+    )
+    return alarms / trials
+
+
+def most_alarms(rate: float, trials: int) -> float:
+    """The rate that a true rate stays under but once in ten thousand runs."""
+    return rate + 3.7 * math.sqrt(rate * (1 - rate) / trials)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
+def test_no_difference_is_seldom_called_one(correlation: float) -> None:
+    assert false_alarms(150, TEN_MINUTES, correlation, seed=1) <= most_alarms(0.05, 150)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
+@pytest.mark.parametrize("count", [TEN_MINUTES, 120])
+def test_no_difference_is_called_one_at_the_stated_rate_at_most(count: int, correlation: float) -> None:
+    assert false_alarms(2000, count, correlation, seed=2) <= most_alarms(0.05, 2000)
+
+
+def test_a_true_difference_of_five_percent_is_found() -> None:
+    generator = np.random.default_rng(3)
+    found = sum(
+        compare(
+            100 + 5 * noise(generator, TEN_MINUTES, 0.0),
+            105 + 5 * noise(generator, TEN_MINUTES, 0.0),
+            good="higher",
+            seed=trial,
+        ).verdict
+        == "better"
+        for trial in range(150)
+    )
+    assert found / 150 > 0.9
+
+
+def test_the_interval_holds_the_difference_and_the_direction_of_good_decides() -> None:
+    generator = np.random.default_rng(4)
+    low, high = 10 + noise(generator, 60, 0.0), 20 + noise(generator, 60, 0.0)
+    rise = compare(low, high, good="higher")
+    assert rise.low < rise.difference < rise.high
+    assert rise.low > 8 and rise.high < 12
+    assert (rise.verdict, compare(low, high, good="lower").verdict) == ("better", "worse")
+    assert compare(low, high, good="neither").verdict == "changed"
+    assert rise.relative == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_difference_too_small_to_matter_is_no_verdict() -> None:
+    before, after = np.full(40, 1.0), np.full(40, 1.001)
+    assert compare(before, after, good="lower").verdict == "worse"
+    assert compare(before, after, good="lower", smallest=0.01).verdict == "no evidence"
+
+
+def test_constant_windows_that_agree_are_no_evidence() -> None:
+    result = compare(np.zeros(40), np.zeros(40), good="lower")
+    assert (result.verdict, result.difference) == ("no evidence", 0.0)
+    assert math.isnan(result.relative)
+
+
+def test_one_spike_does_not_make_a_difference() -> None:
+    generator = np.random.default_rng(5)
+    before, after = 10 + noise(generator, 40, 0.0), 10 + noise(generator, 40, 0.0)
+    after[7] = 10_000
+    assert compare(before, after, good="lower").verdict == "no evidence"
+
+
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="7 samples after"):
+        compare(np.zeros(40), np.zeros(FEWEST_SAMPLES - 1), good="lower")
+
+
+def test_the_same_windows_give_the_same_answer() -> None:
+    generator = np.random.default_rng(6)
+    before, after = noise(generator, 40, 0.5), noise(generator, 40, 0.5)
+    assert compare(before, after, good="lower") == compare(before, after, good="lower")
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 12.706), (2, 4.303), (5, 2.571), (30, 2.042), (1000, 1.962)]
+)
+def test_students_quantiles_are_those_of_the_tables(freedom: float, quantile: float) -> None:
+    assert _student(0.95, freedom) == pytest.approx(quantile, abs=0.001)
+
+
+def test_the_trimmed_mean_leaves_out_an_eighth_at_each_end() -> None:
+    assert trimmed_mean(np.array([-1e9, 1, 2, 3, 4, 5, 6, 1e9])) == 3.5

@@ -1,0 +1,193 @@
+"""What a ledger makes of single events."""
+
+from datetime import datetime
+
+import pytest
+
+from ase_exporter import counters
+from ase_exporter.counters import CounterStore, Ledger, Width
+
+
+def read(ledger: Ledger, now: float, **rows: int) -> dict[str, float]:
+    """One reading of a one-column table whose rows all have series of their own; totals by row."""
+    deltas = ledger.grow([(name,) for name in rows], [list(rows.values())], now)
+    ledger.book([ledger.series(name) for name in rows], deltas)
+    return {name: ledger.totals[0][ledger.series(name)] for name in rows}
+
+
+def read_sum(ledger: Ledger, now: float, *slots: int | None) -> float:
+    """One reading of a table whose rows (slots; None: gone) share a series; its total."""
+    present = {(slot,): value for slot, value in enumerate(slots) if value is not None}
+    ledger.book(
+        [ledger.series("all")] * len(present), ledger.grow(list(present), [list(present.values())], now)
+    )
+    return ledger.totals[0][ledger.series("all")]
+
+
+def test_the_first_reading_is_the_base_whatever_it_holds() -> None:
+    ledger = CounterStore().ledger("t", ["int"])
+    assert read(ledger, 0, a=500, b=-1) == {"a": 0, "b": 0}
+    assert read(ledger, 15, a=510, b=0) == {"a": 10, "b": 1}
+
+
+def test_a_row_that_comes_later_counts_from_zero() -> None:
+    ledger = CounterStore().ledger("t", ["int"])
+    read(ledger, 0, a=500)
+    assert read(ledger, 15, a=510, b=7) == {"a": 10, "b": 7}
+
+
+def test_an_exporter_that_starts_anew_after_a_wrap_shows_no_growth() -> None:
+    read(CounterStore().ledger("t", ["int"]), 0, a=(1 << 31) - 100)
+    assert read(CounterStore().ledger("t", ["int"]), 15, a=-(1 << 31) + 50) == {"a": 0}
+
+
+@pytest.mark.parametrize(
+    ("width", "before", "last", "after", "growth"),
+    [
+        ("int", (1 << 31) - 200, (1 << 31) - 100, 50, 150),
+        ("int", (1 << 31) - 200, (1 << 31) - 100, -(1 << 31) + 50, 150),
+        ("int", -200, -100, 50, 150),
+        ("unsigned int", (1 << 32) - 200, (1 << 32) - 100, 50, 150),
+        ("unsigned int", -200, -100, 50, 150),
+    ],
+)
+def test_a_wrap_counts_the_way_over_the_edge(
+    width: Width, before: int, last: int, after: int, growth: int
+) -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", [width])
+    read(ledger, 0, a=before)
+    total = read(ledger, 15, a=last)["a"]
+    assert read(ledger, 30, a=after)["a"] - total == growth
+    assert +store.events == {"wrap": 1}
+
+
+def test_a_counter_that_falls_far_from_its_edge_counts_from_zero() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["int"])
+    read(ledger, 0, a=1_000_000)
+    read(ledger, 15, a=1_000_100)
+    assert read(ledger, 30, a=7) == {"a": 107}
+    assert +store.events == {"reset": 1}
+
+
+def test_a_small_fall_is_no_growth() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["wide"])
+    read(ledger, 0, a=1_000_000)
+    assert read(ledger, 15, a=999_990) == {"a": 0}
+    assert read(ledger, 30, a=1_000_010) == {"a": 20}
+    assert +store.events == {"dip": 1}
+
+
+def test_a_restart_counts_all_rows_from_zero_even_those_that_grew() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["int"])
+    store.observe_epoch(datetime(2024, 1, 1), None)
+    read(ledger, 0, a=10, b=900)
+    store.observe_epoch(datetime(2024, 1, 2), None)
+    assert read(ledger, 15, a=30, b=5) == {"a": 30, "b": 5}
+    assert +store.events == {"restart": 1}
+
+
+def test_a_clear_counts_what_fell_from_zero_and_leaves_the_rest() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["int"])
+    store.observe_epoch(datetime(2024, 1, 1), datetime(2024, 1, 1))
+    read(ledger, 0, a=(1 << 31) - 100, b=900)
+    read(ledger, 15, a=(1 << 31) - 50, b=900)
+    store.observe_epoch(datetime(2024, 1, 1), datetime(2024, 1, 2))
+    assert read(ledger, 30, a=20, b=910) == {"a": 70, "b": 10}
+    assert +store.events == {"clear": 1}
+
+
+def test_an_instance_of_a_cluster_may_restart_alone() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["wide"])
+    store.observe_epoch((1, 1), (), instances=2)
+    read(ledger, 0, first=1000, second=1000)
+    store.observe_epoch((1, 2), (), instances=2)
+    assert read(ledger, 15, first=1010, second=30) == {"first": 10, "second": 30}
+
+
+def test_the_sum_of_slots_keeps_what_vanished_slots_brought() -> None:
+    ledger = CounterStore().ledger("t", ["wide"])
+    assert read_sum(ledger, 0, 100, 200) == 0
+    assert read_sum(ledger, 15, 110, None) == 10
+    assert read_sum(ledger, 30, 120, 5) == 25
+    assert read_sum(ledger, 45, 120, 8) == 28
+
+
+def test_a_slot_that_was_only_overlooked_goes_on() -> None:
+    ledger = CounterStore().ledger("t", ["wide"])
+    read_sum(ledger, 0, 100, 200)
+    read_sum(ledger, 15, 100, None)
+    assert read_sum(ledger, 30, 100, 250) == 50
+
+
+def test_a_new_generation_counts_from_zero() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["wide"])
+    ledger.grow([("a",)], [[100]], 0, [datetime(2024, 1, 1)])
+    assert ledger.grow([("a",)], [[150]], 15, [datetime(2024, 1, 2)]) == [[150]]
+    assert +store.events == {"reset": 1}
+
+
+def test_null_keeps_the_last_value() -> None:
+    ledger = CounterStore().ledger("t", ["wide"])
+    ledger.grow([("a",)], [[100]], 0)
+    assert ledger.grow([("a",)], [[None]], 15) == [[0]]
+    assert ledger.grow([("a",)], [[130]], 30) == [[30]]
+
+
+def test_vanished_rows_are_forgotten_after_a_while() -> None:
+    store = CounterStore()
+    ledger = store.ledger("t", ["wide"])
+    read(ledger, 0, a=100, b=1)
+    read(ledger, 15, b=2)
+    assert ledger.remembered == 2
+    read(ledger, 16 + counters.FORGET_AFTER, b=3)
+    assert ledger.remembered == 1
+
+
+def test_memory_is_bounded_whatever_rows_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MOST_ABSENT_ROWS", 100)
+    monkeypatch.setattr(counters, "MOST_IDLE_SERIES", 100)
+    ledger = CounterStore().ledger("t", ["int"])
+    read(ledger, -15.0)
+    for reading in range(200):
+        names = [f"{reading}-{row}" for row in range(50)]
+        totals = read(ledger, reading * 15.0, **dict.fromkeys(names, 7))
+        assert totals == dict.fromkeys(names, 7)
+        assert ledger.remembered <= 150
+        assert len(ledger.known_series()) <= 250
+
+
+def test_a_series_in_use_survives_the_tidying_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MOST_IDLE_SERIES", 10)
+    ledger = CounterStore().ledger("t", ["wide"])
+    for reading in range(100):
+        totals = read(ledger, reading * 15.0, stays=reading, **{f"passing-{reading}": 1})
+    assert totals["stays"] == 99
+
+
+def test_events_are_counted_once_over_reconnections() -> None:
+    ledger = CounterStore().ledger("t", ["wide"])
+    one, two, three = datetime(2024, 1, 1), datetime(2024, 1, 2), datetime(2024, 1, 3)
+    pipe = [(one, 1105), (two, 1105), (two, 1105)]
+    assert ledger.unseen(pipe, 0, 0.0) == pipe
+    assert ledger.unseen([*pipe, (two, 1105), (three, 1205)], 0, 15.0) == [(two, 1105), (three, 1205)]
+    assert ledger.unseen([], 0, 30.0) == []
+    assert ledger.unseen([(three, 1205)], 0, 45.0) == []
+
+
+def test_every_kind_of_fall_has_its_metric() -> None:
+    falls, rows = CounterStore().families()
+    assert [labels for labels, _ in falls.samples] == [
+        ("clear",),
+        ("dip",),
+        ("reset",),
+        ("restart",),
+        ("wrap",),
+    ]
+    assert rows.samples == [((), 0)]

@@ -1,0 +1,35 @@
+"""Children of the demo end with it, and say why if they end before."""
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ase_exporter.demo.processes import Processes
+from ase_exporter.errors import UserError
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def test_leaving_the_block_ends_every_process(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes:
+        processes.start("one", SLEEP, os.environ)
+        processes.start("two", SLEEP, os.environ)
+        pids = [processes.pid("one"), processes.pid("two")]
+        assert all(psutil.pid_exists(pid) for pid in pids)
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_a_process_that_ended_by_itself_is_reported_with_its_last_line(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes:
+        processes.start("one", [sys.executable, "-c", "import sys; sys.exit('no such scenario')"], os.environ)
+        os.waitid(os.P_PID, processes.pid("one"), os.WEXITED | os.WNOWAIT)
+        with pytest.raises(UserError, match="one ended with code 1: no such scenario"):
+            processes.check()
+
+
+def test_a_program_that_is_missing_is_reported_with_what_installs_it(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes, pytest.raises(UserError, match=r"cannot start one.*make setup"):
+        processes.start("one", ["/nowhere/program"], os.environ)

@@ -1,0 +1,22 @@
+"""Fixtures of the host tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.exporter.host.kernel_settings import KernelSettings, kernel_settings
+from tests.exporter.host.perf_stand_in import StandIn
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Iterator[StandIn]:
+    stand_in = StandIn(tmp_path)
+    yield stand_in
+    stand_in.close()
+
+
+@pytest.fixture
+def kernel() -> Iterator[KernelSettings]:
+    """The real kernel's settings, for this test alone."""
+    with kernel_settings() as settings:
+        yield settings

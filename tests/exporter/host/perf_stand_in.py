@@ -1,0 +1,53 @@
+"""A stand-in for perf that plays scripts, and a collector that takes it for perf."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.exporter.host.kernels import lay, values
+
+from ase_exporter.host.config import Perf
+from ase_exporter.host.perf import PerfCollector
+from ase_exporter.host.perf_child import Tallies
+
+
+class StandIn:
+    """One stand-in in a directory of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.program = root / "perf"
+        source = Path(__file__).with_name("stand_in_perf_program.py")
+        self.program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {source} {root} "$@"\n')
+        self.program.chmod(0o755)
+        os.mkfifo(root / "go")
+        self._go = os.open(root / "go", os.O_RDWR)
+        self.collectors: list[PerfCollector] = []
+
+    def play(self, *lines: str, run: int | None = None) -> None:
+        """What it prints, in every run or in one (0 is the first)."""
+        (self.root / ("script" if run is None else f"script.{run}")).write_text("\n".join(lines))
+
+    def step(self) -> None:
+        os.write(self._go, b".")
+
+    def collector(self, **files: str) -> PerfCollector:
+        procfs, sysfs = lay(self.root, {name.replace("__", "/"): text for name, text in files.items()})
+        collector = PerfCollector(Perf(binary=str(self.program), interval=0.1), procfs, sysfs)
+        self.collectors.append(collector)
+        list(collector.collect())
+        return collector
+
+    def close(self) -> None:
+        for collector in self.collectors:
+            collector.close()
+        os.close(self._go)
+
+
+def wait(collector: PerfCollector, condition: Callable[[Tallies], bool]) -> dict[str, float]:
+    """Wait until perf came so far; what the collector then says."""
+    tallies = collector.child.tallies
+    with tallies.changed:
+        assert tallies.changed.wait_for(lambda: condition(tallies), 30)
+    return values(collector.collect())

@@ -1,0 +1,127 @@
+"""A real PostgreSQL on loopback, started as another user than root, in a directory of its own."""
+
+import os
+import pwd
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """pid: of the main process; directory: its data, which is its server label."""
+
+    pid: int
+    directory: Path
+    port: int
+
+    def run(self, program: str, *arguments: str) -> str:
+        """Run a client program (psql, pgbench) on database postgres; its standard output."""
+        return subprocess.run(
+            [
+                _program(program),
+                "-h",
+                "127.0.0.1",
+                "-p",
+                str(self.port),
+                "-U",
+                "tester",
+                *arguments,
+                "postgres",
+            ],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+
+def _program(name: str) -> str:
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(found[-1]) if found else shutil.which(name) or ""
+
+
+def _user() -> pwd.struct_passwd:
+    """Who runs it: ourselves, or if that is root, postgres or nobody."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid())
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    pytest.skip("root may not run PostgreSQL, and there is neither a user postgres nor nobody")
+
+
+def free_port() -> int:
+    """A port of loopback that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def postgres(**settings: str) -> Iterator[Postgres]:
+    """A running server with the given settings; skips without PostgreSQL's programs.
+
+    Its directory is not below pytest's: any other pytest that starts closes that to all but its owner.
+    """
+    if not _program("initdb") or not _program("postgres"):
+        pytest.skip("needs PostgreSQL's initdb and postgres (Debian: postgresql)")
+    user = _user()
+    with tempfile.TemporaryDirectory(prefix="postgres-") as directory:
+        data = Path(directory)
+        if os.geteuid() == 0:
+            os.chown(data, user.pw_uid, user.pw_gid)
+        yield from _serve(data, user, settings)
+
+
+def _serve(data: Path, user: pwd.struct_passwd, settings: dict[str, str]) -> Iterator[Postgres]:
+    as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+    made = subprocess.run(
+        [_program("initdb"), "-D", str(data), "-U", "tester", "--auth=trust", "--no-sync"],
+        capture_output=True,
+        cwd=data,
+        env=environment,
+        text=True,
+        **as_user,
+    )
+    assert made.returncode == 0, made.stderr
+    port = free_port()
+    options = {
+        "listen_addresses": "127.0.0.1",
+        "unix_socket_directories": "",
+        "port": str(port),
+        "fsync": "off",
+        **settings,
+    }
+    arguments = shlex.join(word for name, value in options.items() for word in ("-c", f"{name}={value}"))
+    control = [_program("pg_ctl"), "-D", str(data), "-w", "-t", "60"]
+    started = subprocess.run(
+        [*control, "-l", str(data / "log"), "-o", arguments, "start"],
+        capture_output=True,
+        cwd=data,
+        env=environment,
+        **as_user,
+    )
+    assert started.returncode == 0, (data / "log").read_text()
+    try:
+        pid = int((data / "postmaster.pid").read_text().split()[0])
+        yield Postgres(pid=pid, directory=data, port=port)
+    finally:
+        subprocess.run(
+            [*control, "-m", "immediate", "stop"],
+            check=True,
+            capture_output=True,
+            cwd=data,
+            env=environment,
+            **as_user,
+        )

@@ -1,0 +1,104 @@
+"""perf's counts of the case study, played through collector and rules, give the measures that it printed."""
+
+import csv
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.exporter.host.perf_stand_in import StandIn, wait
+
+ROOT = Path(__file__).parents[3]
+CASE = ROOT.parent / "shared" / "casestudy"
+SETUPS = ("no_thp_no_hp", "thp_only", "hp_2mb", "hp_1gb")
+BROADWELL = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\n"
+INTERVAL = 15
+STEPS = 8
+
+# measure in the case study -> rule
+RULES = {
+    "total TLB misses (ratio of dTLB-loads)": "dbhost:tlb_misses:ratio_rate1m",
+    "instructions per cycle": "dbhost:instructions_per_cycle:ratio_rate1m",
+    "total cycles waited (ratio of cycles)": "dbhost:cycles_waited:ratio_rate1m",
+    "total main memory reads per second": "dbhost:main_memory_reads:rate1m",
+}
+
+
+def table(name: str, key: str) -> dict[str, dict[str, str]]:
+    if not CASE.is_dir():
+        pytest.skip("needs the case study beside the repository (../shared/casestudy)")
+    with (CASE / name).open(newline="") as file:
+        return {row[key]: row for row in csv.DictReader(file)}
+
+
+def printed(text: str) -> tuple[float, float]:
+    """A printed measure and how far off a value may be: half its last digit, and 0.01 % for a rate."""
+    number = float(text.rstrip("%"))
+    scale = 0.01 if text.endswith("%") else 1
+    if number > 1000:
+        return number, number * 1e-4
+    digits = len(text.rstrip("%").partition(".")[2])
+    return number * scale, 0.5 * 10**-digits * scale * 1.0001
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_the_printed_measures_come_out(stand_in: StandIn, tmp_path: Path, setup: str) -> None:
+    """Simulated: the counts are the case study's, spread evenly over its run, from a stand-in for perf."""
+    if shutil.which("promtool") is None:
+        pytest.skip("needs promtool (Debian: prometheus)")
+    counts = {event: int(row[setup]) for event, row in table("hugepages_perf.csv", "event").items()}
+    expected = table("hugepages_derived_expected.csv", "measure")
+    share = INTERVAL / counts.pop("elapsed_seconds")
+    lines = []
+    for step in range(1, STEPS + 1):
+        lines += ["STEP"]
+        lines += [
+            f"{step * INTERVAL:16.9f},{round(count * share)},,{event},1,100.00,,"
+            for event, count in counts.items()
+        ]
+    stand_in.play(*lines)
+    collector = stand_in.collector(proc__cpuinfo=BROADWELL)
+    series: dict[str, list[float]] = {}
+    last = list(counts)[-1]
+    for step in range(1, STEPS + 1):
+        stand_in.step()
+        whole = step * round(counts[last] * share)
+        seen = wait(collector, lambda tallies, whole=whole: tallies.events[last].total >= whole)
+        for name, value in seen.items():
+            if "_total" in name:
+                series.setdefault(name, []).append(value)
+    assert {f"dbhost_perf_events_total{{{event}}}" for event in counts} <= series.keys()
+
+    tests = {
+        "rule_files": [str(ROOT / "alerts" / "rules" / "host.rules.yaml")],
+        "evaluation_interval": f"{INTERVAL}s",
+        "tests": [
+            {
+                "interval": f"{INTERVAL}s",
+                "input_series": [
+                    {"series": in_promql(name), "values": " ".join(map(repr, steps))}
+                    for name, steps in series.items()
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": f"abs({rule} - {value!r}) <= bool {tolerance!r}",
+                        "eval_time": f"{INTERVAL * (STEPS - 1)}s",
+                        "exp_samples": [{"labels": "{}", "value": 1}],
+                    }
+                    for measure, rule in RULES.items()
+                    for value, tolerance in [printed(expected[measure][setup])]
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "case.yaml"
+    file.write_text(yaml.safe_dump(tests))
+    ran = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def in_promql(name: str) -> str:
+    """`metric{event}` as a series of PromQL."""
+    metric, brace, event = name.partition("{")
+    return f'{metric}{{event="{event.rstrip("}")}"}}' if brace else metric

@@ -1,0 +1,125 @@
+"""docs/host.md lists every metric of the host part with its help, and none that does not exist."""
+
+import re
+from pathlib import Path
+
+from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, lay, meminfo
+from tests.exporter.host.perf_stand_in import StandIn
+
+from ase_exporter.families import Family
+from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.host.config import Collectors, Perf, Required
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
+
+_THP = "sys/kernel/mm/transparent_hugepage"
+EVERYTHING: Files = {
+    **NUMA_HOST,
+    **DATASERVER,
+    **meminfo(MemTotal=1, Hugetlb=1, AnonHugePages=1, ShmemHugePages=1, FileHugePages=1, PageTables=1),
+    "proc/11/status": "Threads:\t3\n"
+    + "".join(
+        f"{line}:\t1 kB\n" for line in ("RssAnon", "RssShmem", "HugetlbPages", "VmPTE", "VmSwap", "VmLck")
+    ),
+    "proc/interrupts": "TLB:  1  2  TLB shootdowns\n",
+    "proc/vmstat": NUMA_HOST["proc/vmstat"]
+    + "".join(
+        f"{event} 1\n"
+        for event in (
+            "compact_stall",
+            "compact_fail",
+            "compact_success",
+            "compact_daemon_wake",
+            "thp_fault_alloc",
+            "htlb_buddy_alloc_success",
+            "nr_tlb_remote_flush_received",
+            "nr_tlb_local_flush_all",
+            "nr_tlb_local_flush_one",
+        )
+    ),
+    "proc/sys/kernel/perf_event_paranoid": "2\n",
+    f"{_THP}/enabled": "always [madvise] never\n",
+    f"{_THP}/defrag": "always [madvise] never\n",
+    f"{_THP}/shmem_enabled": "always [never]\n",
+    f"{_THP}/use_zero_page": "1\n",
+    f"{_THP}/hpage_pmd_size": "2097152\n",
+    f"{_THP}/hugepages-64kB/enabled": "always inherit [never]\n",
+    **{
+        f"{_THP}/khugepaged/{file}": "1\n"
+        for file in (
+            "alloc_sleep_millisecs",
+            "scan_sleep_millisecs",
+            "defrag",
+            "max_ptes_none",
+            "max_ptes_shared",
+            "max_ptes_swap",
+            "pages_to_scan",
+            "full_scans",
+            "pages_collapsed",
+        )
+    },
+    **{
+        f"sys/devices/system/node/node0/{file}": text
+        for file, text in {
+            "meminfo": "".join(
+                f"Node 0 {line}:  1 kB\n"
+                for line in (
+                    "MemTotal",
+                    "MemFree",
+                    "AnonPages",
+                    "FilePages",
+                    "Shmem",
+                    "AnonHugePages",
+                    "PageTables",
+                )
+            )
+        }.items()
+    },
+}
+
+
+def families(stand_in: StandIn) -> dict[str, Family]:
+    """What the host part says of a host that has everything, and of a perf that has every trouble."""
+    lay(stand_in.root, EVERYTHING)
+    stand_in.play("1.0,800,,dTLB-loads,1,25.00,,", "1.0,<not counted>,,cycles,0,100.00,,", "EXIT 1")
+    host = HostCollectors(
+        HostConfig(
+            procfs=stand_in.root / "proc",
+            sysfs=stand_in.root / "sys",
+            collectors=Collectors(perf=True),
+            perf=Perf(binary=str(stand_in.program), interval=0.1),
+            required=Required(ase_memory=1),
+        )
+    )
+    try:
+        list(host.collect())
+        host.wait()
+        perf = next(c for c in host._collectors if c.name == "perf")
+        tallies = perf.child.tallies  # type: ignore[attr-defined]
+        with tallies.changed:
+            assert tallies.changed.wait_for(lambda: tallies.problem and tallies.counted_seconds, 30)
+        found = {family.name: family for family in host.collect()}
+    finally:
+        host.close()
+    (stand_in.root / "proc/interrupts").unlink()
+    (stand_in.root / "proc/vmstat").unlink()
+    bare = HostConfig(procfs=stand_in.root / "proc", sysfs=stand_in.root / "sys")
+    return found | {family.name: family for family in HostCollectors(bare).collect()}
+
+
+def table(found: dict[str, Family]) -> str:
+    """The table of the document: one line a metric, vmstat's many in two."""
+    lines = {}
+    for name, family in found.items():
+        text = family.help.rstrip(".")
+        if match := re.fullmatch(r"dbhost_vmstat_(thp|htlb)_\w+_total", name):
+            name, text = f"dbhost_vmstat_{match[1]}_*_total", f"/proc/vmstat {match[1]}_*"
+        labels = f"{{{', '.join(family.labels)}}}" if family.labels else ""
+        lines[name] = f"| `{name}{labels}` | {text} |\n"
+    return "".join(lines[name] for name in sorted(lines))
+
+
+def test_every_metric_is_listed_with_its_help(stand_in: StandIn) -> None:
+    found = families(stand_in)
+    written = DOCUMENT.read_text().split("## Metrics\n\n| metric | what |\n| --- | --- |\n")[1]
+    assert written == table(found), f"docs/host.md is stale; its last table should be:\n{table(found)}"

@@ -1,0 +1,217 @@
+"""What is told of database processes, from /proc files written by hand."""
+
+import math
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, lay, process, values
+
+from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.host.config import DEFAULT_PROCESSES, Collectors, ProcessGroup
+from ase_exporter.host.files import NotOfferedError
+from ase_exporter.host.finder import ProcessFinder
+from ase_exporter.host.process import ProcessCollector
+from ase_exporter.host.procfiles import parse_memlock, parse_numa_maps, parse_smaps, parse_stat
+from ase_exporter.host.smaps import SmapsReader
+
+
+def test_a_process_name_may_hold_parentheses() -> None:
+    stat = parse_stat("7 (a) b (c) S 3 0 0 0 -1 0 5 0 6 0 100 200 0 0 20 0 4 0 999 0 0")
+    assert (stat.name, stat.parent, stat.threads, stat.start) == ("a) b (c", 3, 4, 999)
+    assert (stat.minor_faults, stat.major_faults, stat.user_ticks, stat.system_ticks) == (5, 6, 100, 200)
+
+
+def test_smaps_tell_mapped_from_touched_huge_pages() -> None:
+    smaps = parse_smaps(SMAPS)
+    assert smaps.mapped_hugetlb == {2 * 1024**2: 128 * 1024**2}
+    assert smaps.shared_hugetlb == 4 * 1024**2
+    assert smaps.private_hugetlb == 2 * 1024**2
+    assert smaps.anon_hugepages == 2 * 1024**2
+    assert smaps.anonymous == (4096 + 64) * 1024
+
+
+def test_numa_maps_are_summed_by_node_and_page_size() -> None:
+    assert parse_numa_maps(NUMA_MAPS) == {
+        (0, 4096): 1000 * 4096,
+        (1, 4096): 26 * 4096,
+        (0, 2 * 1024**2): 2 * 1024**2,
+        (1, 2 * 1024**2): 4 * 1024**2,
+    }
+
+
+def test_an_unlimited_memlock_is_infinite() -> None:
+    assert parse_memlock("Max locked memory   8388608   unlimited   bytes\n") == (8388608, math.inf)
+    assert parse_memlock("Max processes   1   1   processes\n") is None
+
+
+def test_an_ase_is_known_by_its_servers_name(tmp_path: Path) -> None:
+    procfs, _ = lay(tmp_path, DATASERVER)
+    collector = ProcessCollector(procfs, DEFAULT_PROCESSES, smaps_interval=300)
+    list(collector.collect())
+    collector.wait()
+    seen = values(collector.collect())
+    assert seen["dbhost_process_count{ase,ASE1}"] == 1
+    assert seen["dbhost_process_threads{ase,ASE1}"] == 3
+    assert seen["dbhost_process_memlock_limit_bytes{ase,soft,ASE1}"] == 65536
+    assert seen["dbhost_process_memlock_limit_bytes{ase,hard,ASE1}"] == math.inf
+    assert seen["dbhost_process_hugetlb_mapped_bytes{ase,ASE1,2048kB}"] == 128 * 1024**2
+    assert seen["dbhost_process_hugetlb_shared_bytes{ase,ASE1}"] == 4 * 1024**2
+    assert seen["dbhost_process_numa_bytes{ase,1,ASE1,2048kB}"] == 4 * 1024**2
+    assert seen["dbhost_process_smaps_readable{ase,ASE1}"] == 1
+    assert collector.servers[0].mapped == {2 * 1024**2: 128 * 1024**2}
+
+
+def test_a_server_of_many_processes_is_one(tmp_path: Path) -> None:
+    files = {
+        **process(20, "postgres", 1, "postgres -D /data/a", RssAnon=100, RssShmem=500, VmPTE=10),
+        **process(21, "postgres", 20, "postgres: checkpointer", RssAnon=200, RssShmem=900, VmPTE=20),
+        **process(30, "postgres", 1, "postgres -D /data/b", RssAnon=7),
+    }
+    procfs, _ = lay(tmp_path, files)
+    seen = values(ProcessCollector(procfs, DEFAULT_PROCESSES, 0).collect())
+    assert seen["dbhost_process_count{postgres,/data/a}"] == 2
+    assert seen["dbhost_process_anonymous_bytes{postgres,/data/a}"] == 300 * 1024
+    assert seen["dbhost_process_shmem_bytes{postgres,/data/a}"] == 900 * 1024
+    assert seen["dbhost_process_page_tables_bytes{postgres,/data/a}"] == 30 * 1024
+    assert seen["dbhost_process_count{postgres,/data/b}"] == 1
+    assert not any("smaps" in name for name in seen)
+
+
+def test_oracle_is_known_by_its_sid_and_not_by_its_exporters(tmp_path: Path) -> None:
+    files = {
+        **process(50, "ora_pmon_PROD", 1, "ora_pmon_PROD"),
+        **process(51, "ora_dbw0_PROD", 1, "ora_dbw0_PROD"),
+        **process(52, "oracle_52_prod", 1, "oraclePROD (LOCAL=NO)"),
+        **process(53, "oracledb_export", 1, "oracledb_exporter --port 9161"),
+        **process(54, "postgres_export", 1, "postgres_exporter"),
+    }
+    servers = ProcessFinder(lay(tmp_path, files)[0], DEFAULT_PROCESSES).find()
+    assert [(tuple(server.key), set(server.stats)) for server in servers] == [
+        (("oracle", "PROD"), {50, 51, 52})
+    ]
+
+
+def test_cpu_never_goes_back_when_a_process_ends(tmp_path: Path) -> None:
+    tick = 0.01
+    main = process(20, "postgres", 1, "postgres -D /d", user=100)
+    procfs, _ = lay(tmp_path, {**main, **process(21, "postgres", 20, user=900)})
+    collector = ProcessCollector(procfs, DEFAULT_PROCESSES, 0)
+    name = "dbhost_process_cpu_seconds_total{postgres,user,/d}"
+    assert values(collector.collect())[name] == pytest.approx(1000 * tick)
+    for file in (tmp_path / "proc/21").iterdir():
+        file.unlink()
+    (tmp_path / "proc/21").rmdir()
+    lay(tmp_path, process(20, "postgres", 1, "postgres -D /d", user=130))
+    assert values(collector.collect())[name] == pytest.approx(1030 * tick)
+    lay(tmp_path, process(21, "postgres", 20, user=5, start=777))
+    assert values(collector.collect())[name] == pytest.approx(1035 * tick)
+
+
+def test_a_pid_file_names_the_main_process_and_its_children(tmp_path: Path) -> None:
+    files = {**process(40, "strange"), **process(41, "helper", 40), **process(42, "other")}
+    procfs, _ = lay(tmp_path, {**files, "proc/40/task/40/children": "41 ", "proc/41/task/41/children": ""})
+    (tmp_path / "pid").write_text("40\n")
+    group = ProcessGroup(database="own", pid_file=tmp_path / "pid")
+    servers = ProcessFinder(procfs, [group]).find()
+    assert [(server.main, set(server.stats)) for server in servers] == [(40, {40, 41})]
+
+
+def test_a_process_that_execs_a_database_later_is_found(tmp_path: Path) -> None:
+    now = 0.0
+    procfs, _ = lay(tmp_path, process(11, "sh"))
+    finder = ProcessFinder(procfs, DEFAULT_PROCESSES, clock=lambda: now)
+    assert finder.find() == []
+    lay(tmp_path, process(11, "dataserver", command="dataserver -s ASE9"))
+    now = 61.0
+    assert [server.key.server for server in finder.find()] == ["ASE9"]
+
+
+def test_a_pid_given_to_another_program_is_dropped(tmp_path: Path) -> None:
+    procfs, _ = lay(tmp_path, DATASERVER)
+    finder = ProcessFinder(procfs, DEFAULT_PROCESSES)
+    assert len(finder.find()) == 1
+    lay(tmp_path, process(11, "bash", start=5000))
+    assert finder.find() == []
+
+
+def test_without_a_database_process_it_is_said(tmp_path: Path) -> None:
+    procfs, _ = lay(tmp_path, process(11, "sh"))
+    with pytest.raises(NotOfferedError, match="no process matches"):
+        list(ProcessCollector(procfs, DEFAULT_PROCESSES, 300).collect())
+
+
+def test_smaps_is_read_once_an_interval(tmp_path: Path) -> None:
+    now = 0.0
+    procfs, _ = lay(tmp_path, DATASERVER)
+    key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
+    reader = SmapsReader(procfs, interval=300, clock=lambda: now)
+
+    def read_at(seconds: float) -> float | None:
+        nonlocal now
+        now = seconds
+        reader.latest({key: 11})
+        reader.wait()
+        return reader.latest({key: 11})[key].at
+
+    assert read_at(1.0) == 1.0
+    assert read_at(300.0) == 1.0
+    assert read_at(301.0) == 301.0
+
+
+def test_a_slow_reading_stretches_the_interval(tmp_path: Path) -> None:
+    procfs, _ = lay(tmp_path, DATASERVER)
+    key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
+    times = [0.0]
+
+    def clock() -> float:  # every look at the clock takes 5 s: so does each part of a reading
+        times[0] += 5
+        return times[0]
+
+    reader = SmapsReader(procfs, interval=300, clock=clock)
+    reader.latest({key: 11})
+    reader.wait()
+    first = reader.latest({key: 11})[key]
+    assert first.seconds == 5
+    times[0] = 1000.0
+    reader.latest({key: 11})
+    reader.wait()
+    assert reader.latest({key: 11})[key] is first
+    times[0] = 3000.0
+    reader.latest({key: 11})
+    reader.wait()
+    assert reader.latest({key: 11})[key] is not first
+
+
+def test_smaps_closed_to_us_are_said_to_be(tmp_path: Path) -> None:
+    procfs, _ = lay(tmp_path, {k: v for k, v in DATASERVER.items() if "maps" not in k})
+    collector = ProcessCollector(procfs, DEFAULT_PROCESSES, smaps_interval=300)
+    list(collector.collect())
+    collector.wait()
+    assert values(collector.collect())["dbhost_process_smaps_readable{ase,ASE1}"] == 0
+    assert collector.servers[0].mapped is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"database": "x"}, "exactly one of name, pid_file"),
+        ({"database": "x", "name": "("}, "expected a regular expression"),
+        ({"database": "x", "name": "a", "server": "-s"}, "expected a pattern with a group"),
+    ],
+)
+def test_a_bad_process_pattern_is_refused(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ProcessGroup.model_validate(settings)
+
+
+def test_smaps_that_cannot_be_understood_cost_only_themselves(tmp_path: Path) -> None:
+    lay(tmp_path, {**DATASERVER, "proc/11/numa_maps": "00400000 default N0=many kernelpagesize_kB=4\n"})
+    host = HostCollectors(
+        HostConfig(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", collectors=Collectors(process=True))
+    )
+    list(host.collect())
+    host.wait()
+    seen = values(host.collect())
+    assert seen["dbhost_collector_success{process}"] == 0
+    assert seen["dbhost_process_count{ase,ASE1}"] == 1

@@ -1,0 +1,188 @@
+"""On the real kernel: huge pages mapped, reserved and touched, and THP, move every metric as they should."""
+
+import ctypes
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.exporter.host.kernel_settings import (
+    NR_1GIB,
+    NR_HUGEPAGES,
+    OVERCOMMIT,
+    THP,
+    KernelSettings,
+    kernel_settings,
+)
+from tests.exporter.host.kernels import values
+
+from ase_exporter.host.config import ProcessGroup
+from ase_exporter.host.hugepages import HugePagesCollector
+from ase_exporter.host.process import ProcessCollector
+from ase_exporter.host.thp import ThpCollector
+
+MIB = 1024**2
+PAGE = 2 * MIB
+MAP_HUGETLB = 0x40000
+SHM_HUGETLB, IPC_CREAT, IPC_PRIVATE, IPC_RMID = 0o4000, 0o1000, 0, 0
+
+
+def huge() -> dict[str, float]:
+    return values(HugePagesCollector("/proc", "/sys").collect())
+
+
+@contextmanager
+def mapped(pages: int, flags: int = MAP_HUGETLB) -> Iterator[mmap.mmap]:
+    area = mmap.mmap(-1, pages * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | flags)
+    try:
+        yield area
+    finally:
+        area.close()
+
+
+def touch(area: mmap.mmap) -> None:
+    for offset in range(0, len(area), PAGE):
+        area[offset] = 1
+
+
+@pytest.fixture
+def pool(kernel: KernelSettings) -> dict[str, float]:
+    """64 huge pages of 2 MiB, none of which anybody uses; the metrics with them."""
+    kernel.pages(NR_HUGEPAGES, 64)
+    before = huge()
+    if before["dbhost_memory_hugepage_size_bytes"] != PAGE or before["dbhost_memory_hugepages_free"] != 64:
+        pytest.skip("this machine's huge pages are in use, or their default size is not 2 MiB")
+    return before
+
+
+@pytest.fixture
+def own_process(tmp_path: Path) -> Callable[[], dict[str, float]]:
+    """The metrics of this very process, as a database named by a pid file."""
+    (tmp_path / "pid").write_text(str(os.getpid()))
+    group = ProcessGroup(database="own", pid_file=tmp_path / "pid")
+
+    def read() -> dict[str, float]:
+        collector = ProcessCollector("/proc", (group,), smaps_interval=300)
+        list(collector.collect())
+        collector.wait()
+        return values(collector.collect())
+
+    return read
+
+
+def test_the_pool_is_shown_whole_by_size_and_by_node(pool: dict[str, float]) -> None:
+    assert pool["dbhost_memory_hugepages"] == 64
+    assert pool["dbhost_hugepages{2048kB}"] == 64
+    assert sum(v for k, v in pool.items() if k.startswith("dbhost_numa_hugepages{") and "2048kB" in k) == 64
+    assert pool["dbhost_memory_hugetlb_bytes"] >= 64 * PAGE
+
+
+def test_mapping_reserves_and_touching_takes(
+    pool: dict[str, float], own_process: Callable[[], dict[str, float]]
+) -> None:
+    with mapped(8) as area:
+        seen = huge()
+        assert seen["dbhost_memory_hugepages_reserved"] == 8
+        assert seen["dbhost_hugepages_reserved{2048kB}"] == 8
+        assert seen["dbhost_hugepages_free{2048kB}"] == 64
+        mine = own_process()
+        assert mine["dbhost_process_hugetlb_mapped_bytes{own,own,2048kB}"] == 8 * PAGE
+        assert mine["dbhost_process_hugetlb_bytes{own,own}"] == 0
+        touch(area)
+        seen = huge()
+        assert seen["dbhost_hugepages_reserved{2048kB}"] == 0
+        assert seen["dbhost_hugepages_free{2048kB}"] == 56
+        assert seen["dbhost_memory_hugepages_free"] == 56
+        mine = own_process()
+        assert mine["dbhost_process_hugetlb_bytes{own,own}"] == 8 * PAGE
+        assert mine["dbhost_process_hugetlb_private_bytes{own,own}"] == 8 * PAGE
+        by_node = [v for k, v in mine.items() if k.startswith("dbhost_process_numa_bytes") and "2048kB" in k]
+        assert sum(by_node) == 8 * PAGE
+    assert huge()["dbhost_hugepages_free{2048kB}"] == 64
+
+
+def test_shared_memory_is_reserved_before_anybody_attaches(pool: dict[str, float]) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    libc.shmdt.argtypes = [ctypes.c_void_p]
+    segment = libc.shmget(IPC_PRIVATE, 4 * PAGE, IPC_CREAT | SHM_HUGETLB | 0o600)
+    assert segment >= 0, os.strerror(ctypes.get_errno())
+    try:
+        assert huge()["dbhost_hugepages_reserved{2048kB}"] == 4
+        address = libc.shmat(segment, None, 0)
+        for page in range(4):
+            ctypes.memset(address + page * PAGE, 1, 1)
+        seen = huge()
+        assert seen["dbhost_hugepages_reserved{2048kB}"] == 0
+        assert seen["dbhost_hugepages_free{2048kB}"] == 60
+        libc.shmdt(address)
+        assert huge()["dbhost_hugepages_free{2048kB}"] == 60
+    finally:
+        libc.shmctl(segment, IPC_RMID, None)
+    assert huge()["dbhost_hugepages_free{2048kB}"] == 64
+
+
+def test_pages_beyond_the_pool_are_surplus(pool: dict[str, float], kernel: KernelSettings) -> None:
+    kernel.set(OVERCOMMIT, 4)
+    with mapped(66):
+        seen = huge()
+        assert seen["dbhost_hugepages_overcommit_limit{2048kB}"] == 4
+        assert seen["dbhost_hugepages_surplus{2048kB}"] == 2
+        assert seen["dbhost_memory_hugepages_surplus"] == 2
+        assert seen["dbhost_hugepages{2048kB}"] == 66
+
+
+def test_a_page_of_1_gib_counts_apart_from_the_default_size(kernel: KernelSettings) -> None:
+    if not NR_1GIB.exists():
+        pytest.skip("this CPU has no pages of 1 GiB")
+    before = huge()
+    kernel.pages(NR_1GIB, int(NR_1GIB.read_text()) + 1)
+    seen = huge()
+    assert seen["dbhost_hugepages{1048576kB}"] == before["dbhost_hugepages{1048576kB}"] + 1
+    assert seen["dbhost_memory_hugepages"] == before["dbhost_memory_hugepages"]
+    grown = seen["dbhost_memory_hugetlb_bytes"] - before["dbhost_memory_hugetlb_bytes"]
+    assert grown == 1024 * MIB
+
+
+@pytest.mark.parametrize(
+    ("mode", "ask", "given"),
+    [("madvise", True, True), ("madvise", False, False), ("always", False, True), ("never", False, False)],
+)
+def test_thp_are_given_as_the_mode_says(
+    kernel: KernelSettings, own_process: Callable[[], dict[str, float]], mode: str, ask: bool, given: bool
+) -> None:
+    kernel.set(THP, mode)
+    thp = values(ThpCollector("/proc", "/sys").collect())
+    assert thp[f"dbhost_thp_enabled{{{mode}}}"] == 1
+    before = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"]
+    with mapped(32, flags=0) as area:
+        if ask:
+            area.madvise(mmap.MADV_HUGEPAGE)
+        touch(area)
+        grown = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"] - before
+        after = values(ThpCollector("/proc", "/sys").collect())
+        allocated = after["dbhost_vmstat_thp_fault_alloc_total"] - thp["dbhost_vmstat_thp_fault_alloc_total"]
+        if given:
+            assert grown >= 30 * PAGE  # the ends of the area may lie across a boundary of huge pages
+            assert allocated >= 30
+            assert huge()["dbhost_memory_anon_hugepages_bytes"] >= 30 * PAGE
+        else:
+            assert grown == 0
+
+
+def test_settings_are_put_back_though_a_test_fails() -> None:
+    with kernel_settings() as settings:
+        before = THP.read_text()
+        other = "never" if "[always]" in before else "always"
+        settings.set(THP, "madvise")
+        settings.set(THP, other)
+        settings.restore()
+        assert THP.read_text() == before
+
+    with pytest.raises(RuntimeError), kernel_settings() as settings:
+        settings.set(THP, other)
+        assert f"[{other}]" in THP.read_text()
+        raise RuntimeError
+    assert THP.read_text() == before

@@ -1,0 +1,91 @@
+"""A real database: whether it uses huge pages is seen, and what it needs is sized right."""
+
+import json
+from pathlib import Path
+
+from tests.exporter.host.kernel_settings import NR_HUGEPAGES, KernelSettings
+from tests.exporter.host.kernels import values
+from tests.exporter.host.postgres import Postgres, postgres
+from typer.testing import CliRunner
+
+from ase_exporter.cli import app
+from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.host.config import Required
+from ase_exporter.host.sizing import requirement
+
+MIB = 1024**2
+PAGE = 2 * MIB
+
+
+def shared_memory(server: Postgres) -> tuple[int, int]:
+    """The server's own word: bytes of its shared memory (rounded up to MiB), and the huge pages for it."""
+    size = server.run("psql", "-Atc", "select setting from pg_settings where name = 'shared_memory_size'")
+    pages = server.run("psql", "-Atc", "show shared_memory_size_in_huge_pages")
+    return int(size) * MIB, int(pages)
+
+
+def verdict(server: Postgres, memory: int) -> dict[str, bool]:
+    """What the command says of this server: state -> whether it holds."""
+    options = ["--memory", str(memory), "--headroom", "0", "--server", str(server.directory), "--json"]
+    result = CliRunner().invoke(app, ["hugepages", *options])
+    assert result.exit_code == 0, result.output
+    return {finding["state"]: finding["holds"] for finding in json.loads(result.stdout)["verdict"]}
+
+
+def scrape(memory: int) -> dict[str, float]:
+    """The host's metrics with the requirement configured, after smaps has been read."""
+    host = HostCollectors(HostConfig(required=Required(memory_bytes=memory, headroom=0)))
+    list(host.collect())
+    host.wait()
+    return values(host.collect())
+
+
+def test_a_database_with_huge_pages_is_shown_to_use_them(kernel: KernelSettings) -> None:
+    kernel.pages(NR_HUGEPAGES, 64)
+    with postgres(huge_pages="on", shared_buffers="64MB") as server:
+        memory, pages = shared_memory(server)
+        need = requirement(memory_bytes=memory, headroom=0)
+        assert need.pages == pages
+        seen = scrape(memory)
+        labels = f"postgres,{server.directory}"
+        assert seen[f"dbhost_process_hugetlb_mapped_bytes{{{labels},2048kB}}"] == pages * PAGE
+        assert seen[f"dbhost_process_hugetlb_bytes{{{labels}}}"] > 0
+        assert seen["dbhost_hugepages_state{enough}"] == 1
+        assert seen["dbhost_hugepages_state{not_used}"] == 0
+        assert seen["dbhost_hugepages_required{2048kB}"] == pages
+        taken = 64 - seen["dbhost_hugepages_free{2048kB}"] + seen["dbhost_hugepages_reserved{2048kB}"]
+        assert taken == pages
+        assert seen["dbhost_hugepages_stranded{2048kB}"] == 64 - pages
+        states = verdict(server, memory)
+        assert states["enough"]
+        assert not states["not_used"]
+        assert not states["memlock_low"]
+
+
+def test_a_database_without_huge_pages_is_said_to_waste_them(kernel: KernelSettings) -> None:
+    kernel.pages(NR_HUGEPAGES, 64)
+    with postgres(huge_pages="off", shared_buffers="64MB") as server:
+        memory, pages = shared_memory(server)
+        seen = scrape(memory)
+        assert seen[f"dbhost_process_hugetlb_bytes{{postgres,{server.directory}}}"] == 0
+        assert seen["dbhost_hugepages_state{not_used}"] == 1
+        assert seen["dbhost_hugepages_state{enough}"] == 1
+        states = verdict(server, memory)
+        assert states["not_used"]
+        assert states["memlock_low"] == (_memlock(server) < pages * PAGE)
+
+
+def _memlock(server: Postgres) -> float:
+    limits = Path(f"/proc/{server.pid}/limits").read_text()
+    soft = limits[limits.index("Max locked memory") :].split()[3]
+    return float("inf") if soft == "unlimited" else float(soft)
+
+
+def test_a_pool_too_small_for_the_database_is_short(kernel: KernelSettings) -> None:
+    kernel.pages(NR_HUGEPAGES, 16)
+    with postgres(huge_pages="try", shared_buffers="64MB") as server:
+        memory, pages = shared_memory(server)
+        states = verdict(server, memory)
+        assert states["short"]
+        assert states["not_used"]
+        assert scrape(memory)["dbhost_hugepages_short{2048kB}"] == pages - 16

@@ -1,0 +1,264 @@
+"""The arithmetic of huge pages, and what is said of hosts that have too few, too many or the wrong ones."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.exporter.host.kernels import lay, meminfo, pool, thp, values
+from typer.testing import CliRunner
+
+from ase_exporter.cli import app
+from ase_exporter.errors import UserError
+from ase_exporter.families import Family
+from ase_exporter.host.finder import ServerKey
+from ase_exporter.host.hugepages import Pool
+from ase_exporter.host.required import verdict_families
+from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, AseMemory, page_table_bytes, requirement
+from ase_exporter.host.verdict import Finding, HostState, ServerState, assess
+
+MIB, GIB = 1024**2, 1024**3
+SMALL, LARGE = PAGE_SIZES["2MiB"], PAGE_SIZES["1GiB"]
+
+# 64 pages of 2 MiB and 8 of headroom
+NEED = requirement(ase_memory=64 * 1024, headroom=8)
+
+
+def host(pool_: Pool, *servers: ServerState, thp_mode: str = "never") -> HostState:
+    return HostState(pools=(pool_,), default_size=SMALL, thp=thp_mode, page_tables=0, servers=servers)
+
+
+def server(
+    mapped: Mapping[int, int] | None, memlock: float = float("inf"), touched: int = 0, database: str = "ase"
+) -> ServerState:
+    return ServerState(ServerKey(database, "ASE1"), memlock, touched, mapped)
+
+
+def holding(findings: list[Finding]) -> set[str]:
+    return {finding.state for finding in findings if finding.holds}
+
+
+def test_the_worked_example_of_the_case_study_comes_out() -> None:
+    need = requirement(ase_memory=939_524_096)
+    assert (need.memory_pages, need.headroom_pages, need.pages) == (917_504, 512, 918_016)
+    assert need.memlock_kib == 1_880_096_768
+    large = requirement(ase_memory=939_524_096, page_size="1GiB")
+    assert large.pages == 1793
+    assert large.memlock_kib == 1_880_096_768
+
+
+def test_ase_takes_total_logical_memory_unless_told_to_allocate_all() -> None:
+    ase = AseMemory(total_logical_memory=1000, max_memory=2000, allocate_max_shared_memory=False)
+    assert ase.pages == 1000
+    assert "total logical memory" in ase.source
+    assert replace(ase, allocate_max_shared_memory=True).pages == 2000
+
+
+def test_a_broken_page_counts_as_a_whole_one() -> None:
+    assert requirement(memory_bytes=1, headroom=0).pages == 1
+    assert requirement(memory_bytes=2 * MIB + 1, headroom=1).pages == 3
+
+
+@pytest.mark.parametrize(
+    ("touched_gib", "page", "mib"),
+    [
+        (1792, BASE_PAGE, 3584 + 7),  # PTEs and PMD entries; four pages of PUD entries
+        (1792, SMALL, 7),
+        (1792, LARGE, 0),
+        (297, BASE_PAGE, 594 + 1.16),
+    ],
+)
+def test_page_tables_take_an_entry_of_8_bytes_a_page(touched_gib: int, page: int, mib: float) -> None:
+    assert page_table_bytes(touched_gib * GIB, page) / MIB == pytest.approx(mib, abs=0.02)
+
+
+def test_the_594_mb_of_the_case_study_are_297_gib_touched_in_small_pages() -> None:
+    saved = page_table_bytes(297 * GIB, BASE_PAGE) - page_table_bytes(297 * GIB, SMALL)
+    assert saved == 594 * MIB
+    assert pytest.approx(594, abs=0.2) == 611 - 16.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ase_memory": 1, "page_size": "4MiB"}, "expected one of 2MiB, 1GiB"),
+        ({}, "expected either"),
+        ({"ase_memory": 1, "memory_bytes": 1}, "expected either"),
+        ({"ase_memory": 0}, "above 0"),
+        ({"ase_memory": 1, "headroom": -1}, "from 0"),
+    ],
+)
+def test_bad_numbers_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        requirement(**arguments)  # type: ignore[arg-type]
+
+
+def test_enough_pages_in_use_by_the_server_are_enough() -> None:
+    findings = assess(NEED, host(Pool(SMALL, 72, 8, 0, 0), server({SMALL: 64 * SMALL})))
+    assert holding(findings) == {"enough"}
+    assert {finding.state for finding in findings} == {
+        "enough",
+        "short",
+        "stranded",
+        "wrong_size",
+        "not_used",
+        "memlock_low",
+        "thp_on",
+    }
+
+
+def test_a_small_pool_is_short_by_the_difference() -> None:
+    findings = assess(NEED, host(Pool(SMALL, 70, 70, 0, 0)))
+    assert holding(findings) == {"short"}
+    assert next(f.pages for f in findings if f.state == "short") == 2
+
+
+def test_pages_of_other_programs_are_not_ours() -> None:
+    busy = Pool(SMALL, 100, 60, 0, reserved=10)  # 50 in use or promised
+    findings = assess(NEED, host(busy, server({SMALL: 10 * SMALL}, touched=10 * SMALL)))
+    assert holding(findings) == {"short"}
+    assert next(f.pages for f in findings if f.state == "short") == 72 - (100 - 40)
+
+
+def test_pages_beyond_the_need_are_stranded_unless_promised() -> None:
+    serving = server({SMALL: 64 * SMALL})
+    findings = assess(NEED, host(Pool(SMALL, 172, 108, 0, reserved=0), serving))
+    assert holding(findings) == {"enough", "stranded"}
+    assert next(f.pages for f in findings if f.state == "stranded") == 100
+    untouched = Pool(SMALL, 172, 172, 0, reserved=64)
+    assert next(f.pages for f in assess(NEED, host(untouched, serving)) if f.state == "stranded") == 100
+
+
+def test_a_server_without_huge_pages_is_named() -> None:
+    findings = assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), server({})))
+    assert holding(findings) == {"enough", "not_used"}
+    assert "ASE1 runs without huge pages" in next(f.text for f in findings if f.state == "not_used")
+
+
+def test_nothing_is_said_of_use_that_cannot_be_read() -> None:
+    states = {f.state for f in assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), server(None)))}
+    assert "not_used" not in states
+    touching = assess(NEED, host(Pool(SMALL, 72, 8, 0, 0), server(None, touched=64 * SMALL)))
+    assert holding(touching) == {"enough"}
+
+
+def test_only_the_database_that_is_asked_about_is_judged() -> None:
+    other = server({}, database="mysql")
+    assert "not_used" not in {f.state for f in assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), other))}
+    assert "not_used" in holding(
+        assess(requirement(memory_bytes=SMALL), host(Pool(SMALL, 600, 600, 0, 0), other))
+    )
+    named = replace(NEED, server="ASE2")
+    assert "not_used" not in {f.state for f in assess(named, host(Pool(SMALL, 72, 72, 0, 0), server({})))}
+
+
+@pytest.mark.parametrize(("limit_kib", "low"), [(72 * 2048, False), (72 * 2048 - 1, True)])
+def test_memlock_must_reach_all_pages(limit_kib: int, low: bool) -> None:
+    findings = assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), server({}, memlock=limit_kib * 1024)))
+    assert ("memlock_low" in holding(findings)) is low
+
+
+def test_memlock_is_no_obstacle_to_a_server_that_has_its_pages() -> None:
+    serving = server({SMALL: 64 * SMALL}, memlock=0)
+    assert "memlock_low" not in holding(assess(NEED, host(Pool(SMALL, 72, 8, 0, 0), serving)))
+
+
+@pytest.mark.parametrize(("mode", "on"), [("always", True), ("madvise", False), ("never", False)])
+def test_thp_is_on_if_it_is_given_to_all(mode: str, on: bool) -> None:
+    findings = assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), thp_mode=mode))
+    assert ("thp_on" in holding(findings)) is on
+
+
+def test_the_wrong_page_size_is_seen_in_pools_default_and_process() -> None:
+    large = requirement(ase_memory=512 * 1024, page_size="1GiB")
+    only_small = host(Pool(SMALL, 2000, 2000, 0, 0))
+    assert "offers 2048kB only" in next(f.text for f in assess(large, only_small) if f.state == "wrong_size")
+    both = replace(only_small, pools=(Pool(SMALL, 0, 0, 0, 0), Pool(LARGE, 2, 2, 0, 0)))
+    assert "default size is 2048kB" in next(f.text for f in assess(large, both) if f.state == "wrong_size")
+    small_user = replace(both, default_size=LARGE, servers=(server({SMALL: SMALL}),))
+    assert "ASE1 maps pages of 2048kB" in next(
+        f.text for f in assess(large, small_user) if f.state == "wrong_size"
+    )
+
+
+def test_the_verdict_becomes_metrics() -> None:
+    families: list[Family] = list(verdict_families(NEED, host(Pool(SMALL, 70, 70, 0, 0), server({}))))
+    seen = values(families)
+    assert seen["dbhost_hugepages_required{2048kB}"] == 72
+    assert seen["dbhost_hugepages_short{2048kB}"] == 2
+    assert seen["dbhost_hugepages_stranded{2048kB}"] == 0
+    assert seen["dbhost_hugepages_state{short}"] == 1
+    assert seen["dbhost_hugepages_state{enough}"] == 0
+    assert seen["dbhost_hugepages_state{not_used}"] == 1
+
+
+@pytest.fixture
+def case_host(tmp_path: Path) -> list[str]:
+    """The options that point the command at the case study's host as it should be, without a database."""
+    lay(
+        tmp_path,
+        {
+            **meminfo(918_016, 918_016),
+            **pool(2048, 918_016, 918_016),
+            **thp("never"),
+            "proc/1/comm": "init\n",
+        },
+    )
+    return ["--path.procfs", str(tmp_path / "proc"), "--path.sysfs", str(tmp_path / "sys")]
+
+
+def test_the_command_prints_pages_limits_lines_and_verdict(case_host: list[str]) -> None:
+    result = CliRunner().invoke(app, ["hugepages", "--max-memory", "939524096", *case_host])
+    assert result.exit_code == 0
+    for text in (
+        "918,016 of 2048kB",
+        "917,504 + 512 headroom",
+        "1,793 of 1048576kB",
+        "1,880,096,768 KiB",
+        "vm.nr_hugepages=918016",
+        "hugepages=918016 transparent_hugepage=never",
+        "ulimit -l 1880096768",
+        "594 MB",
+        "enough: 918,016 pages are needed, the host has 918,016",
+    ):
+        assert text in result.stdout
+
+
+def test_the_command_prints_json(case_host: list[str]) -> None:
+    arguments = ["hugepages", "--total-logical-memory", "1048576", "--max-memory", "939524096", "--json"]
+    report = json.loads(CliRunner().invoke(app, [*arguments, *case_host]).stdout)
+    assert report["pages"] == 1024 + 512
+    assert report["memory_source"].startswith("total logical memory")
+    assert {f["state"] for f in report["verdict"] if f["holds"]} == {"enough", "stranded"}
+    report = json.loads(
+        CliRunner().invoke(app, [*arguments, "--allocate-max-shared-memory", *case_host]).stdout
+    )
+    assert report["pages"] == 918_016
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected a target to ask"),
+        (["--max-memory", "-5"], "above 0"),
+        (["--max-memory", "5", "--memory", "5"], "--memory is for other databases"),
+        (["--total-logical-memory", "5", "--allocate-max-shared-memory"], "expected --max-memory too"),
+        (["--max-memory", "5", "--page-size", "3MiB"], "expected one of 2MiB, 1GiB"),
+        (["--max-memory", "5", "--processes", "0"], "--processes"),
+        (["--max-memory", "5", "--path.procfs", "/nonexistent"], "expected a mounted procfs"),
+    ],
+)
+def test_bad_options_get_one_clear_line(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["hugepages", *arguments])
+    assert isinstance(result.exception, UserError)
+    assert message in str(result.exception)
+
+
+def test_the_configured_requirement_counts_without_a_target(case_host: list[str], tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("host:\n  required: {ase_memory: 939524096, page_size: 1GiB}\n")
+    result = CliRunner().invoke(app, ["hugepages", "--config.file", str(config), "--json", *case_host])
+    report = json.loads(result.stdout)
+    assert report["pages"] == 1793
+    assert {f["state"] for f in report["verdict"] if f["holds"]} == {"short", "wrong_size"}

@@ -1,0 +1,77 @@
+"""Simulated servers of every version, spoken to through pyodbc and FreeTDS as in production."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ase_exporter.catalogue.facts import Query
+from ase_exporter.connection import Connection, Endpoint
+from ase_simulator.faults import Faults
+from ase_simulator.model import load_scenario
+from ase_simulator.server import Listener
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.logins import FULL, Login
+
+PASSWORD = "as good as any"
+LOGINS = {"sa": list(FULL), "monitor": ["mon_role"], "nobody": []}
+
+
+@dataclass
+class Simulated:
+    """A server that listens. model: its inside."""
+
+    listener: Listener
+    loop: asyncio.AbstractEventLoop
+    model: Any
+    password: str = PASSWORD
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        return self.listener.address
+
+    @property
+    def faults(self) -> Faults:
+        """What it does wrong, to be switched on and off."""
+        return self.listener.faults
+
+    def drop(self) -> None:
+        """End every connection."""
+        self.loop.call_soon_threadsafe(self.listener.drop)
+        self.drained()
+
+    def drained(self) -> None:
+        """Wait until every connection has ended."""
+        asyncio.run_coroutine_threadsafe(self.listener.drained(), self.loop).result(20)
+
+    @contextmanager
+    def login(self, user: str) -> Iterator[Query]:
+        """A connection of that login, as a function that runs one statement."""
+        endpoint = Endpoint(*self.address)
+        connection = Connection.open(endpoint, user, PASSWORD, deadline=time.monotonic() + 20)
+        try:
+            yield lambda sql: connection.query(sql, time.monotonic() + 20)
+        finally:
+            connection.close()
+
+
+@contextmanager
+def run(version: str, scenario: str = "idle", speed: float = 1.0) -> Iterator[Simulated]:
+    """A simulated server of that version to the end of the block."""
+    server = load_scenario(scenario, seed=1, speed=speed, version=version)[0]
+    backend = SqlBackend(server, [Login(name, PASSWORD, roles=roles) for name, roles in LOGINS.items()])
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    listener = Listener(backend)
+    asyncio.run_coroutine_threadsafe(listener.__aenter__(), loop).result(20)
+    try:
+        yield Simulated(listener, loop, server)
+    finally:
+        asyncio.run_coroutine_threadsafe(listener.__aexit__(None, None, None), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(20)

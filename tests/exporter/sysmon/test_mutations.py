@@ -1,0 +1,137 @@
+"""Whatever happened to a report on its way: reading it neither raises nor hangs.
+
+The limit on processor time guards against patterns that go quadratic; it is ten times what is needed.
+"""
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.exporter.sysmon import samples
+from tests.exporter.sysmon.samples import row, section, table
+
+from ase_exporter.sysmon.report import NotAReportError, parse_all
+
+MAX_SECONDS_PER_100_KB = 1.0
+_ERROR = "Msg 11039, Level 16, State 1:\nServer 'PROD_DS', Procedure 'sp_sysmon_locks', Line 77:\nfailed"
+_ALPHABET = "-= %*n/a0123456789.:\n\t"
+
+
+def whole(rng: random.Random) -> str:
+    """A report with figures of all magnitudes: one in ten has 100 KB, the others a fifth of that."""
+    parts = [section("Kernel Utilization", samples.ENGINES), samples.TRANSACTIONS]
+    for number in range(rng.choice([40] + [8] * 9)):
+        lines = [
+            row(
+                f"    Row {index}", f"{rng.random() * 10**9:.1f}"[:12], "*" * 12, -rng.randrange(10**9), "0.1"
+            )
+            for index in range(30)
+        ]
+        parts.append(section(f"Section of number {number}", table(f"Table {number}", *lines)))
+    return samples.report(*parts) + samples.WIZARD
+
+
+def cut(text: str, rng: random.Random) -> str:
+    return text[: rng.randrange(len(text) + 1)]
+
+
+def rotate(text: str, rng: random.Random) -> str:
+    at = rng.randrange(len(text) + 1)
+    return text[at:] + text[:at]
+
+
+def shuffle(text: str, rng: random.Random) -> str:
+    lines = text.split("\n")
+    rng.shuffle(lines)
+    return "\n".join(lines)
+
+
+def inject_errors(text: str, rng: random.Random) -> str:
+    lines = text.split("\n")
+    for _ in range(20):
+        lines.insert(rng.randrange(len(lines) + 1), _ERROR)
+    return "\n".join(lines)
+
+
+def noise(text: str, rng: random.Random) -> str:
+    characters = list(text)
+    for _ in range(min(300, len(characters))):
+        characters[rng.randrange(len(characters))] = chr(rng.randrange(0x300))
+    return "".join(characters)
+
+
+def garble(text: str, rng: random.Random) -> str:
+    return "".join(rng.choices(_ALPHABET, k=len(text)))
+
+
+def join_lines(text: str, rng: random.Random) -> str:
+    return text.replace("\n", rng.choice([" ", "\r", "\r\n", "\x0c"]))
+
+
+def squeeze(text: str, rng: random.Random) -> str:
+    return "\n".join(" ".join(line.split()) for line in text.split("\n"))
+
+
+MUTATIONS: tuple[Callable[[str, random.Random], str], ...] = (
+    cut,
+    rotate,
+    shuffle,
+    inject_errors,
+    noise,
+    garble,
+    join_lines,
+    squeeze,
+)
+
+
+def check(seed: int) -> None:
+    rng = random.Random(seed)
+    text = whole(rng)
+    for mutation in rng.choices(MUTATIONS, k=rng.randint(1, 3)):
+        text = mutation(text, rng)
+    started = time.process_time()
+    try:
+        for report in parse_all(text):
+            assert all(cell.value == cell.value for _, _, cell in report.cells())
+    except NotAReportError:
+        pass
+    assert time.process_time() - started < MAX_SECONDS_PER_100_KB * max(len(text), 100_000) / 100_000
+
+
+@pytest.mark.parametrize("first", range(0, 500, 50))
+def test_five_hundred_mutated_reports(first: int) -> None:
+    for seed in range(first, first + 50):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("first", range(0, 10_000, 1_000))
+def test_ten_thousand_mutated_reports(first: int) -> None:
+    for seed in range(first, first + 1_000):
+        check(seed)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a",
+        "(a",
+        "- a",
+        "    (a",
+        "Total: 1 Mean: 2 ",
+        "  ThreadPool : a",
+        "Msg 1, Level 1, State 1:",
+        "   a 1",
+        "-- --",
+        "A" + " " * 500,
+    ],
+)
+def test_one_line_over_and_over(line: str) -> None:
+    head = "Kernel Utilization\n------------------\n Tuning Recommendations\n"
+    text = samples.HEADER + head + f"{line}\n" * (100_000 // (len(line) + 1))
+    started = time.process_time()
+    parse_all(text)
+    parse_all(text.replace("\n", f"\n{row('      x', 1, 1, 1)}\n", 2000))
+    assert time.process_time() - started < 4 * MAX_SECONDS_PER_100_KB

@@ -1,0 +1,220 @@
+"""The schedule: never clearing, never two at once, and a failure costs a metric alone."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from tests.exporter.sysmon import samples
+
+from ase_exporter.catalogue import Catalogue
+from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.connection import DatabaseError, Endpoint, Row
+from ase_exporter.families import render_text
+from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.sysmon import runner
+from ase_exporter.sysmon.runner import SampleError, SysmonRunner, statement, take_sample
+from ase_exporter.sysmon.settings import SysmonSettings
+
+REPORT = samples.report(samples.TRANSACTIONS).splitlines()
+AUTH = Auth(user="sysmon", password="not-to-be-seen")
+
+
+@dataclass
+class Scripted:
+    """A server of which each login, query and print is scripted."""
+
+    prints: Callable[[], list[str]] = lambda: REPORT
+    others: int = 0
+    login_error: DatabaseError | None = None
+    logins: list[tuple[str, str, str]] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+    closed: int = 0
+
+    def __call__(
+        self, endpoint: Endpoint, user: str, password: str, *, deadline: float, program: str
+    ) -> "Scripted":
+        self.logins.append((user, password, program))
+        if self.login_error:
+            raise self.login_error
+        return self
+
+    def query(self, sql: str, deadline: float) -> list[Row]:
+        self.statements.append(sql)
+        return [(self.others,)]
+
+    def printed(self, sql: str, deadline: float) -> list[str]:
+        self.statements.append(sql)
+        return self.prints()
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest) -> Target:
+    return Target(name="prod", host=f"{request.node.name}.invalid", port=5000)
+
+
+def scheduled(target: Target, server: Scripted, **settings: object) -> SysmonRunner:
+    return SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon", **settings), server)  # type: ignore[arg-type]
+
+
+def exported(schedule: SysmonRunner) -> str:
+    return render_text(schedule.families())
+
+
+@pytest.mark.parametrize("section", [None, "kernel", "locks"])
+def test_every_call_says_noclear(section: str | None) -> None:
+    assert statement(90, section).endswith(", 'noclear'")
+    assert "'00:01:30'" in statement(90, section)
+
+
+def test_a_sample_is_taken_with_a_login_and_a_connection_of_its_own(target: Target) -> None:
+    server = Scripted()
+    report = take_sample(target, AUTH, 60, open_connection=server)
+    assert report.header.server == "PROD_DS"
+    assert server.logins == [("sysmon", "not-to-be-seen", "ase-exporter-sysmon")]
+    assert server.statements[-1] == "sp_sysmon '00:01:00', 'noclear'"
+    assert server.closed == 1
+
+
+def test_a_good_run_gives_headlines_and_cells(target: Target) -> None:
+    schedule = scheduled(target, Scripted(), cells=("xactsum",))
+    assert schedule.run_once() == "ok"
+    text = exported(schedule)
+    assert 'ase_sysmon_runs_total{outcome="ok"} 1.0' in text
+    assert "ase_sysmon_last_run_success 1.0" in text
+    assert "ase_sysmon_committed_transactions_per_second 1200.0" in text
+    assert text.count("ase_sysmon_cell{") == 2
+
+
+def test_before_the_first_run_there_is_no_sample(target: Target) -> None:
+    assert [family.name for family in scheduled(target, Scripted()).families()] == ["ase_sysmon_runs_total"]
+
+
+@pytest.mark.parametrize(
+    ("server", "outcome"),
+    [
+        (Scripted(login_error=DatabaseError("refused", "nobody listens")), "refused"),
+        (Scripted(prints=lambda: ["You must have any of the following role(s)..."]), "refused"),
+        (Scripted(prints=list), "refused"),
+        (Scripted(others=1), "busy"),
+        (
+            Scripted(prints=lambda: [line.replace("No Clear", "Reset Counters") for line in REPORT]),
+            "cleared_counters",
+        ),
+        (Scripted(prints=lambda: [line for line in REPORT if "Sample Mode" not in line]), "mode_unknown"),
+    ],
+    ids=["no-server", "no-role", "silence", "another-exporter", "cleared", "old-version"],
+)
+def test_a_failure_costs_a_metric(target: Target, server: Scripted, outcome: str) -> None:
+    schedule = scheduled(target, server)
+    assert schedule.run_once() == outcome
+    text = exported(schedule)
+    assert f'ase_sysmon_runs_total{{outcome="{outcome}"}} 1.0' in text
+    assert "ase_sysmon_last_run_success 0.0" in text
+    assert "ase_sysmon_committed" not in text
+    assert "not-to-be-seen" not in text
+
+
+def test_an_unexpected_error_costs_a_sample_and_not_the_schedule(target: Target) -> None:
+    def broken() -> list[str]:
+        raise RuntimeError("a defect")
+
+    server = Scripted(prints=broken)
+    schedule = scheduled(target, server)
+    assert schedule.run_once() == "internal"
+    server.prints = lambda: REPORT
+    assert schedule.run_once() == "ok"
+
+
+def test_a_failure_keeps_the_sample_before_it_until_that_is_stale(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Scripted()
+    schedule = scheduled(target, server, every=600.0)
+    now = 1_000_000.0
+    monkeypatch.setattr(runner.time, "time", lambda: now)
+    schedule.run_once()
+    server.prints = list
+    schedule.run_once()
+    assert "ase_sysmon_sample_age_seconds 0.0" in exported(schedule)
+    now += 1900.0
+    assert "ase_sysmon_sample_age_seconds" not in exported(schedule)
+
+
+def test_a_server_that_clears_nevertheless_is_not_asked_again(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "FIRST_WITHIN", 0.0)
+    server = Scripted(prints=lambda: [line.replace("No Clear", "Reset Counters") for line in REPORT])
+    before = set(threading.enumerate())
+    schedule = scheduled(target, server)
+    schedule.start()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=30)
+        assert not thread.is_alive()
+    assert len(server.logins) == 1
+
+
+def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow() -> list[str]:
+        entered.set()
+        assert leave.wait(30)
+        return REPORT
+
+    schedule = scheduled(target, Scripted(prints=slow))
+    first = threading.Thread(target=schedule.run_once)
+    first.start()
+    assert entered.wait(30)
+    with pytest.raises(SampleError, match="under way") as refused:
+        take_sample(target, AUTH, 60, open_connection=Scripted())
+    assert refused.value.reason == "busy"
+    leave.set()
+    first.join(30)
+    assert take_sample(target, AUTH, 60, open_connection=Scripted()).complete
+
+
+def test_a_refused_password_is_tried_twice_and_not_again(target: Target) -> None:
+    server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
+    schedule = scheduled(target, server)
+    assert [schedule.run_once() for _ in range(4)] == ["login_failed"] * 2 + ["login_suspended"] * 2
+    assert len(server.logins) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "wrong"),
+    [
+        ({"sample": 400.0, "every": 600.0}, "at most half of every"),
+        ({"sample": 1.5}, "whole seconds"),
+        ({"cells": ("lock",)}, "'lock': expected all or of kernel"),
+        ({"every": 5.0}, "greater than or equal to 60"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings: dict[str, object], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        SysmonSettings(auth="sysmon", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("collectors", "shown"), [(None, True), (frozenset({"engines"}), False)])
+def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
+    target: Target, collectors: frozenset[str] | None, shown: bool
+) -> None:
+    schedule = scheduled(target, Scripted())
+    schedule.run_once()
+    scraper = TargetScraper(target, AUTH, Module(), Scrape(), Catalogue(), sysmon=schedule)
+    run = Run(time.monotonic() + 5, collectors)
+    scraper.scrape(run)
+    assert not run.up
+    assert ("ase_sysmon_committed_transactions_per_second" in {family.name for family in run.own}) is shown
+
+
+def test_a_login_that_is_not_defined_is_refused_with_the_configuration() -> None:
+    settings = SysmonSettings(auth="nobody")
+    target = Target(name="prod", host="localhost", sysmon=settings)
+    with pytest.raises(ValueError, match="target prod: sysmon: auth 'nobody' is not defined under auth"):
+        Config(targets=(target,), auth={"default": AUTH})

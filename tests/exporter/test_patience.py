@@ -1,0 +1,66 @@
+"""Callers that take their time over a request are not waited for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+
+from ase_exporter.patience import LARGEST_HEAD, PatientProtocol
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def with_server(talk: Talk) -> None:
+    """Let `talk` be one connection to a server that answers every request."""
+
+    async def main() -> None:
+        config = uvicorn.Config(PlainTextResponse("hello"), log_config=None, lifespan="off")
+        config.load()
+
+        def protocol() -> PatientProtocol:
+            return PatientProtocol(config, uvicorn.server.ServerState(), {})
+
+        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await asyncio.wait_for(talk(reader, writer), 30)
+            writer.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX: ", b"POST / HTTP/1.1\r\nHost: x\r\nContent-"]
+)
+def test_a_request_that_does_not_come_closes_the_connection(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr("ase_exporter.patience.REQUEST_SECONDS", 0.2)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(sent)
+        assert await reader.read() == b""
+
+    with_server(talk)
+
+
+def test_a_second_request_that_trickles_closes_the_connection_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ase_exporter.patience.REQUEST_SECONDS", 0.2)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.readuntil(b"hello")
+        writer.write(b"GET /")
+        assert await reader.read() == b""
+
+    with_server(talk)
+
+
+def test_a_head_that_is_too_large_is_refused() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * 2 * LARGEST_HEAD)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
+
+    with_server(talk)

@@ -1,0 +1,159 @@
+"""Workers: shared collections, replacement after a crash or a stop, and nothing left behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.config import Auth, Config, Target
+from ase_exporter.ipc import ScrapeReply
+from ase_exporter.pool import MOST_FLIGHTS, BusyError, WorkerPool
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+def config(server: Simulated) -> Config:
+    host, port = server.address
+    return Config(
+        targets=tuple(Target(name=name, host=host, port=port) for name in ("ONE", "TWO")),
+        auth={"default": Auth(user="monitor", password=PASSWORD)},
+        workers=2,
+    )
+
+
+def with_pool(server: Simulated, act: Callable[[WorkerPool], Awaitable[None]]) -> None:
+    """Run `act` with a pool, and see that no worker outlives it."""
+
+    async def main() -> list[int]:
+        pool = WorkerPool(config(server))
+        await pool.start()
+        try:
+            await act(pool)
+            return pool.pids
+        finally:
+            await pool.stop()
+
+    for pid in asyncio.run(main()):
+        assert not psutil.pid_exists(pid)
+
+
+def scrape(pool: WorkerPool, target: str = "ONE") -> Awaitable[ScrapeReply]:
+    return pool.scrape(target, time.monotonic() + 20)
+
+
+def test_those_who_ask_at_the_same_time_share_one_collection(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        await scrape(pool)
+        first, second, other = await asyncio.gather(scrape(pool), scrape(pool), scrape(pool, "TWO"))
+        assert first is second
+        assert other is not first
+        assert (await scrape(pool)) is not first
+
+    with_pool(server, act)
+
+
+def test_a_caller_who_leaves_does_not_end_the_collection_of_the_others(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        leaving = asyncio.ensure_future(scrape(pool))
+        staying = asyncio.ensure_future(scrape(pool))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert (await staying).up
+
+    with_pool(server, act)
+
+
+def test_who_asks_for_ever_other_things_is_refused_before_the_rest_must_wait(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        def ask(number: int) -> Awaitable[ScrapeReply]:
+            return pool.scrape("ONE", time.monotonic() + 20, collectors=frozenset({"state", str(number)}))
+
+        asked = [asyncio.ensure_future(ask(number)) for number in range(MOST_FLIGHTS)]
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await ask(MOST_FLIGHTS)
+        assert (await scrape(pool, "TWO")).up
+        assert all(reply.up for reply in await asyncio.gather(*asked))
+        assert (await ask(MOST_FLIGHTS)).up
+
+    with_pool(server, act)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_notice(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).up
+        assert (await scrape(pool, "TWO")).up
+        victim, survivor = pool.pids
+        os.kill(victim, signal.SIGKILL)
+        assert (await scrape(pool, "TWO")).up
+        while not (await scrape(pool)).up:
+            pass
+        assert survivor in pool.pids
+        assert victim not in pool.pids
+        assert pool.restarts == 1
+
+    with_pool(server, act)
+
+
+def test_a_worker_that_stands_still_is_replaced_after_the_deadline(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).up
+        stopped = pool.pids[0]
+        os.kill(stopped, signal.SIGSTOP)
+        reply = await pool.scrape("ONE", time.monotonic() + 0.5)
+        assert not reply.up
+        assert "did not answer in time" in reply.error
+        assert (await scrape(pool)).up
+        assert stopped not in pool.pids
+
+    with_pool(server, act)
+
+
+def test_an_unknown_target_is_a_key_error(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        with pytest.raises(KeyError):
+            await scrape(pool, "THREE")
+
+    with_pool(server, act)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_when_the_exporter_ends_no_process_stays(
+    server: Simulated, tmp_path: Path, ending: signal.Signals
+) -> None:
+    host, port = server.address
+    file = tmp_path / "exporter.yml"
+    file.write_text(
+        f"auth: {{default: {{user: monitor, password: {PASSWORD}}}}}\n"
+        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "ase_exporter", "serve", "--config.file", str(file)]
+    exporter = subprocess.Popen(
+        [*command, "--web.listen-address", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+    )
+    assert exporter.stderr is not None
+    line = next(line for line in exporter.stderr if "listening on" in line)
+    address = line.split("listening on ")[1].split(",")[0]
+    with httpx.Client(trust_env=False, timeout=20) as client:
+        assert "ase_up 1.0" in client.get(f"{address}/metrics").text
+    children = psutil.Process(exporter.pid).children(recursive=True)
+    assert children
+    exporter.send_signal(ending)
+    assert exporter.wait(5) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
+    _, alive = psutil.wait_procs(children, 5)
+    assert not alive
+    exporter.stderr.close()

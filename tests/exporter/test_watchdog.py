@@ -1,0 +1,44 @@
+"""The watchdog acts at its times, in order, unless called off."""
+
+import threading
+import time
+
+from ase_exporter.watchdog import Watchdog
+
+
+def test_actions_come_in_the_order_of_their_times() -> None:
+    watchdog, done, order = Watchdog(), threading.Event(), []
+    now = time.monotonic()
+    watchdog.at(now + 0.06, lambda: (order.append("late"), done.set()))
+    watchdog.at(now + 0.02, lambda: order.append("early"))
+    assert done.wait(10)
+    assert order == ["early", "late"]
+    assert time.monotonic() - now >= 0.06
+
+
+def test_an_action_called_off_never_comes() -> None:
+    watchdog, done, order = Watchdog(), threading.Event(), []
+    now = time.monotonic()
+    off = watchdog.at(now + 0.02, lambda: order.append("called off"))
+    watchdog.at(now + 0.04, done.set)
+    off()
+    assert done.wait(10)
+    assert order == []
+
+
+def test_a_guard_is_armed_only_within_its_block() -> None:
+    watchdog, inside, after, done = Watchdog(), threading.Event(), threading.Event(), threading.Event()
+    now = time.monotonic()
+    with watchdog.guard((now, inside.set), (now + 1.0, after.set)):
+        assert inside.wait(10)
+    watchdog.at(now + 1.1, done.set)
+    assert done.wait(10)
+    assert not after.is_set()
+
+
+def test_an_earlier_time_set_later_is_not_missed() -> None:
+    watchdog, done = Watchdog(), threading.Event()
+    off = watchdog.at(time.monotonic() + 3600, lambda: None)
+    watchdog.at(time.monotonic() + 0.01, done.set)
+    assert done.wait(10)
+    off()

@@ -1,0 +1,104 @@
+"""What may happen to the exporter's own processes and its callers, seen from outside."""
+
+import json
+import os
+import resource
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.web import TIMEOUT_HEADER
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+def configuration(server: Simulated, count: int = 1) -> str:
+    host, port = server.address
+    names = [f"S{number}" for number in range(count)]
+    targets = [{"name": name, "host": host, "port": port} for name in names]
+    # YAML reads JSON.
+    return json.dumps(
+        {
+            "targets": targets,
+            "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+            "changes": {"enabled": False},
+            "workers": count,
+        }
+    )
+
+
+def probe(running: RunningExporter, target: str = "S0", seconds: float = 20) -> str:
+    answer = httpx.get(
+        f"{running.url}/probe",
+        params={"target": target},
+        headers={TIMEOUT_HEADER: str(seconds)},
+        trust_env=False,
+        timeout=30,
+    )
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_a_driver_that_crashes_costs_its_target_one_scrape_and_the_others_none(
+    server: Simulated, tmp_path: Path
+) -> None:
+    with exporter(tmp_path, configuration(server, 2)) as running:
+        assert "\nase_up 1.0\n" in probe(running, "S0") + probe(running, "S1")
+        first, _ = sorted(running.processes()[1:], key=lambda worker: worker.create_time())
+        os.kill(first.pid, signal.SIGSEGV)
+        first.wait(20)
+        answers = [[probe(running, name) for _ in range(2)] for name in ("S0", "S1")]
+        ups = sorted(sum("\nase_up 1.0\n" in answer for answer in each) for each in answers)
+        assert ups[1] == 2
+        assert ups[0] >= 1
+
+
+def test_a_caller_that_leaves_within_a_scrape_holds_nothing(server: Simulated, tmp_path: Path) -> None:
+    with exporter(tmp_path, configuration(server)) as running:
+        probe(running)
+        front = running.processes()[0]
+        open_before = front.num_fds()
+        host, port = running.url.removeprefix("http://").split(":")
+        server.faults.hang = True
+        for _ in range(20):
+            with socket.create_connection((host, int(port))) as leaving:
+                leaving.sendall(
+                    b"GET /probe?target=S0 HTTP/1.1\r\nHost: x\r\nX-Prometheus-Scrape-Timeout-Seconds: 2\r\n\r\n"
+                )
+        assert "\nase_up 0.0\n" in probe(running, seconds=3)
+        server.faults.hang = False
+        assert "\nase_up 1.0\n" in probe(running)
+        # The connection of the probe itself may still be closing.
+        assert front.num_fds() <= open_before + 1
+        assert server.listener.connections <= 1
+
+
+def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
+    server: Simulated, tmp_path: Path
+) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with exporter(tmp_path, configuration(server), before=few) as running, ExitStack() as crowd:
+        probe(running)
+        host, port = running.url.removeprefix("http://").split(":")
+        with httpx.Client(base_url=running.url, trust_env=False, timeout=30) as client:
+            assert client.get("/-/healthy").status_code == 200
+            for _ in range(80):
+                crowd.enter_context(socket.create_connection((host, int(port))))
+            assert "\nase_up 1.0\n" in client.get("/probe?target=S0").text
+        running.wait_for("out of system resource")
+        crowd.close()
+        assert "\nase_up 1.0\n" in probe(running)
+        assert running.process.poll() is None

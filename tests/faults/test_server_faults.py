@@ -1,0 +1,249 @@
+"""What a server may do wrong, and the scrape that is promised all the same. The servers are simulated."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.connection import MOST_ROWS, Connection, DatabaseError, Endpoint
+from ase_exporter.families import render_text
+from ase_exporter.scrape import LOGIN_ATTEMPTS, Run, TargetScraper
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.results import Column, Message, Rows, Type
+from ase_simulator.server import Listener
+from ase_simulator.tds import charsets
+
+# What a busy machine may add to a deadline before a test calls it missed.
+SLACK = 2.0
+CATALOGUE, _ = load_catalogue()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Simulated]:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: Simulated) -> Iterator[Simulated]:
+    yield shared
+    shared.model.world.locked = shared.model.world.loading = frozenset()
+    shared.faults.refuse = False
+
+
+@pytest.fixture
+def backend() -> ScriptedBackend:
+    return ScriptedBackend("password")
+
+
+@pytest.fixture
+def scripted(backend: ScriptedBackend) -> Iterator[Running]:
+    with running(lambda: Listener(backend)) as server:
+        yield server
+
+
+def scraper(address: tuple[str, int], user: str = "monitor", password: str = PASSWORD) -> TargetScraper:
+    target = Target(name="ONE", host=address[0], port=address[1])
+    return TargetScraper(target, Auth(user=user, password=password), Module(), Scrape(), CATALOGUE)
+
+
+def scrape(scraper: TargetScraper, seconds: float = 20.0) -> Run:
+    """One scrape, which must be over by its deadline."""
+    run = Run(time.monotonic() + seconds)
+    scraper.scrape(run)
+    assert time.monotonic() < run.deadline + SLACK
+    return run
+
+
+def text(run: Run) -> str:
+    return render_text(run.all_families(stuck=False))
+
+
+def failed(run: Run) -> dict[str, str]:
+    """The collectors that gave nothing, and why."""
+    return {name: outcome.reason for name, outcome in run.outcomes.items() if outcome.reason}
+
+
+def connect(server: Running) -> Connection:
+    endpoint = Endpoint("127.0.0.1", server.port)
+    return Connection.open(endpoint, USER, "password", deadline=time.monotonic() + 10)
+
+
+def failure(action: Callable[[], object]) -> DatabaseError:
+    with pytest.raises(DatabaseError) as caught:
+        action()
+    return caught.value
+
+
+def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        # A backlog that is full makes the kernel drop what comes next, as a firewall does.
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        seen = scrape(scraper(full.getsockname()), 3.0)
+    assert not seen.up
+    assert seen.error_kind in ("deadline", "unreachable")
+    assert "\nase_up 0.0\n" in text(seen)
+
+
+def test_a_server_that_closes_new_connections_is_down_and_comes_back(server: Simulated) -> None:
+    server.faults.refuse = True
+    one = scraper(server.address)
+    assert "\nase_up 0.0\n" in text(scrape(one))
+    server.faults.refuse = False
+    assert scrape(one).up
+    one.close()
+
+
+def test_a_server_without_a_free_connection_is_named_and_asked_again(
+    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Message(1601, 17, 2, "There are not enough 'user connections' available to start a new process.")
+    tried: list[LoginRequest] = []
+
+    def refuse(request: LoginRequest) -> ScriptedSession | Message:
+        tried.append(request)
+        return full
+
+    monkeypatch.setattr(backend, "login", refuse)
+    one = scraper(("127.0.0.1", scripted.port))
+    kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 1)]
+    assert kinds == ["no_connections"] * (LOGIN_ATTEMPTS + 1)
+    # No password was refused, so the login does not back off.
+    assert len(tried) == LOGIN_ATTEMPTS + 1
+
+
+def test_a_locked_login_is_tried_twice_and_then_left_alone(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ase_exporter.scrape.LOGIN_PAUSE", 0.0)
+    server.model.world.locked = frozenset({"monitor"})
+    one = scraper(server.address)
+    kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
+    assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
+    assert "ase_exporter_connects_total 2.0" in text(scrape(one))
+
+
+def test_load_database_costs_nothing_but_that_database(server: Simulated) -> None:
+    one = scraper(server.address)
+    whole = scrape(one)
+    server.model.world.loading = frozenset({"payroll"})
+    seen = scrape(one)
+    assert seen.up
+    assert set(failed(seen).values()) <= {"database_loading"}
+    assert set(seen.collected) >= {"spinlocks", "engines", "state"}
+    assert "ase_exporter_connects_total 1.0" in text(seen)
+    server.model.world.loading = frozenset()
+    assert set(whole.outcomes) == set(seen.outcomes)
+    one.close()
+
+
+def test_a_server_that_shuts_down_is_down_until_it_is_started_again() -> None:
+    with run("16.0 SP04") as server:
+        one = scraper(server.address)
+        assert scrape(one).up
+        server.model.shutdown()
+        down = [scrape(one), scrape(one)]
+        assert [seen.up for seen in down] == [False, False]
+        assert {seen.error_kind for seen in down} <= {"shutting_down", "lost", "unreachable"}
+        server.model.restart()
+        assert scrape(one).up
+        one.close()
+
+
+def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBackend, scripted: Running) -> None:
+    switched_off = Message(12052, 17, 1, "Collection of monitoring data requires that … be enabled.")
+    backend.answers["partial"] = lambda: [numbers(3), switched_off]
+    connection = connect(scripted)
+    error = failure(lambda: connection.query("partial", time.monotonic() + 10))
+    assert (error.kind, error.number, error.usable) == ("query_failed", 12052, True)
+    assert len(connection.query("numbers 3", time.monotonic() + 10)) == 3
+    connection.close()
+
+
+def test_a_million_rows_are_not_read_to_the_end(scripted: Running) -> None:
+    connection = connect(scripted)
+    error = failure(lambda: connection.query("numbers 1000000", time.monotonic() + 60))
+    assert (error.kind, error.usable) == ("too_many_rows", True)
+    assert len(connection.query(f"numbers {MOST_ROWS // 100}", time.monotonic() + 10)) == MOST_ROWS // 100
+    connection.close()
+
+
+HOSTILE = ['a"b', "a\nb", "a\\", "a\0b", "\x1b[31m", "<b>", "{}=,", "ü€😀", "x" * 255, " ", "# EOF"]
+
+
+def test_hostile_names_arrive_as_they_are(backend: ScriptedBackend, scripted: Running) -> None:
+    backend.answers["names"] = lambda: [
+        Rows([Column("n", Type("varchar", 255))], [(name,) for name in HOSTILE])
+    ]
+    connection = connect(scripted)
+    assert [row[0] for row in connection.query("names", time.monotonic() + 10)] == HOSTILE
+    connection.close()
+
+
+def test_bytes_that_are_no_text_cost_no_more_than_their_name(
+    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connect(scripted)
+    # The server says utf8 and sends something else.
+    monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
+    backend.answers["names"] = lambda: [
+        Rows([Column("n", Type("varchar", 30))], [("cach\xe9 one",), ("\xff",), ("fine",)])
+    ]
+    rows = connection.query("names", time.monotonic() + 10)
+    connection.close()
+    assert len(rows) == 3
+    assert rows[2][0] == "fine"
+
+
+def test_hostile_names_of_caches_make_no_line_of_their_own(server: Simulated) -> None:
+    name = 'we"ird\nase_up 7\n# EOF\\'
+    server.model.configure_cache(name, size_kb=10240)
+    one = scraper(server.address)
+    shown = text(scrape(one))
+    one.close()
+    families = {family.name: family for family in text_string_to_metric_families(shown)}
+    assert [sample.value for sample in families["ase_up"].samples] == [1.0]
+    assert name in {sample.labels["cache"] for sample in families["ase_cache_size_bytes"].samples}
+
+
+@pytest.mark.parametrize("jump", [-86400.0, 86400.0], ids=["back", "ahead"])
+def test_a_jump_of_our_own_clock_changes_no_counter_and_no_deadline(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    one = scraper(server.address)
+    scrape(one)
+    before = counters(scrape(one))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    server.model.advance(15.0)
+    seen = scrape(one)
+    after = counters(seen)
+    one.close()
+    assert not failed(seen)
+    assert set(after) >= set(before)
+    assert all(after[series] >= value for series, value in before.items())
+    elapsed = after[("ase_cache_searches_total", ("default data cache",))]
+    assert elapsed - before[("ase_cache_searches_total", ("default data cache",))] > 0
+
+
+def counters(run: Run) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (family.name, tuple(labels)): value
+        for family in run.all_families(stuck=False)
+        if family.kind == "counter"
+        for labels, value in family.samples
+    }
