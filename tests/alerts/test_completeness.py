@@ -1,0 +1,120 @@
+"""No alert without a runbook, a test in which it fires and one in which it does not."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ALERTS = Path(__file__).parents[2] / "alerts"
+SECTIONS = ["What it means", "Confirm", "What eases it", "What makes it worse", "Sources"]
+
+
+def rules() -> list[dict[str, Any]]:
+    paths = sorted((ALERTS / "rules").glob("*.yaml"))
+    return [
+        rule
+        for path in paths
+        for group in yaml.safe_load(path.read_text())["groups"]
+        for rule in group["rules"]
+    ]
+
+
+NAMES = sorted({rule["alert"] for rule in rules() if "alert" in rule})
+
+
+def checks(alert: str) -> list[dict[str, Any]]:
+    content = yaml.safe_load((ALERTS / "tests" / f"{alert}.test.yaml").read_text())
+    return [
+        check for test in content["tests"] for check in test["alert_rule_test"] if check["alertname"] == alert
+    ]
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_every_alert_has_a_test_that_fires_one_that_does_not_and_one_that_resolves(alert: str) -> None:
+    tests = yaml.safe_load((ALERTS / "tests" / f"{alert}.test.yaml").read_text())["tests"]
+    outcomes = [[bool(check["exp_alerts"]) for check in test["alert_rule_test"]] for test in tests]
+    assert any(not any(outcome) for outcome in outcomes), "no test in which it stays quiet"
+    assert any(outcome[-3:] == [False, True, False] for outcome in outcomes), (
+        "none that fires late and resolves"
+    )
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_every_severity_of_an_alert_is_tested(alert: str) -> None:
+    severities = {rule["labels"]["severity"] for rule in rules() if rule.get("alert") == alert}
+    tested = {each["exp_labels"]["severity"] for check in checks(alert) for each in check["exp_alerts"]}
+    assert tested == severities
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_alerts_on_rates_are_tested_against_counters_that_start_again(alert: str) -> None:
+    text = (ALERTS / "tests" / f"{alert}.test.yaml").read_text()
+    if "_total{" in text:
+        assert "starts again from zero" in text or "start again from zero" in text
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_every_alert_has_a_runbook_with_queries_for_prometheus_and_for_isql(alert: str) -> None:
+    text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
+    assert text.startswith(f"# {alert}\n")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
+    assert "```promql" in text
+    assert "```sql" in text
+
+
+def test_every_runbook_and_every_alert_test_is_an_alerts() -> None:
+    assert sorted(path.stem for path in (ALERTS / "runbooks").glob("*.md")) == NAMES
+    tested = {path.name.removesuffix(".test.yaml") for path in (ALERTS / "tests").iterdir()}
+    assert sorted(name for name in tested if not name.endswith("_rules")) == NAMES
+
+
+def test_every_recorded_series_has_a_test_of_its_value() -> None:
+    asked = {
+        re.sub(r"\{.*", "", check["expr"])
+        for path in (ALERTS / "tests").glob("*_rules.test.yaml")
+        for test in yaml.safe_load(path.read_text())["tests"]
+        for check in test["promql_expr_test"]
+        if check["exp_samples"]
+    }
+    assert {rule["record"] for rule in rules() if "record" in rule} - asked == set()
+
+
+def test_every_alert_says_what_where_and_how_bad() -> None:
+    for rule in rules():
+        if "alert" in rule:
+            assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+            assert "{{ $labels.instance }}" in rule["annotations"]["summary"]
+            assert set(rule["annotations"]) == {"summary", "description", "dashboard_url", "runbook_url"}
+
+
+def test_recorded_series_are_named_level_metric_operation() -> None:
+    for rule in rules():
+        if "record" in rule:
+            assert re.fullmatch(r"(ase|dbhost):[a-z0-9_]+:[a-z0-9_]+", rule["record"])
+
+
+def test_the_documentation_lists_exactly_the_recorded_series() -> None:
+    documented = re.findall(r"^\| `([^`]+)` \|", (ALERTS / "README.md").read_text(), re.MULTILINE)
+    assert sorted(documented) == sorted({rule["record"] for rule in rules() if "record" in rule})
+
+
+def test_the_documentation_lists_exactly_the_alerts_with_their_severities() -> None:
+    text = (ALERTS / "README.md").read_text()
+    documented = dict(re.findall(r"^\| \[(\w+)\]\(runbooks/\1\.md\) \| ([^|]+) \|", text, re.MULTILINE))
+    severities: dict[str, set[str]] = {}
+    for rule in rules():
+        if "alert" in rule:
+            severities.setdefault(rule["alert"], set()).add(rule["labels"]["severity"])
+    assert {name: set(listed.split(", ")) for name, listed in documented.items()} == severities
+
+
+def test_every_alert_links_to_a_dashboard_that_exists() -> None:
+    uids = {path.stem for path in (ALERTS.parent / "dashboards" / "json").glob("*.json")}
+    linked = {
+        re.search(r"/d/([a-z-]+)", rule["annotations"]["dashboard_url"])[1]  # type: ignore[index]
+        for rule in rules()
+        if "alert" in rule
+    }
+    assert linked <= uids
