@@ -1,0 +1,200 @@
+"""Data caches: hits, reads, relinkage, partitions, pools, stalls, and contention with or without spinlocks."""
+
+from dashboards import common, thresholds
+from dashboards.common import NO_MONITORING
+from dashboards.layout import dashboard
+from dashboards.panels import Column, Panel, Row, Table, TimeSeries
+from dashboards.queries import Query, rows
+
+BY_CACHE = "{{instance}} {{cache}}"
+
+
+def _rate(metric: str) -> str:
+    return f"rate({metric}{{$selector}}[$__rate_interval])"
+
+
+PANELS: list[Panel] = [
+    Table(
+        title="The caches",
+        description="Size, partitions (a spinlock each), replacement strategy and present state of each "
+        "cache. Strict LRU relinks buffers under the spinlock at each use: hot caches that hold all their "
+        "tables want relaxed LRU. Sources: monDataCache, syscacheinfo.",
+        queries=[
+            rows("max by (instance, cache, content, strategy) (ase_cache_info{$selector})"),
+            rows("max by (instance, cache) (ase_cache_size_bytes{$selector})"),
+            rows("max by (instance, cache) (ase_cache_partitions{$selector})"),
+            rows(
+                "max by (instance, cache) (label_replace(ase:spinlock_contention:ratio_rate1m"
+                '{$selector,class="data_cache",spinlock!~"bufspin .*"}, "cache", "$1", "spinlock", "(.*)"))'
+            ),
+        ],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="cache", title="Cache"),
+            Column(name="content", title="Type"),
+            Column(name="strategy", title="Replacement"),
+            Column(name="Value #B", title="Size", unit="bytes"),
+            Column(name="Value #C", title="Partitions"),
+            Column(
+                name="Value #D",
+                title="Contention",
+                unit="percentunit",
+                decimals=1,
+                thresholds=thresholds.CACHES,
+            ),
+        ],
+        sort="Contention",
+        empty=NO_MONITORING,
+    ),
+    Row("Hits and reads"),
+    TimeSeries(
+        title="Hit ratio (good: high and steady)",
+        description="Searches that found their page, by all searches. A high ratio alone says little: a loop "
+        "over a small table gives 100 %, too. Read it beside physical reads. Source: "
+        "monDataCache.CacheSearches, PhysicalReads.",
+        unit="percentunit",
+        queries=[
+            Query(
+                f"topk(20, 1 - {_rate('ase_cache_physical_reads_total')}"
+                f" / ({_rate('ase_cache_searches_total')} > 0))",
+                BY_CACHE,
+            )
+        ],
+        minimum=None,
+        maximum=1,
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Searches (good: few for the work done)",
+        description="Searches of each cache. Each takes its spinlock, unless the cache is lockless: tuning "
+        "the statements that search most eases contention, too. Source: monDataCache.CacheSearches.",
+        unit="si:/s",
+        queries=[Query(f"topk(20, {_rate('ase_cache_searches_total')})", BY_CACHE)],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Reads from disk (good: few)",
+        description="Buffers read from disk into each cache. What to do: a larger cache, or one of their own "
+        "for the tables that throw others out. Source: monDataCache.PhysicalReads.",
+        unit="si:/s",
+        queries=[Query(f"topk(20, {_rate('ase_cache_physical_reads_total')})", BY_CACHE)],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Writes to disk",
+        description="Buffers written from each cache: by checkpoints, the housekeeper, and the wash marker. "
+        "Source: monDataCache.PhysicalWrites.",
+        unit="si:/s",
+        queries=[Query(f"topk(20, {_rate('ase_cache_physical_writes_total')})", BY_CACHE)],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Stalls (good: 0)",
+        description="Times that no clean buffer could be had at once, so that a task waited for a write. "
+        "What to do: a larger wash area, or a larger cache. Source: monDataCache.Stalls.",
+        unit="si:/s",
+        queries=[Query(f"topk(20, {_rate('ase_cache_stalls_total')})", BY_CACHE)],
+        thresholds=[(thresholds.PARAMETERS["cache"]["stalls_per_second"], "orange")],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Read ahead (good: large scans only)",
+        description="Buffers read by asynchronous prefetch (APF). Source: monDataCache.APFReads.",
+        unit="si:/s",
+        queries=[Query(f"topk(20, {_rate('ase_cache_apf_reads_total')})", BY_CACHE)],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    Row("Contention: spinlocks, relinkage, partitions"),
+    common.cache_contention(),
+    TimeSeries(
+        title="Contention of lockless caches (good: near 0)",
+        description="Compare-and-swap tries that failed, by all tries: where the contention of a lockless "
+        "cache goes. From 16.0 SP02. Source: monDataCache.CASWaits, CASGrabs.",
+        unit="percentunit",
+        queries=[
+            Query(
+                f"topk(20, {_rate('ase_cache_cas_waits_total')} / ({_rate('ase_cache_cas_grabs_total')} > "
+                "0))",
+                BY_CACHE,
+            )
+        ],
+        empty="No lockless cache is in use (they exist from 16.0 SP02)",
+    ),
+    TimeSeries(
+        title="Grabs per search (good: 1; more is relinkage)",
+        description="How often the spinlock is taken for one search. Near 1 the search alone takes it; more "
+        "means that buffers are relinked in the LRU chain at each use: relaxed LRU ends that. "
+        "Sources: monSpinlockActivity.Grabs, monDataCache.CacheSearches.",
+        unit="short",
+        queries=[
+            Query(
+                "topk(20, sum by (job, instance, cache) "
+                '(label_replace(ase:spinlock_grabs:rate1m{$selector,class="data_cache"},'
+                ' "cache", "$1", "spinlock", "(.*)"))'
+                f" / on (job, instance, cache) ({_rate('ase_cache_searches_total')} > 0))",
+                BY_CACHE,
+            )
+        ],
+        empty=common.NO_SPINLOCKS,
+        width=8,
+    ),
+    TimeSeries(
+        title="Relinkage: buffers put back to the MRU end",
+        description="Buffers linked to an end of the LRU chain after use, by end. MRU relinks of a cache "
+        "that holds all its tables are work for nothing: relaxed LRU. Source: monCachePool.BuffersToMRU, "
+        "BuffersToLRU.",
+        unit="si:/s",
+        queries=[
+            Query(
+                "topk(20, sum by (instance, cache, end) "
+                "(rate(ase_cache_pool_buffers_total{$selector}[$__rate_interval])))",
+                "{{instance}} {{cache}} {{end}}",
+            )
+        ],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Partitions (good: a power of two, up to 64)",
+        description="Partitions of each cache, a spinlock each: a doubling about halves the contention. "
+        "Takes effect at the next start. Source: monDataCache.CachePartitions.",
+        unit="none",
+        queries=[Query("topk(20, ase_cache_partitions{$selector})", BY_CACHE)],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    Row("Pools"),
+    TimeSeries(
+        title="Pages of pools that were touched (good: growing to the pool)",
+        description="Pages of each pool used since the start. If it stays far under the pool's size after "
+        "days of work, that memory could serve elsewhere. Source: monCachePool.PagesTouched.",
+        unit="short",
+        queries=[
+            Query("topk(20, ase_cache_pool_pages_touched{$selector})", "{{instance}} {{cache}} {{io_size}}")
+        ],
+        empty=NO_MONITORING,
+    ),
+    TimeSeries(
+        title="Size of pools",
+        description="Memory of each pool by its I/O size. Source: monCachePool.AllocatedKB.",
+        unit="bytes",
+        queries=[
+            Query("topk(20, ase_cache_pool_size_bytes{$selector})", "{{instance}} {{cache}} {{io_size}}")
+        ],
+        empty=NO_MONITORING,
+    ),
+    common.not_collected("data_caches|cache_pools|cached_objects|spinlocks"),
+]
+
+CACHES = dashboard(
+    uid="ase-caches",
+    title="ASE data caches",
+    description="What the caches save and what they cost: hits, reads, relinkage, partitions, contention.",
+    panels=PANELS,
+)

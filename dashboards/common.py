@@ -1,0 +1,169 @@
+"""Panels that stand on several dashboards, and texts for what is not collected."""
+
+from dashboards import thresholds
+from dashboards.panels import Column, Stat, Table, TimeSeries
+from dashboards.queries import Query, now, rows
+
+NO_SERVER = "Not collected: no such server is scraped"
+NO_MONITORING = "Not collected: needs mon_role and enable monitoring"
+NO_SPINLOCKS = "Not collected: enable spinlock monitoring is off, or ASE is older than 15.7 ESD#2"
+NO_WAITS = "Not collected: needs mon_role, enable monitoring and wait event timing"
+NO_HOST = "Not collected: no exporter with `host:` runs on the machine"
+NO_CHANGES = "No change found in the last hours"
+
+
+def not_collected(collectors: str = ".+", height: int = 6) -> Table:
+    """What the server cannot give of these collectors (a pattern), and why."""
+    return Table(
+        title="Not collected here, and why (good: empty)",
+        description="Collectors that the server cannot give: a switch is off, a role is missing, the version "
+        "or edition does not have the table. `ase-exporter check` prints the SQL that mends it. "
+        "Source: ase_exporter_collector_available.",
+        queries=[rows(f'ase:collector_unavailable:info{{$selector,collector=~"{collectors}"}}')],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="collector", title="Collector"),
+            Column(name="reason", title="Reason"),
+        ],
+        empty="Everything that these panels need is collected",
+        height=height,
+    )
+
+
+def latest_changes(width: int = 24, height: int = 8) -> Table:
+    """The last ten changes of each server."""
+    return Table(
+        title="What changed last (the marks on all graphs)",
+        description="Options, caches, bindings, engines, restarts and annotations, the last ten of each "
+        "server, as the exporter found them. What they did: Change impact. Source: "
+        "ase_change_timestamp_seconds.",
+        queries=[rows("ase:changes_latest:timestamp_seconds{$selector} * 1000")],
+        columns=[
+            Column(name="Value", title="When", unit="dateTimeAsIso", width=170),
+            Column(name="instance", title="Server"),
+            Column(name="kind", title="Kind", width=110),
+            Column(name="name", title="What"),
+            Column(name="from", title="From"),
+            Column(name="to", title="To"),
+        ],
+        sort="When",
+        empty=NO_CHANGES,
+        width=width,
+        height=height,
+    )
+
+
+def cpu_busy(width: int = 12) -> TimeSeries:
+    """CPU busy and the part of it that spins."""
+    return TimeSeries(
+        title="CPU busy, and how much of it spins (good: no spinning)",
+        description="User and system time over all time of all engines; I/O busy is idle time with I/O "
+        "pending and does not count. A spinning engine counts as busy: the second line estimates how much of "
+        "the CPU that is. High busy with little spinning is a server at work. Sources: monEngine, "
+        "monSpinlockActivity.Spins.",
+        unit="percentunit",
+        queries=[
+            Query("ase:cpu_busy:ratio_rate1m{$selector}", "{{instance}} busy"),
+            Query("ase:cpu_spinning:ratio_rate1m{$selector}", "{{instance}} spinning"),
+        ],
+        thresholds=thresholds.SATURATED,
+        maximum=1,
+        empty=NO_MONITORING,
+        width=width,
+    )
+
+
+def throughput_per_cpu(width: int = 12) -> TimeSeries:
+    """Throughput per CPU unit."""
+    return TimeSeries(
+        title="Throughput per CPU unit (good: high and steady)",
+        description="Committed transactions per second for each CPU that the threads of the server consume, "
+        "as sp_sysmon prints it. It falls when engines spin: more CPU, no more work. What to do when it "
+        "fell: look for the change mark before the fall, then at Spinlock contention. Sources: "
+        "monState.Transactions, monThread.",
+        unit="short",
+        queries=[Query("ase:transactions_per_cpu_unit:ratio_rate1m{$selector}", "{{instance}}")],
+        empty=NO_MONITORING,
+        width=width,
+    )
+
+
+def cache_contention(width: int = 12) -> TimeSeries:
+    """Contention of the spinlocks of data caches."""
+    return TimeSeries(
+        title="Spinlock contention of data caches (good: under 10 %)",
+        description="Waits / grabs of the spinlocks of each data cache. Over 10 % calls for action, over 50 "
+        "% is severe: engines loop until the spinlock is free. What to do: more cache partitions, relaxed "
+        "LRU, a named cache for the hot tables, a lockless cache. Check grabs first: a ratio of few grabs "
+        "means nothing. Source: monSpinlockActivity.",
+        unit="percentunit",
+        queries=[
+            Query(
+                "topk(20, "
+                'ase:spinlock_contention:ratio_rate1m{$selector,class="data_cache",spinlock!~"bufspin .*"})',
+                "{{instance}} {{spinlock}}",
+            )
+        ],
+        thresholds=thresholds.CACHES,
+        maximum=1,
+        empty=NO_SPINLOCKS,
+        width=width,
+    )
+
+
+def spinning_cpu(width: int = 12) -> TimeSeries:
+    """CPU that spins, by spinlock."""
+    return TimeSeries(
+        title="CPU burnt spinning, by spinlock (good: near 0)",
+        description="Share of all engine time that spins for each spinlock, the ten that spin most: this, "
+        f"not the ratio of waits, is what contention costs. An estimate, {thresholds.SECONDS_PER_SPIN:g} s a "
+        "spin: alerts/README.md says how to calibrate it. What to do: ease the topmost. Sources: "
+        "monSpinlockActivity.Spins, monEngine.",
+        unit="percentunit",
+        queries=[
+            Query("topk(10, ase:spinlock_top_cpu:ratio_rate1m{$selector})", "{{instance}} {{spinlock}}")
+        ],
+        empty=NO_SPINLOCKS,
+        width=width,
+    )
+
+
+def verdict(width: int = 4) -> Stat:
+    """One word for the state of a server."""
+    mild, severe = (value for value, _ in thresholds.SPINNING)
+    contended, critical = (value for value, _ in thresholds.CACHES)
+    busy = thresholds.PARAMETERS["cpu"]["saturated"]
+    return Stat(
+        title="Verdict (good: works)",
+        description="What the server does with its CPU, the worst of the chosen ones. contended: the "
+        f"spinlock that spins most is waited for at over {thresholds.percent(contended)} of its grabs, or "
+        f"over {thresholds.percent(mild)} of "
+        f"engine time spins; spins: over {thresholds.percent(critical)}, or {thresholds.percent(severe)}; "
+        f"saturated: over {thresholds.percent(busy)} busy without that; down. Sources: ase_up, monEngine, "
+        "monSpinlockActivity.",
+        unit="none",
+        queries=[
+            now(
+                "max(4 * (1 - ase_up{$selector})"
+                f' or label_replace(ase:cpu_busy:ratio_rate1m{{$selector}} > bool {busy}, "by", "busy", "", '
+                '"")'
+                f" or label_replace(2 * (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {mild})"
+                f' + (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {severe}), "by", "spinning", "", "")'
+                f" or (2 * (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {contended})"
+                f" + (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {critical})"
+                " and on (job, instance, spinlock) ase:spinlock_top_spins:rate1m{$selector}"
+                f" > {thresholds.SPINLOCK['min_spins_per_second']}))"
+            )
+        ],
+        names={
+            "0": ("works", "green"),
+            "1": ("saturated", "orange"),
+            "2": ("contended", "orange"),
+            "3": ("spins", "red"),
+            "4": ("down", "red"),
+        },
+        show="value",
+        coloured="background",
+        empty=NO_SERVER,
+        width=width,
+    )

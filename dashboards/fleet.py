@@ -1,0 +1,196 @@
+"""All servers, a row each, sorted by pain."""
+
+from dashboards import thresholds
+from dashboards.layout import dashboard
+from dashboards.panels import Column, Panel, Stat, Table, TimeSeries
+from dashboards.queries import Query, now, rows
+
+SERVER_LINK = (
+    "/d/ase-server?${__url_time_range}&${datasource:queryparam}&var-instance=${__data.fields.Server}"
+)
+NOT_SCRAPED = "No server is scraped: see the targets page of Prometheus"
+NO_SPINLOCKS = "Not collected: enable spinlock monitoring is off, or no rules"
+
+PANELS: list[Panel] = [
+    Stat(
+        title="Servers up",
+        description="Servers that answered the last scrape. Source: ase_up.",
+        unit="none",
+        queries=[now("sum(ase_up{$selector})")],
+        empty=NOT_SCRAPED,
+        minimum=0,
+    ),
+    Stat(
+        title="Servers down (good: 0)",
+        description="Targets that could not be reached or logged in to. The error is in "
+        "ase_exporter_target_error; `ase-exporter check` says more. Source: ase_up.",
+        unit="none",
+        queries=[now("sum(1 - ase_up{$selector})")],
+        empty=NOT_SCRAPED,
+        thresholds=[(1, "red")],
+        minimum=0,
+        width=5,
+    ),
+    Stat(
+        title="Servers that spin (good: 0)",
+        description=f"Servers that burn over {thresholds.percent(thresholds.SPINNING[0][0])} of their engine "
+        "time spinning for spinlocks. Open the worst below. Source: ase:cpu_spinning:ratio_rate1m.",
+        unit="none",
+        queries=[
+            now(
+                f"count(ase:cpu_spinning:ratio_rate1m{{$selector}} > {thresholds.SPINNING[0][0]}) or "
+                "vector(0)"
+            )
+        ],
+        empty=NO_SPINLOCKS,
+        thresholds=[(1, "orange")],
+        minimum=0,
+        width=5,
+    ),
+    Stat(
+        title="Engines burnt spinning (good: 0)",
+        description="Engines' worth of CPU of all servers together that spins for spinlocks instead of "
+        f"working: an estimate, {thresholds.SECONDS_PER_SPIN:g} s a spin. Source: monSpinlockActivity.Spins.",
+        unit="none",
+        decimals=1,
+        queries=[
+            now(
+                "sum(ase:cpu_spinning:ratio_rate1m{$selector}"
+                " * on (job, instance) group_left sum by (job, instance) "
+                '(ase_engines{$selector,state="online"}))'
+            ),
+        ],
+        empty=NO_SPINLOCKS,
+        thresholds=[(1, "orange")],
+        minimum=0,
+        width=6,
+    ),
+    Stat(
+        title="Alerts (good: 0)",
+        description="Alerts that fire now for the chosen servers. Each has a runbook. Source: ALERTS.",
+        unit="none",
+        queries=[now("sum(ase:alerts_firing:count{$selector}) or vector(0)")],
+        empty=NOT_SCRAPED,
+        thresholds=[(1, "orange")],
+        minimum=0,
+    ),
+    Table(
+        title="Servers, the most painful first: click one to see why",
+        description="One row for each server, sorted by the share of its CPU that is burnt spinning. A high "
+        "contention with little CPU burnt does not matter. Throughput per CPU unit is to be high and steady: "
+        "beside it, how it stands against the same hour a week ago. Sources: monEngine, monThread, monState, "
+        "monSpinlockActivity, ALERTS, changes.",
+        queries=[
+            rows("max by (job, instance) (ase_up{$selector})"),
+            rows("max by (job, instance) (ase:cpu_busy:ratio_rate1m{$selector})"),
+            rows("max by (job, instance) (ase:cpu_spinning:ratio_rate1m{$selector})"),
+            rows(
+                "max by (job, instance, spinlock) (ase:spinlock_hottest_contention:ratio_rate1m{$selector})"
+            ),
+            rows("max by (job, instance) (ase:transactions_per_cpu_unit:ratio_rate1m{$selector})"),
+            rows(
+                "max by (job, instance) (ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
+                " / avg_over_time(ase:transactions_per_cpu_unit:ratio_rate1m{$selector}[1h] offset 1w) - 1)"
+                " or NaN * max by (job, instance) (ase_up{$selector})"
+            ),
+            rows(
+                "(ase:alerts_firing:count{$selector} and on (job, instance) ase_up{$selector})"
+                " or 0 * max by (job, instance) (ase_up{$selector})"
+            ),
+            rows(
+                "1000 * max by (job, instance, name) (ase:change_last:timestamp_seconds{$selector})"
+                " or on (job, instance) label_replace(NaN * max by (job, instance) (ase_up{$selector}), "
+                '"name", "none found", "", "")'
+            ),
+        ],
+        columns=[
+            Column(name="instance", title="Server", link=SERVER_LINK),
+            Column(
+                name="Value #A",
+                title="State",
+                names={"0": ("down", "red"), "1": ("up", "green")},
+                thresholds=[(0, "red"), (1, "green")],
+                width=60,
+            ),
+            Column(
+                name="Value #B",
+                title="CPU busy",
+                unit="percentunit",
+                decimals=0,
+                bar=True,
+                maximum=1,
+                thresholds=thresholds.SATURATED,
+                width=100,
+            ),
+            Column(
+                name="Value #C",
+                title="Spinning",
+                unit="percentunit",
+                decimals=1,
+                bar=True,
+                maximum=1,
+                thresholds=thresholds.SPINNING,
+                width=100,
+            ),
+            Column(name="spinlock", title="Hottest spinlock"),
+            Column(
+                name="Value #D",
+                title="Contention",
+                unit="percentunit",
+                decimals=1,
+                thresholds=thresholds.CACHES,
+                width=100,
+            ),
+            Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=75),
+            Column(
+                name="Value #F",
+                title="Week ago",
+                unit="percentunit",
+                decimals=0,
+                thresholds=[(-0.25, "orange"), (-0.1, "text"), (0.1, "green")],
+                base="red",
+                width=80,
+            ),
+            Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=60),
+            Column(name="name", title="Last change"),
+            Column(name="Value #H", title="When", unit="dateTimeFromNow", width=125),
+        ],
+        sort="Spinning",
+        empty=NOT_SCRAPED,
+        height=13,
+    ),
+    TimeSeries(
+        title="CPU burnt spinning, the ten worst (good: near 0)",
+        description="Share of engine time spent spinning for spinlocks: CPU that does no work. An estimate "
+        "by the number of spins. What to do: open the server, then Spinlock contention. Source: "
+        "monSpinlockActivity.Spins, monEngine.",
+        unit="percentunit",
+        queries=[Query("topk(10, ase:cpu_spinning:ratio_rate1m{$selector})", "{{instance}}")],
+        thresholds=thresholds.SPINNING,
+        maximum=1,
+        empty=NO_SPINLOCKS,
+    ),
+    TimeSeries(
+        title="Throughput per CPU unit against what is usual (good: near 100 %)",
+        description="Committed transactions per CPU unit by their own median of a day, the ten lowest. Less "
+        "work for the same CPU is the earliest sign of spinning. Sources: monState.Transactions, monThread.",
+        unit="percentunit",
+        queries=[
+            Query(
+                "bottomk(10, ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
+                " / (ase:transactions_per_cpu_unit:median1d{$selector} > 0))",
+                "{{instance}}",
+            )
+        ],
+        thresholds=[(thresholds.PARAMETERS["cpu"]["throughput_share"], "orange")],
+        empty="Not known yet: the median needs some time at over 30 % busy",
+    ),
+]
+
+FLEET = dashboard(
+    uid="ase-fleet",
+    title="ASE fleet",
+    description="One row for each server, the most painful first.",
+    panels=PANELS,
+    past="6h",
+)

@@ -1,0 +1,351 @@
+"""Plain helpers that build the JSON of Grafana panels, for Grafana 9.3 and later."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dashboards.queries import DATASOURCE, Json, Query
+
+COLUMNS = 24
+UNKNOWN: Json = {
+    "type": "special",
+    "options": {"match": "nan", "result": {"index": 9, "text": "–", "color": "text"}},
+}
+Thresholds = Sequence[tuple[float, str]]
+
+
+class Panel(Protocol):
+    """What can stand on the grid. width, height: in columns (of 24) and rows."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+    def json(self) -> Json: ...
+
+
+def steps(thresholds: Thresholds, base: str) -> Json:
+    """Thresholds from (value, colour) pairs; `base` is the colour below the first."""
+    return {
+        "mode": "absolute",
+        "steps": [{"value": None, "color": base}, *({"value": v, "color": c} for v, c in thresholds)],
+    }
+
+
+def by_name(name: str, **properties: Any) -> Json:
+    """An override of one field or series. `__` in a property's name stands for a dot."""
+    return {
+        "matcher": {"id": "byName", "options": name},
+        "properties": [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()],
+    }
+
+
+def by_pattern(pattern: str, **properties: Any) -> Json:
+    """An override of all fields or series whose name fits a regular expression."""
+    return by_name(pattern, **properties) | {"matcher": {"id": "byRegexp", "options": pattern}}
+
+
+def right_axis(name: str, unit: str, **properties: Any) -> Json:
+    """An override that draws a series against the right axis, in its own unit."""
+    # The left axis' limits are not this one's.
+    free: dict[str, Any] = {"min": 0, "max": None}
+    return by_name(
+        name, unit=unit, custom__axisPlacement="right", custom__fillOpacity=0, **(free | properties)
+    )
+
+
+def _defaults(
+    unit: str, minimum: float | None, maximum: float | None, empty: str, thresholds: Json, colour: str
+) -> Json:
+    limits = {"min": minimum, "max": maximum}
+    return {
+        "unit": unit,
+        "noValue": empty,
+        "color": {"mode": colour},
+        "thresholds": thresholds,
+        "mappings": [],
+    } | {name: limit for name, limit in limits.items() if limit is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeSeries:
+    """A graph over time.
+
+    unit: a Grafana unit (percentunit, short, reqps…). thresholds: (value, colour) drawn as lines.
+    empty: shown in place of a graph without data; says why there may be none.
+    """
+
+    title: str
+    description: str
+    unit: str
+    queries: Sequence[Query]
+    empty: str
+    thresholds: Thresholds = ()
+    minimum: float | None = 0
+    maximum: float | None = None
+    stacked: bool = False
+    overrides: Sequence[Json] = ()
+    width: int = 12
+    height: int = 9
+    legend_right: bool = False
+
+    def json(self) -> Json:
+        defaults = _defaults(
+            self.unit,
+            self.minimum,
+            self.maximum,
+            self.empty,
+            steps(self.thresholds, "transparent"),
+            "palette-classic",
+        )
+        defaults["custom"] = {
+            "drawStyle": "line",
+            "lineWidth": 1 if self.stacked else 2,
+            "fillOpacity": 45 if self.stacked else 8,
+            "showPoints": "never",
+            "spanNulls": False,
+            "stacking": {"group": "A", "mode": "normal" if self.stacked else "none"},
+            "thresholdsStyle": {"mode": "line" if self.thresholds else "off"},
+        }
+        return {
+            "type": "timeseries",
+            "title": self.title,
+            "description": self.description,
+            "datasource": DATASOURCE,
+            "fieldConfig": {"defaults": defaults, "overrides": list(self.overrides)},
+            "options": {
+                "legend": {
+                    "displayMode": "table",
+                    "placement": "right" if self.legend_right else "bottom",
+                    "showLegend": True,
+                    "calcs": ["lastNotNull", "max"],
+                    "sortBy": "Last *",
+                    "sortDesc": True,
+                },
+                "tooltip": {"mode": "multi", "sort": "desc"},
+            },
+            "targets": [query.json(number) for number, query in enumerate(self.queries)],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stat:
+    """One figure, or a few, large enough to be read from afar.
+
+    show: value, name, or value_and_name. names: of a value, the text and colour that stand for it.
+    """
+
+    title: str
+    description: str
+    unit: str
+    queries: Sequence[Query]
+    empty: str
+    thresholds: Thresholds = ()
+    base: str = "green"
+    minimum: float | None = None
+    maximum: float | None = None
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    show: str = "value"
+    coloured: str = "value"
+    decimals: int | None = None
+    orientation: str = "auto"
+    overrides: Sequence[Json] = ()
+    width: int = 4
+    height: int = 4
+
+    def json(self) -> Json:
+        defaults = _defaults(
+            self.unit,
+            self.minimum,
+            self.maximum,
+            self.empty,
+            steps(self.thresholds, self.base),
+            "thresholds",
+        )
+        if self.decimals is not None:
+            defaults["decimals"] = self.decimals
+        if self.names:
+            options = {
+                value: {"index": index, "text": text, "color": colour}
+                for index, (value, (text, colour)) in enumerate(self.names.items())
+            }
+            defaults["mappings"] = [{"type": "value", "options": options}]
+        return {
+            "type": "stat",
+            "title": self.title,
+            "description": self.description,
+            "datasource": DATASOURCE,
+            "fieldConfig": {"defaults": defaults, "overrides": list(self.overrides)},
+            "options": {
+                "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+                "orientation": self.orientation,
+                "textMode": self.show,
+                "colorMode": self.coloured,
+                "graphMode": "none",
+                "justifyMode": "center",
+                # A name beside a figure is to be read, too, however long it is.
+                "text": {"titleSize": 18, "valueSize": 30} if self.show == "value_and_name" else {},
+            },
+            "targets": [query.json(number) for number, query in enumerate(self.queries)],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table. name: as Grafana calls it (a label, or `Value #A`…), shown as `title`.
+
+    bar: drawn as a gauge; thresholds colour the cell. link: where a click leads.
+    """
+
+    name: str
+    title: str
+    unit: str = ""
+    thresholds: Thresholds = ()
+    base: str = "green"
+    maximum: float | None = None
+    bar: bool = False
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    link: str = ""
+    width: int | None = None
+    decimals: int | None = None
+
+    def override(self) -> Json:
+        properties: dict[str, Any] = {"noValue": "–"}
+        if self.unit:
+            properties["unit"] = self.unit
+        if self.decimals is not None:
+            properties["decimals"] = self.decimals
+        if self.bar:
+            properties |= {"min": 0, "max": self.maximum}
+        properties["mappings"] = [UNKNOWN] if self.name.startswith("Value") else []
+        if self.thresholds or self.names:
+            properties["thresholds"] = steps(self.thresholds, self.base)
+            properties["color"] = {"mode": "thresholds"}
+            properties["custom.displayMode"] = "gradient-gauge" if self.bar else "color-text"
+        if self.names:
+            options = {
+                value: {"index": index, "text": text, "color": colour}
+                for index, (value, (text, colour)) in enumerate(self.names.items())
+            }
+            properties["mappings"].append({"type": "value", "options": options})
+        if self.link:
+            properties["links"] = [{"title": self.title, "url": self.link, "targetBlank": False}]
+        if self.width:
+            properties["custom.width"] = self.width
+        return by_name(self.title, **properties)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table out of instant queries, merged on the labels that they share; only `columns` are shown.
+
+    sort: title of the column by which it is sorted, the largest first.
+    """
+
+    title: str
+    description: str
+    queries: Sequence[Query]
+    columns: Sequence[Column]
+    empty: str
+    unit: str = "short"
+    sort: str = ""
+    width: int = COLUMNS
+    height: int = 8
+
+    def json(self) -> Json:
+        shown = [column.name for column in self.columns]
+        return {
+            "type": "table",
+            "title": self.title,
+            "description": self.description,
+            "datasource": DATASOURCE,
+            "fieldConfig": {
+                "defaults": _defaults(self.unit, None, None, self.empty, steps((), "text"), "thresholds")
+                | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False}},
+                "overrides": [column.override() for column in self.columns],
+            },
+            "options": {
+                "showHeader": True,
+                "sortBy": [{"displayName": self.sort, "desc": True}] if self.sort else [],
+            },
+            "transformations": [
+                {"id": "merge", "options": {}},
+                {"id": "filterFieldsByName", "options": {"include": {"names": shown}}},
+                {
+                    "id": "organize",
+                    "options": {
+                        "excludeByName": {},
+                        "indexByName": {name: index for index, name in enumerate(shown)},
+                        "renameByName": {column.name: column.title for column in self.columns},
+                    },
+                },
+            ],
+            "targets": [query.json(number) for number, query in enumerate(self.queries)],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heatmap:
+    """Counts by bucket over time, out of cumulative series with the label `le`."""
+
+    title: str
+    description: str
+    queries: Sequence[Query]
+    empty: str
+    unit: str = "percentunit"
+    width: int = COLUMNS
+    height: int = 9
+
+    def json(self) -> Json:
+        return {
+            "type": "heatmap",
+            "title": self.title,
+            "description": self.description,
+            "datasource": DATASOURCE,
+            "fieldConfig": {
+                "defaults": {"noValue": self.empty, "custom": {"scaleDistribution": {"type": "linear"}}},
+                "overrides": [],
+            },
+            "options": {
+                "calculate": False,
+                "cellGap": 1,
+                "color": {"mode": "scheme", "scheme": "Turbo", "steps": 64, "exponent": 0.5, "fill": "blue"},
+                "filterValues": {"le": 1e-9},
+                "legend": {"show": True},
+                "rowsFrame": {"layout": "le"},
+                "tooltip": {"show": True, "yHistogram": False},
+                "yAxis": {"axisPlacement": "left", "unit": self.unit, "reverse": False},
+            },
+            "targets": [query.json(number) for number, query in enumerate(self.queries)],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Markdown."""
+
+    title: str
+    description: str
+    content: str
+    width: int = COLUMNS
+    height: int = 6
+
+    def json(self) -> Json:
+        return {
+            "type": "text",
+            "title": self.title,
+            "description": self.description,
+            "options": {"mode": "markdown", "content": self.content},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A heading over the panels that follow."""
+
+    title: str
+    width: int = COLUMNS
+    height: int = 1
+
+    def json(self) -> Json:
+        return {"type": "row", "title": self.title, "collapsed": False, "panels": []}

@@ -1,0 +1,110 @@
+"""The ten-second page: one server from verdict to memory."""
+
+from dashboards import common, thresholds
+from dashboards.common import NO_MONITORING, NO_SERVER, NO_WAITS
+from dashboards.contention import HEADLINES
+from dashboards.layout import dashboard
+from dashboards.panels import Panel, Row, TimeSeries, right_axis
+from dashboards.queries import Query
+
+PANELS: list[Panel] = [
+    *HEADLINES,
+    Row("Is it working or spinning? (orange marks are changes)"),
+    common.cpu_busy(),
+    common.throughput_per_cpu(),
+    common.cache_contention(),
+    common.spinning_cpu(),
+    Row("Work and waits"),
+    TimeSeries(
+        title="Transactions (good: as the business asks)",
+        description="Committed transactions. Read it beside throughput per CPU unit: the same work for more "
+        "CPU is the trouble, not less work at night. Source: monState.Transactions.",
+        unit="si:/s",
+        queries=[Query("ase:transactions:rate1m{$selector}", "{{instance}}")],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="What it waits for most (good: short)",
+        description="Seconds waited per second by event, all tasks, without waiting for clients and timers; "
+        "the ten largest. What to do: Waits, locks and log. Source: monSysWaits.WaitTime.",
+        unit="s",
+        queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
+        empty=NO_WAITS,
+        width=8,
+    ),
+    TimeSeries(
+        title="Blocked processes (good: 0)",
+        description="Processes blocked by another, and on the right axis how long the longest has waited. "
+        "What to do: Waits, locks and log. Source: sysprocesses.blocked, time_blocked.",
+        unit="none",
+        queries=[
+            Query("sum(ase_processes_blocked{$selector})", "blocked"),
+            Query("max(ase_process_longest_block_seconds{$selector})", "longest"),
+        ],
+        thresholds=thresholds.BLOCKED,
+        overrides=[right_axis("longest", "s")],
+        empty=NO_SERVER,
+        width=8,
+    ),
+    TimeSeries(
+        title="Time per I/O by kind (good: under 30 ms)",
+        description="Service time of I/Os by what they are for. Log writes make every commit wait. What to "
+        "do: Storage and network. Source: monIOQueue.IOTime, IOs.",
+        unit="s",
+        queries=[
+            Query(
+                "rate(ase_io_queue_seconds_total{$selector}[$__rate_interval])"
+                " / (rate(ase_io_queue_ios_total{$selector}[$__rate_interval]) > 0)",
+                "{{instance}} {{io}}",
+            )
+        ],
+        thresholds=thresholds.LATENCY,
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Log space used (good: under 80 %)",
+        description="Used space of the log of each database, the ten fullest. A full log suspends everybody "
+        "who writes. What to do: dump the log; look for the oldest transaction. Source: sysusages, "
+        "lct_admin.",
+        unit="percentunit",
+        queries=[
+            Query(
+                'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
+                ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
+                "{{instance}} {{database}}",
+            )
+        ],
+        thresholds=thresholds.LOG,
+        maximum=1,
+        empty="Not collected: the login may not read sysusages, or no database has a log of its own",
+        width=8,
+    ),
+    TimeSeries(
+        title="Memory, logical of max (good: room left)",
+        description="Memory that the configuration asks for, and the most it may: `total logical memory` and "
+        "`max memory`. No room means that the next change of an option may fail. Source: syscurconfigs.",
+        unit="bytes",
+        queries=[
+            Query(
+                '2048 * sum by (instance) (ase_config_value{$selector,name="total logical memory"})',
+                "{{instance}} total logical",
+            ),
+            Query(
+                '2048 * sum by (instance) (ase_config_value{$selector,name="max memory"})', "{{instance}} max"
+            ),
+        ],
+        empty=NO_SERVER,
+        width=8,
+    ),
+    common.latest_changes(height=9),
+    common.not_collected(),
+]
+
+SERVER = dashboard(
+    uid="ase-server",
+    title="ASE server",
+    description="The ten-second page: does it work or spin, since when, and what changed then.",
+    panels=PANELS,
+)

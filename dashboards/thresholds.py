@@ -1,0 +1,32 @@
+"""Threshold lines out of alerts/parameters.yaml, so that a line on a graph and an alert never differ."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PARAMETERS: dict[str, dict[str, Any]] = yaml.safe_load(
+    (Path(__file__).parents[1] / "alerts" / "parameters.yaml").read_text()
+)
+
+SPINLOCK = PARAMETERS["spinlock"]
+SECONDS_PER_SPIN = float(SPINLOCK["seconds_per_spin"])
+
+CACHES = ((SPINLOCK["cache_warning"], "orange"), (SPINLOCK["critical"], "red"))
+DESCRIPTORS = ((SPINLOCK["descriptor_warning"], "orange"), (SPINLOCK["critical"], "red"))
+SPINNING = (
+    (PARAMETERS["cpu"]["spinning_warning"], "orange"),
+    (PARAMETERS["cpu"]["spinning_critical"], "red"),
+)
+SATURATED = ((PARAMETERS["cpu"]["saturated"], "red"),)
+LOG = ((PARAMETERS["log"]["warning"], "orange"), (PARAMETERS["log"]["critical"], "red"))
+LATENCY = ((PARAMETERS["device"]["latency_seconds"], "red"),)
+BLOCKED = (
+    (PARAMETERS["locks"]["blocked_warning"], "orange"),
+    (PARAMETERS["locks"]["blocked_critical"], "red"),
+)
+
+
+def percent(ratio: float) -> str:
+    """A ratio as text."""
+    return f"{100 * ratio:g} %"

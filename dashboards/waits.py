@@ -1,0 +1,223 @@
+"""What tasks wait for: events, locks, blocking, the log."""
+
+from dashboards import common, thresholds
+from dashboards.common import NO_MONITORING, NO_SERVER, NO_WAITS
+from dashboards.layout import dashboard
+from dashboards.panels import Panel, Row, Stat, TimeSeries
+from dashboards.queries import Query, now
+
+PARAMETERS = thresholds.PARAMETERS
+
+PANELS: list[Panel] = [
+    Stat(
+        title="Blocked processes (good: 0)",
+        description="Processes that another one blocks now. What to do: the runbook of AseBlocking names the "
+        "query that finds the head of the chain. Source: sysprocesses.blocked.",
+        unit="none",
+        queries=[now("sum(ase_processes_blocked{$selector})")],
+        thresholds=thresholds.BLOCKED,
+        empty=NO_SERVER,
+        width=6,
+    ),
+    Stat(
+        title="Longest block (good: none)",
+        description="How long the process that is blocked longest has waited. Source: "
+        "sysprocesses.time_blocked.",
+        unit="s",
+        queries=[now("max(ase_process_longest_block_seconds{$selector})")],
+        thresholds=[(60, "orange"), (300, "red")],
+        empty=NO_SERVER,
+        width=6,
+    ),
+    Stat(
+        title="Deadlocks in an hour (good: 0)",
+        description="Deadlocks of the last hour. What to do: `print deadlock information`. Source: "
+        "monState.Deadlocks.",
+        unit="none",
+        decimals=0,
+        queries=[now("sum(increase(ase_deadlocks_total{$selector}[1h]))")],
+        thresholds=[(1, "orange")],
+        empty=NO_MONITORING,
+        width=6,
+    ),
+    Stat(
+        title="Oldest transaction",
+        description="Age of the oldest open transaction: it holds locks and keeps the log from being "
+        "truncated. Source: syslogshold.starttime.",
+        unit="s",
+        queries=[now("max(ase_database_oldest_transaction_seconds{$selector})")],
+        thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
+        empty="none open",
+        width=6,
+    ),
+    Row("Waits"),
+    TimeSeries(
+        title="Time waited by event, the ten largest (good: short)",
+        description="Seconds waited per second, all tasks together, without waiting for clients and timers: "
+        "10 means that ten tasks wait for it at any time. Source: monSysWaits.WaitTime.",
+        unit="s",
+        queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
+        empty=NO_WAITS,
+    ),
+    TimeSeries(
+        title="Time waited by class",
+        description="The same by class of events, without clients and timers. Waiting to be scheduled: too "
+        "few engines, or engines that spin. Source: monSysWaits, monWaitClassInfo.",
+        unit="s",
+        queries=[
+            Query(
+                "topk(20, ase:wait_class_seconds:rate1m"
+                '{$selector,class!~"waiting for internal system event|waiting for input from the network"})',
+                "{{instance}} {{class}}",
+            )
+        ],
+        empty=NO_WAITS,
+    ),
+    TimeSeries(
+        title="What execution time goes into",
+        description="Seconds per second by operation: execution, compilation, sorting, network, devices. "
+        "Much compilation: statement cache, literal parametrization. Source: monSysExecutionTime.",
+        unit="s",
+        queries=[
+            Query(
+                "topk(20, rate(ase_operation_seconds_total{$selector}[$__rate_interval]))",
+                "{{instance}} {{operation}}",
+            )
+        ],
+        stacked=True,
+        empty="Not collected: needs execution time monitoring (15.7 SP100)",
+    ),
+    TimeSeries(
+        title="Processes by state (good: few in lock sleep)",
+        description="Processes by state. Many runnable: they wait for an engine; lock sleep: for each other. "
+        "Source: sysprocesses.status.",
+        unit="none",
+        queries=[Query("sum by (state) (ase_processes{$selector})", "{{state}}")],
+        stacked=True,
+        empty=NO_SERVER,
+    ),
+    Row("Locks"),
+    TimeSeries(
+        title="Locks by kind and state (good: none requested)",
+        description="Locks held (Granted) and waited for (Requested). Source: monLocks.",
+        unit="none",
+        queries=[Query("topk(20, sum by (lock, state) (ase_locks{$selector}))", "{{lock}} {{state}}")],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Locks used of those there are (good: < 80 %)",
+        description="Locks held by all locks configured. With none left, statements fail with error 1204. "
+        "Sources: monLocks, syscurconfigs.",
+        unit="percentunit",
+        queries=[
+            Query(
+                "sum by (instance) (ase_locks{$selector})"
+                ' / sum by (instance) (ase_config_value{$selector,name="number of locks"})',
+                "{{instance}}",
+            )
+        ],
+        thresholds=[(PARAMETERS["locks"]["used"], "orange")],
+        maximum=1,
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Longest lock wait by database (good: short)",
+        description="The longest present wait for a lock in each database. Source: monLocks.WaitTime.",
+        unit="s",
+        queries=[Query("topk(10, ase_lock_longest_wait_seconds{$selector})", "{{instance}} {{database}}")],
+        empty="Nobody waits for a lock",
+        width=8,
+    ),
+    TimeSeries(
+        title="Deadlocks per second (good: 0)",
+        description="Deadlocks. Each one costs somebody a transaction. Source: monState.Deadlocks.",
+        unit="si:/s",
+        queries=[Query("rate(ase_deadlocks_total{$selector}[$__rate_interval])", "{{instance}}")],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Rollbacks per second (good: few)",
+        description="Transactions rolled back. Source: monState.Rollbacks.",
+        unit="si:/s",
+        queries=[Query("rate(ase_rollbacks_total{$selector}[$__rate_interval])", "{{instance}}")],
+        empty="Not collected: this version has no monState.Rollbacks",
+        width=8,
+    ),
+    TimeSeries(
+        title="Oldest transaction by database (good: short)",
+        description="Age of the oldest open transaction of each database. It keeps the log from being "
+        "truncated. Source: syslogshold.starttime.",
+        unit="s",
+        queries=[
+            Query("topk(10, ase_database_oldest_transaction_seconds{$selector})", "{{instance}} {{database}}")
+        ],
+        thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
+        empty="No open transaction",
+        width=8,
+    ),
+    Row("The log"),
+    TimeSeries(
+        title="Log semaphore: waits (good: under 50 %)",
+        description="Share of the requests for the log semaphore that had to wait, by database. What to do: "
+        "larger user log caches, faster log devices, a log cache. Source: monOpenDatabases.AppendLogWaits, "
+        "AppendLogRequests.",
+        unit="percentunit",
+        queries=[
+            Query(
+                "topk(10, rate(ase_database_log_waits_total{$selector}[$__rate_interval])"
+                " / (rate(ase_database_log_requests_total{$selector}[$__rate_interval]) > 0))",
+                "{{instance}} {{database}}",
+            )
+        ],
+        thresholds=[(PARAMETERS["log"]["semaphore_waits"], "orange")],
+        maximum=1,
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Log space used (good: under 80 %)",
+        description="Used space of the log of each database, the ten fullest. What to do: dump the log; look "
+        "for the oldest transaction. Source: sysusages, lct_admin.",
+        unit="percentunit",
+        queries=[
+            Query(
+                'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
+                ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
+                "{{instance}} {{database}}",
+            )
+        ],
+        thresholds=thresholds.LOG,
+        maximum=1,
+        empty="Not collected: the login may not read sysusages, or no database has a log of its own",
+        width=8,
+    ),
+    TimeSeries(
+        title="ULC flushes that were full (good: few)",
+        description="Share of the flushes of user log caches that came because the cache was full. What to "
+        "do: raise `user log cache size`. Source: monState.ULCFlushFull, ULCFlushes.",
+        unit="percentunit",
+        queries=[
+            Query(
+                "rate(ase_ulc_flushes_full_total{$selector}[$__rate_interval])"
+                " / (rate(ase_ulc_flushes_total{$selector}[$__rate_interval]) > 0)",
+                "{{instance}}",
+            )
+        ],
+        maximum=1,
+        empty="Not collected: this version has no monState.ULCFlushes",
+        width=8,
+    ),
+    common.not_collected(
+        "waits|execution_time|locks|processes|databases|database_space|oldest_transactions|state"
+    ),
+]
+
+WAITS = dashboard(
+    uid="ase-waits",
+    title="ASE waits, locks and log",
+    description="What the tasks of a server wait for, who blocks whom, and whether the log keeps up.",
+    panels=PANELS,
+)

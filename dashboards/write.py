@@ -1,0 +1,65 @@
+"""Writes dashboards/json/*.json from the Python beside it: python -m dashboards.write [--check]"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from dashboards.caches import CACHES
+from dashboards.change import CHANGE_IMPACT
+from dashboards.contention import CONTENTION
+from dashboards.cpu import CPU
+from dashboards.exporter import EXPORTER
+from dashboards.fleet import FLEET
+from dashboards.hugepages import HUGEPAGES
+from dashboards.server import SERVER
+from dashboards.storage import STORAGE
+from dashboards.sysmon import SYSMON
+from dashboards.waits import WAITS
+
+JSON = Path(__file__).parent / "json"
+DASHBOARDS = [
+    FLEET,
+    SERVER,
+    CONTENTION,
+    CACHES,
+    CPU,
+    HUGEPAGES,
+    CHANGE_IMPACT,
+    SYSMON,
+    WAITS,
+    STORAGE,
+    EXPORTER,
+]
+
+
+def files() -> dict[Path, str]:
+    """Every dashboard's file and what must be in it."""
+    return {
+        JSON / f"{each['uid']}.json": json.dumps(each, indent=2, ensure_ascii=False) + "\n"
+        for each in DASHBOARDS
+    }
+
+
+def stale() -> list[Path]:
+    """Files that are missing, differ, or belong to no dashboard."""
+    wanted = files()
+    differing = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    return differing + [path for path in JSON.glob("*.json") if path not in wanted]
+
+
+def main() -> None:
+    """Write the files; with --check, only name those that are not up to date (exit code 1 if any)."""
+    arguments = argparse.ArgumentParser(description="Writes dashboards/json/*.json.")
+    arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if any is stale")
+    if arguments.parse_args().check:
+        for path in stale():
+            print(f"{path} is not up to date: make dashboards", file=sys.stderr)
+        sys.exit(bool(stale()))
+    JSON.mkdir(exist_ok=True)
+    for path, text in files().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""A Prometheus filled by real scrapes: simulated servers, a machine written by hand, the rules evaluated."""
+
+import os
+import random
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from tests.dashboards import machine
+
+from ase_exporter.demo import faster
+from ase_exporter.demo.faster import Pace
+from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.processes import Processes
+from ase_exporter.prometheus import Prometheus, PrometheusError
+
+REPOSITORY = Path(__file__).parents[2]
+PACE = Pace(speed=50, scrape_interval=2.0)
+
+# The case studies, and a fleet of three: healthy, on a version that lacks much, in trouble.
+FLEET = {
+    "name": "dashboards",
+    "description": "Everything that a dashboard shows.",
+    "fleet": [
+        {"scenario": "memscale", "server": "MEMSCALE"},
+        {"scenario": "vldb", "server": "VLDB"},
+        {"scenario": "quiet-oltp", "server": "ORDERS"},
+        {"scenario": "quiet-oltp", "server": "ARCHIVE", "version": "15.0.3"},
+        {"scenario": "storm", "server": "SHOP"},
+    ],
+}
+SERVERS = [each["server"] for each in FLEET["fleet"]]  # type: ignore[index]
+LARGEST = "MEMSCALE"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """The running stack. url: of Prometheus; root: where the machine's /proc and /sys are."""
+
+    url: str
+    prometheus: Prometheus
+    processes: Processes
+    directory: Path
+    root: Path
+
+    def wait(self, expr: str, timeout: float = 60) -> float:
+        """Until the expression has a result; the Unix time at which it had one."""
+        deadline = time.monotonic() + timeout
+        while True:
+            self.processes.check()
+            try:
+                at = time.time()
+                if self.prometheus.query(expr, at):
+                    return at
+            except PrometheusError:
+                pass
+            assert time.monotonic() < deadline, f"nothing came of {expr} in {timeout} s"
+            time.sleep(0.2)
+
+
+@contextmanager
+def filled(directory: Path, pace: Pace = PACE) -> Iterator[Filled]:
+    """From here to the end of the block; the machine is in its state before huge pages."""
+    base = _ports(3 + len(SERVERS))
+    root = directory / "machine"
+    root.mkdir()
+    machine.before(root)
+    with Processes(directory) as processes:
+        password = secrets.token_hex(12)
+        (directory / "password").write_text(password)
+        (directory / "fleet.yaml").write_text(yaml.safe_dump(FLEET))
+        (directory / "exporter.yml").write_text(yaml.safe_dump(_exporter(directory, root, base + 3, pace)))
+        (directory / "prometheus.yml").write_text(yaml.safe_dump(_prometheus(base, directory, pace)))
+        rules = directory / "rules"
+        rules.mkdir()
+        for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
+            (rules / path.name).write_text(faster.rules(path.read_text(), pace))
+        ours = Path(sys.executable).parent
+        processes.start(
+            "simulator",
+            [
+                ours / "ase-simulator",
+                f"--port={base + 3}",
+                f"--speed={pace.speed:g}",
+                f"--scenario={directory / 'fleet.yaml'}",
+                f"--login=sa:{password}",
+            ],
+            os.environ,
+        )
+        processes.start(
+            "exporter",
+            [
+                ours / "ase-exporter",
+                "serve",
+                f"--config.file={directory / 'exporter.yml'}",
+                f"--web.listen-address={HOST}:{base}",
+            ],
+            os.environ,
+        )
+        processes.start(
+            "prometheus",
+            [
+                shutil.which("prometheus") or "prometheus",
+                f"--config.file={directory / 'prometheus.yml'}",
+                f"--storage.tsdb.path={directory / 'data'}",
+                f"--web.listen-address={HOST}:{base + 1}",
+            ],
+            os.environ,
+        )
+        url = f"http://{HOST}:{base + 1}"
+        prometheus = Prometheus(url)
+        try:
+            yield Filled(url, prometheus, processes, directory, root)
+        finally:
+            prometheus.close()
+
+
+def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, object]:
+    opt_in = {"collectors": {"spinlock_slots": True}}
+    sample = max(1, round(2 * pace.scrape_interval))
+    return {
+        "targets": [
+            {"name": name, "host": HOST, "port": port + number}
+            | (
+                {"sysmon": {"auth": "default", "every": "60s", "sample": f"{sample}s"}}
+                if name == LARGEST
+                else {}
+            )
+            for number, name in enumerate(SERVERS)
+        ],
+        "auth": {"default": {"user": "sa", "password_file": str(directory / "password")}},
+        "modules": {"default": opt_in},
+        "scrape": {"least": "5s"},
+        "changes": {"interval": f"{max(1, pace.scrape_interval)}s"},
+        "host": {
+            "procfs": str(root / "proc"),
+            "sysfs": str(root / "sys"),
+            "smaps_interval": f"{pace.scrape_interval}s",
+            "collectors": {"perf": True},
+            "perf": {"binary": str(machine.perf(root)), "interval": f"{pace.scrape_interval / 2}s"},
+            "required": machine.REQUIRED,
+        },
+    }
+
+
+def _prometheus(base: int, directory: Path, pace: Pace) -> dict[str, object]:
+    interval = faster.duration(pace.scrape_interval)
+    exporter = f"{HOST}:{base}"
+    return {
+        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
+        "rule_files": [f"{directory}/rules/*.yaml"],
+        "scrape_configs": [
+            {
+                "job_name": "ase",
+                "metrics_path": "/probe",
+                "static_configs": [{"targets": SERVERS}],
+                "relabel_configs": [
+                    {"source_labels": ["__address__"], "target_label": "__param_target"},
+                    {"source_labels": ["__param_target"], "target_label": "instance"},
+                    {"target_label": "__address__", "replacement": exporter},
+                ],
+            },
+            {
+                "job_name": "host",
+                "static_configs": [{"targets": [exporter]}],
+                "relabel_configs": [{"target_label": "instance", "replacement": "dbhost1"}],
+            },
+        ],
+    }
+
+
+def _ports(count: int) -> int:
+    """The first of so many consecutive ports that nobody uses."""
+    while True:
+        base = random.randrange(20000, 32000 - count)
+        try:
+            for port in range(base, base + count):
+                with socket.socket() as probe:
+                    probe.bind((HOST, port))
+        except OSError:
+            continue
+        return base

@@ -1,0 +1,207 @@
+"""The JSON of the dashboards is what the Python beside it makes, and is as Grafana and its readers need it."""
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from dashboards import write
+from dashboards.layout import CHANGES
+from dashboards.queries import DATASOURCE, MACHINE, SELECTOR, Json
+
+SCHEMA = yaml.safe_load(Path(__file__).with_name("dashboard.schema.yaml").read_text())
+REPOSITORY = Path(__file__).parents[2]
+
+# Pixels: of a column at 1280 wide, of the title's padding with the info corner, of a character of the title.
+COLUMN, PADDING, CHARACTER = 49, 40, 7.3
+
+every_dashboard = pytest.mark.parametrize("dashboard", write.DASHBOARDS, ids=lambda each: str(each["uid"]))
+
+
+def panels(dashboard: Json, *kinds: str) -> Iterator[Json]:
+    for panel in dashboard["panels"]:
+        if not kinds or panel["type"] in kinds:
+            yield panel
+
+
+def expressions(dashboard: Json) -> list[str]:
+    return [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+
+
+def test_dashboard_files_are_up_to_date() -> None:
+    assert write.stale() == [], "make dashboards"
+
+
+def test_uids_are_stable_and_unique() -> None:
+    assert sorted(dashboard["uid"] for dashboard in write.DASHBOARDS) == [
+        "ase-caches",
+        "ase-change",
+        "ase-contention",
+        "ase-cpu",
+        "ase-exporter",
+        "ase-fleet",
+        "ase-hugepages",
+        "ase-server",
+        "ase-storage",
+        "ase-sysmon",
+        "ase-waits",
+    ]
+
+
+def test_alerts_link_to_dashboards_that_exist() -> None:
+    linked = {
+        match
+        for path in (REPOSITORY / "alerts" / "rules").glob("*.alerts.yaml")
+        for match in re.findall(r"/d/([a-z-]+)\?", path.read_text())
+    }
+    assert linked
+    assert linked <= {dashboard["uid"] for dashboard in write.DASHBOARDS}
+
+
+@every_dashboard
+def test_every_dashboard_fits_the_schema(dashboard: Json) -> None:
+    jsonschema.Draft202012Validator(SCHEMA).validate(dashboard)
+
+
+@pytest.mark.parametrize("broken", [{"uid": ""}, {"panels": [{"type": "graph"}]}, {"schemaVersion": 99}])
+def test_the_schema_refuses_what_grafana_would(broken: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(SCHEMA).validate(write.DASHBOARDS[0] | broken)
+
+
+@every_dashboard
+def test_every_dashboard_shows_changes_from_metrics_alone(dashboard: Json) -> None:
+    shown = dashboard["annotations"]["list"]
+    assert {annotation["expr"].partition("{")[0] for annotation in shown} >= {
+        metric for _, metric, *_ in CHANGES
+    }
+    for annotation in shown:
+        assert annotation["datasource"] == DATASOURCE
+        assert annotation["useValueForTime"] and annotation["expr"].endswith(" * 1000")
+
+
+@every_dashboard
+def test_every_panel_says_what_is_good_or_what_it_is_and_where_it_comes_from(dashboard: Json) -> None:
+    for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap"):
+        assert re.search(r"[Ss]ources?: |ase_\w+|perf stat|Source", panel["description"]), panel["title"]
+        assert len(panel["description"]) >= 40, panel["title"]
+
+
+@every_dashboard
+def test_titles_are_not_cut_at_1280_wide(dashboard: Json) -> None:
+    for panel in panels(dashboard):
+        room = (COLUMN * panel["gridPos"]["w"] - PADDING) / CHARACTER
+        assert len(panel["title"]) <= room, (panel["title"], int(room))
+
+
+@every_dashboard
+def test_every_panel_has_a_unit_and_says_why_it_may_be_empty(dashboard: Json) -> None:
+    for panel in panels(dashboard, "timeseries", "stat", "table"):
+        defaults = panel["fieldConfig"]["defaults"]
+        assert defaults["unit"], panel["title"]
+        assert len(defaults["noValue"]) >= 8, panel["title"]
+
+
+@every_dashboard
+def test_graphs_have_a_legend_with_last_and_max(dashboard: Json) -> None:
+    for panel in panels(dashboard, "timeseries"):
+        legend = panel["options"]["legend"]
+        assert legend["showLegend"] and legend["displayMode"] == "table"
+        assert legend["calcs"] == ["lastNotNull", "max"], panel["title"]
+        for target in panel["targets"]:
+            assert target["legendFormat"], panel["title"]
+
+
+@every_dashboard
+def test_ratios_have_limits(dashboard: Json) -> None:
+    for panel in panels(dashboard, "timeseries"):
+        defaults = panel["fieldConfig"]["defaults"]
+        assert "min" in defaults or "max" in defaults, panel["title"]
+
+
+@every_dashboard
+def test_panels_do_not_overlap_and_stand_on_the_grid(dashboard: Json) -> None:
+    places = [panel["gridPos"] for panel in dashboard["panels"]]
+    for place in places:
+        assert place["x"] >= 0 and place["x"] + place["w"] <= 24
+    for one, other in combinations(places, 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        apart = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or apart, (one, other)
+
+
+@every_dashboard
+def test_panel_ids_are_unique(dashboard: Json) -> None:
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+@every_dashboard
+def test_everything_asks_the_chosen_datasource(dashboard: Json) -> None:
+    variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
+    assert variables["datasource"]["type"] == "datasource"
+    asked = [panel["datasource"] for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap")]
+    asked += [target["datasource"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    asked += [each["datasource"] for each in variables.values() if each["type"] == "query"]
+    assert all(datasource == DATASOURCE for datasource in asked)
+
+
+@every_dashboard
+def test_servers_can_be_chosen_by_job_and_name(dashboard: Json) -> None:
+    variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
+    assert {"datasource", "job", "instance"} <= variables.keys()
+    assert variables["instance"]["multi"] or dashboard["uid"] == "ase-change"
+
+
+# What there is one of, whatever servers are chosen.
+WITHOUT_SERVER = {"vector($change) * 1000", "min(ase_exporter_config_last_reload_successful)"}
+
+
+@every_dashboard
+def test_every_selector_takes_the_chosen_servers_or_machines(dashboard: Json) -> None:
+    for expr in set(expressions(dashboard)) - WITHOUT_SERVER:
+        for selector in re.findall(
+            r"\b(?:ase[_:]|dbhost[_:]|ALERTS|scrape_)[a-zA-Z0-9_:]*(?:\{[^}]*\})?", expr
+        ):
+            assert SELECTOR in selector or MACHINE in selector, (selector, expr)
+
+
+@every_dashboard
+def test_windows_follow_the_scrape_interval(dashboard: Json) -> None:
+    allowed = {"$__rate_interval", "1h", "$window"}
+    for expr in expressions(dashboard):
+        assert set(re.findall(r"\[([^\]:]+)", expr)) <= allowed, expr
+        assert "$__interval" not in expr
+
+
+@every_dashboard
+def test_counters_are_rated(dashboard: Json) -> None:
+    for expr in expressions(dashboard):
+        for match in re.finditer(r"(\w+\()?(?:ase|dbhost)_\w+_total\{", expr):
+            assert match[1] in ("rate(", "increase("), expr
+
+
+@every_dashboard
+def test_links_keep_time_range_and_variables(dashboard: Json) -> None:
+    (link,) = dashboard["links"]
+    assert link["keepTime"] and link["includeVars"]
+    for panel in panels(dashboard, "table"):
+        for override in panel["fieldConfig"]["overrides"]:
+            for each in override["properties"]:
+                if each["id"] == "links":
+                    assert all("${__url_time_range}" in to["url"] for to in each["value"])
+
+
+@every_dashboard
+def test_nothing_is_needed_that_grafana_9_lacks(dashboard: Json) -> None:
+    assert dashboard["schemaVersion"] <= 37
+    used = {
+        transformation["id"]
+        for panel in dashboard["panels"]
+        for transformation in panel.get("transformations", [])
+    }
+    assert used <= {"merge", "filterFieldsByName", "organize"}

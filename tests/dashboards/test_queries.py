@@ -1,0 +1,212 @@
+"""Every query of every dashboard, asked of a Prometheus that real scrapes have filled."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from dashboards import write
+from dashboards.queries import Json
+from tests.dashboards import machine
+from tests.dashboards.filled import LARGEST, PACE, SERVERS, Filled, filled
+
+from ase_exporter.prometheus import Sample
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+WINDOW = 4 * PACE.scrape_interval
+# Servers, and what a panel may read of them all.
+FLEET_SIZE, MOST_SERIES = 50, 1000
+
+# Panels without data here: uid, title, why.
+EMPTY = {
+    ("ase-change", "What the exporter itself found of these changes, at the same load and beyond chance"): (
+        "verdicts are opt-in and want longer windows than a test has"
+    ),
+    ("ase-exporter", "Series cut off (good: 0)"): "no server here has more series than the limit",
+    ("ase-exporter", "Failing, and why (good: empty)"): "nothing fails here",
+    ("ase-hugepages", "Not counted here, and why (good: empty)"): "the machine has everything",
+    (
+        "ase-storage",
+        "Age of the last full dump (good: under a day and a half)",
+    ): "nobody dumps the simulated databases",
+}
+# Single queries of panels whose others have data.
+EMPTY_QUERIES = {
+    (
+        "ase-change",
+        "Reads from disk per transaction (good: down)",
+    ): "none before: there is no share of nothing",
+    ("ase-change", "Deadlocks per second (good: down)"): "none before: there is no share of nothing",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query of a panel, an annotation or a variable."""
+
+    uid: str
+    title: str
+    expr: str
+    instant: bool
+
+    def __str__(self) -> str:
+        return f"{self.uid}: {self.title}: {self.expr}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A filled Prometheus, and the moment at which everything is asked: all servers had answered."""
+
+    stack: Filled
+    at: float
+    change: float
+
+    def query(self, expr: str) -> list[Sample]:
+        return self.stack.prometheus.query(expr, self.at)
+
+
+FIRST_CHANGE = f'min(ase_change_timestamp_seconds{{instance="{LARGEST}"}})'
+READY = " and on () ".join(
+    [
+        f"(count(ase:cpu_busy:ratio_rate1m) == {len(SERVERS)})",
+        f"(sum(ase_up) == {len(SERVERS)})",
+        'count(ALERTS{alertstate="firing",job="ase"})',
+        "count(ase:sysmon_top_switches:per_second)",
+        "count(dbhost_change_timestamp_seconds)",
+        "count(dbhost:tlb_misses:median1d)",
+        f"(time() - {FIRST_CHANGE} > {WINDOW + 2 * PACE.scrape_interval})",
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    with filled(tmp_path_factory.mktemp("dashboards")) as stack:
+        stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)")
+        machine.after(stack.root)
+        at = stack.wait(READY, timeout=150)
+        (first,) = stack.prometheus.query(FIRST_CHANGE, at)
+        yield Asked(stack, at, first.value)
+
+
+def queries(dashboard: Json) -> Iterator[Case]:
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            yield Case(dashboard["uid"], panel["title"], target["expr"], target["instant"])
+
+
+def chosen(expr: str, servers: str, change: float) -> str:
+    """The expression as Grafana would send it."""
+    values = {
+        "__rate_interval": f"{WINDOW:g}s",
+        "window": f"{round(WINDOW)}s",
+        "settle": "1s",
+        "change": f"{change:.3f}",
+        "host_job": ".+",
+        "host": ".+",
+        "job": ".+",
+        "instance": servers,
+    }
+    return re.sub(r"\$(\w+)", lambda match: values.get(match[1], match[0]), expr)
+
+
+def ask(asked: Asked, case: Case, servers: str = ".+") -> list[Any]:
+    """The series that Prometheus answers with; its error fails the test."""
+    expr = chosen(case.expr, servers, asked.change)
+    if case.instant:
+        path, parameters = "query", {"query": expr, "time": f"{asked.at:.3f}"}
+    else:
+        path = "query_range"
+        parameters = {"query": expr, "start": f"{asked.at - 60:.3f}", "end": f"{asked.at:.3f}", "step": "2"}
+    url = f"{asked.stack.url}/api/v1/{path}"
+    answer = httpx.get(url, params=parameters, timeout=30, trust_env=False).json()
+    assert answer["status"] == "success", f"{case}: {answer.get('error')}"
+    result: list[Any] = answer["data"]["result"]
+    return result
+
+
+def servers(uid: str) -> str:
+    return LARGEST if uid == "ase-change" else ".+"
+
+
+every_dashboard = pytest.mark.parametrize("dashboard", write.DASHBOARDS, ids=lambda each: str(each["uid"]))
+
+
+@every_dashboard
+def test_every_panel_has_data_or_a_reason_to_have_none(asked: Asked, dashboard: Json) -> None:
+    empty, filled_panels = [], set()
+    for case in queries(dashboard):
+        if ask(asked, case, servers(case.uid)):
+            filled_panels.add((case.uid, case.title))
+        else:
+            empty.append(case)
+    explained = EMPTY.keys() | (EMPTY_QUERIES.keys() & filled_panels)
+    unexplained = [str(case) for case in empty if (case.uid, case.title) not in explained]
+    assert not unexplained, "\n".join(unexplained)
+    assert not filled_panels & EMPTY.keys(), "these have data: take them off the list"
+
+
+@every_dashboard
+def test_every_annotation_has_data(asked: Asked, dashboard: Json) -> None:
+    for annotation in dashboard["annotations"]["list"]:
+        case = Case(dashboard["uid"], annotation["name"], annotation["expr"], instant=False)
+        assert ask(asked, case), str(case)
+
+
+@every_dashboard
+def test_every_variable_has_values(asked: Asked, dashboard: Json) -> None:
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] != "query":
+            continue
+        text = variable["query"]["query"]
+        if labels := re.fullmatch(r"label_values\((.+), (\w+)\)", text):
+            expr = f"count by ({labels[2]}) ({labels[1]})"
+        else:
+            expr = re.fullmatch(r"query_result\((.+)\)", text)[1]  # type: ignore[index]
+        case = Case(dashboard["uid"], variable["name"], expr, instant=True)
+        found = ask(asked, case)
+        assert found, str(case)
+        if pattern := variable.get("regex"):
+            assert [choice(pattern, series) for series in found]
+
+
+def choice(pattern: str, series: Json) -> tuple[str, float]:
+    """Text and value that Grafana's variable takes from one series of query_result."""
+    labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items() if name != "__name__")
+    line = f"{series['metric'].get('__name__', '')}{{{labels}}} {series['value'][1]} {int(series['value'][0] * 1000)}"
+    found = re.search(pattern.strip("/").replace("(?<", "(?P<"), line)
+    assert found, line
+    return found["text"], float(found["value"])
+
+
+@every_dashboard
+def test_no_panel_reads_over_1000_series_at_50_servers(asked: Asked, dashboard: Json) -> None:
+    """By counting what each selector matches on the largest server here, times 50."""
+    one_server_at_a_time = dashboard["uid"] == "ase-change"
+    for panel in dashboard["panels"]:
+        selectors = {
+            selector
+            for target in panel.get("targets", [])
+            for selector in re.findall(r"[a-zA-Z_:][\w:]*\{[^}]*\}", target["expr"])
+        }
+        read = 0.0
+        for selector in selectors:
+            for series in asked.query(f"count({chosen(selector, LARGEST, 0)})"):
+                read += series.value
+        total = read * (1 if one_server_at_a_time else FLEET_SIZE)
+        assert total <= MOST_SERIES, f"{dashboard['uid']}: {panel['title']}: {read:g} series a server"
+
+
+def test_at_most_20_series_are_drawn(asked: Asked) -> None:
+    crowded = []
+    for dashboard in write.DASHBOARDS:
+        for panel in dashboard["panels"]:
+            if panel["type"] != "timeseries":
+                continue
+            drawn = sum(len(ask(asked, case, LARGEST)) for case in queries(dashboard | {"panels": [panel]}))
+            if drawn > 20:
+                crowded.append((dashboard["uid"], panel["title"], drawn))
+    assert not crowded
