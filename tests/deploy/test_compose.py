@@ -1,0 +1,186 @@
+"""docker-compose.yml and its image: contained, pinned, consistent with what it mounts."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ase_exporter.config import from_environment
+
+REPOSITORY = Path(__file__).parents[2]
+COMPOSE = REPOSITORY / "docker-compose.yml"
+DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
+# ${NAME:-default} or ${NAME}
+VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
+SECRET_NAME = re.compile(r"password|token|secret", re.IGNORECASE)
+TOOLS = Path(sys.executable).parent
+
+
+def with_defaults(value: str) -> str:
+    return VARIABLE.sub(lambda found: found[2] or "", value)
+
+
+def content() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
+    return loaded
+
+
+SERVICES: dict[str, dict[str, Any]] = content()["services"]
+NAMES = sorted(SERVICES)
+
+
+def env_example() -> tuple[dict[str, str], dict[str, str]]:
+    """What .env.example sets, and what it offers in comments."""
+    given, offered = {}, {}
+    for line in (REPOSITORY / ".env.example").read_text().splitlines():
+        if found := re.fullmatch(r"(# )?([A-Z_]+)=(\S*)", line):
+            (offered if found[1] else given)[found[2]] = found[3]
+    return given, offered
+
+
+def targets(prometheus: dict[str, Any]) -> dict[str, list[str]]:
+    jobs = prometheus["scrape_configs"]
+    return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs}
+
+
+def test_the_compose_specification_accepts_it() -> None:
+    command = [TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_docker_compose_accepts_it() -> None:
+    if subprocess.run(["sh", "-c", "docker compose version"], capture_output=True).returncode:
+        pytest.skip("docker compose is not installed: only the schema was checked")
+    command = ["docker", "compose", "--env-file", ".env.example", "--profile", "demo", "config", "--quiet"]
+    checked = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_service_can_write_nowhere_but_its_volumes_and_has_no_capability(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "user", "network_mode", "devices"} & service.keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_service_is_limited_in_cpu_memory_and_processes(name: str) -> None:
+    assert set(SERVICES[name]["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_service_has_a_version_and_a_health_check(name: str) -> None:
+    service = SERVICES[name]
+    assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
+    # The image built here brings one, for the exporter.
+    assert "healthcheck" in service or "build" in service
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ports_are_published_on_loopback_unless_asked_otherwise(name: str) -> None:
+    for port in SERVICES[name].get("ports", []):
+        assert with_defaults(port).startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_service_mounts_exists(name: str) -> None:
+    declared = content()["volumes"]
+    for volume in SERVICES[name].get("volumes", []):
+        source, _, rest = with_defaults(volume).partition(":")
+        if source.startswith(("./", "/")):
+            assert (REPOSITORY / source).exists(), source
+            assert "ro" in rest.partition(":")[2].split(","), f"{volume} may be written"
+        else:
+            assert source in declared
+
+
+def test_secrets_come_from_files_and_stand_in_no_environment() -> None:
+    assert all(set(secret) == {"file"} for secret in content()["secrets"].values())
+    for service in SERVICES.values():
+        for name, value in service.get("environment", {}).items():
+            assert not SECRET_NAME.search(name) or value.startswith("/run/secrets/") or value == "true"
+
+
+def test_the_exporters_environment_is_a_configuration_that_watches_the_simulator() -> None:
+    environment = {name: with_defaults(value) for name, value in SERVICES["exporter"]["environment"].items()}
+    (target,) = from_environment(environment).targets
+    assert (target.host, target.port) == ("simulator", 5000)
+    assert "--port=5000" in SERVICES["simulator"]["command"]
+
+
+def test_the_demos_password_is_the_simulators_own() -> None:
+    user = with_defaults(SERVICES["exporter"]["environment"]["ASE_USER"])
+    password = (REPOSITORY / with_defaults(content()["secrets"]["ase_password"]["file"])).read_text().strip()
+    helped = subprocess.run(
+        [TOOLS / "ase-simulator", "--help"], capture_output=True, text=True, env={"COLUMNS": "200"}
+    )
+    assert f"{user}:{password}" in helped.stdout
+
+
+def test_a_real_server_takes_three_lines_in_one_file() -> None:
+    given, _ = env_example()
+    assert list(given) == ["COMPOSE_PROFILES", "ASE_HOST", "ASE_PASSWORD_FILE"]
+    assert SERVICES["simulator"]["profiles"] == [given["COMPOSE_PROFILES"]]
+    assert SERVICES["exporter"]["depends_on"]["simulator"]["required"] is False
+
+
+def test_every_setting_is_offered_in_env_example_with_its_default() -> None:
+    given, offered = env_example()
+    defaults = dict(VARIABLE.findall(COMPOSE.read_text()))
+    example = {**offered, **given}
+    del example["COMPOSE_PROFILES"]
+    assert example == defaults
+
+
+def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> None:
+    shipped = yaml.safe_load((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    ours = yaml.safe_load((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
+    ports = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(shipped).items()}
+    here = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(ours).items()}
+    assert here == ports | {"host": ["10150"]}
+    assert ours["global"] == shipped["global"]
+    assert {each.partition(":")[0] for found in targets(ours).values() for each in found} <= SERVICES.keys()
+
+
+def test_the_image_runs_as_nobody_in_particular_and_pulls_no_frontend() -> None:
+    text = DOCKERFILE.read_text()
+    assert "# syntax" not in text
+    user = re.findall(r"^USER (\d+):(\d+)$", text, re.MULTILINE)
+    assert user and user[-1] != ("0", "0")
+    assert re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE) == ['["ase-exporter"]']
+
+
+def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
+    checked = subprocess.run([TOOLS / "hadolint", DOCKERFILE], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_image_is_built_from_the_sources_and_nothing_else() -> None:
+    ignored = (REPOSITORY / ".dockerignore").read_text().splitlines()
+    kept = {line[1:] for line in ignored if line.startswith("!")}
+    assert "*" in ignored
+    assert all((REPOSITORY / name).exists() for name in kept)
+    copied = [
+        shlex.split(line)[1:-1]
+        for line in DOCKERFILE.read_text().splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+    ]
+    assert {name for names in copied for name in names} <= kept | {"."}
+
+
+def test_the_image_builds_with_the_setuptools_that_developers_have() -> None:
+    (script,) = re.findall(r"(sed -n '.*') requirements-dev.txt", DOCKERFILE.read_text())
+    found = subprocess.run(
+        f"{script} requirements-dev.txt", shell=True, cwd=REPOSITORY, capture_output=True, text=True
+    )
+    first, *hashes = found.stdout.splitlines()
+    assert first.startswith("setuptools==")
+    assert hashes and all(line.strip().startswith("--hash=sha256:") for line in hashes)

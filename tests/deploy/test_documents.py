@@ -1,0 +1,47 @@
+"""Documents are true: their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+HIDDEN = {".venv", ".git", ".demo", ".bench", ".conformance", "build", "dist"}
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def documents() -> list[Path]:
+    """All Markdown files of the repository."""
+    return [
+        path
+        for path in sorted(REPOSITORY.rglob("*.md"))
+        if not HIDDEN & set(path.relative_to(REPOSITORY).parts)
+    ]
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub makes of a document's headings."""
+    headings = re.findall(r"^#+ (.+)$", CODE.sub("", path.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(document: Path, link: str) -> bool:
+    """Whether a link of a document into the repository leads nowhere."""
+    name, _, anchor = link.partition("#")
+    target = document.parent / name if name else document
+    return not target.exists() or (bool(anchor) and target.suffix == ".md" and anchor not in anchors(target))
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_every_link_into_the_repository_leads_somewhere(document: Path) -> None:
+    links = LINK.findall(CODE.sub("", document.read_text()))
+    assert not [link for link in links if "://" not in link and broken(document, link)]
+
+
+def test_a_broken_link_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A heading, with `code`\n")
+    assert broken(page, "missing.md")
+    assert broken(page, "#another")
+    assert not broken(page, "page.md#a-heading-with-code")

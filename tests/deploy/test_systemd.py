@@ -1,0 +1,93 @@
+"""The systemd units: accepted by systemd, and as closed as they can be."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ase_exporter.config import load
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+UNITS = DEPLOY / "systemd"
+NAMES = ["ase-exporter.service", "ase-exporter-host.service"]
+INSTALLED = "/opt/ase-exporter/bin/ase-exporter"
+
+analyze = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+
+
+def settings(path: Path) -> dict[str, list[str]]:
+    """What a unit file sets: name -> values in order."""
+    found: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        name, separator, value = line.partition("=")
+        if separator and not line.startswith("#"):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A copy of the units, drop-in included, whose command is where it is on this machine."""
+    copy = tmp_path / "units"
+    shutil.copytree(UNITS, copy)
+    for unit in copy.glob("*.service"):
+        here = str(Path(sys.executable).parent / "ase-exporter")
+        assert INSTALLED in unit.read_text()
+        unit.write_text(unit.read_text().replace(INSTALLED, here))
+    return copy
+
+
+@analyze
+@pytest.mark.parametrize("name", NAMES)
+def test_systemd_accepts_the_unit_without_a_word(installed: Path, name: str) -> None:
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", installed / name], capture_output=True, text=True
+    )
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+@analyze
+@pytest.mark.parametrize(("name", "exposure"), [(NAMES[0], 15), (NAMES[1], 25)])
+def test_the_exposure_that_systemd_reckons_stays_low(installed: Path, name: str, exposure: int) -> None:
+    """exposure: tenths, of 100."""
+    judged = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", f"--threshold={exposure}", installed / name],
+        capture_output=True,
+        text=True,
+    )
+    assert judged.returncode == 0, judged.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_unit_runs_as_a_user_of_its_own_and_writes_to_its_state_alone(name: str) -> None:
+    unit = settings(UNITS / name)
+    assert unit["DynamicUser"] == ["yes"]
+    assert unit["ProtectSystem"] == ["strict"]
+    assert f"--state-dir=/var/lib/{unit['StateDirectory'][0]}" in unit["ExecStart"][0]
+    assert not {"User", "ReadWritePaths", "Environment"} & unit.keys()
+
+
+def test_only_the_host_has_a_capability_and_perf_only_by_its_drop_in() -> None:
+    exporter, host = (settings(UNITS / name) for name in NAMES)
+    assert exporter["CapabilityBoundingSet"] == exporter["AmbientCapabilities"] == [""]
+    assert host["CapabilityBoundingSet"] == host["AmbientCapabilities"] == ["CAP_SYS_PTRACE"]
+    perf = settings(UNITS / "ase-exporter-host.service.d" / "perf.conf")
+    assert perf["CapabilityBoundingSet"] == perf["AmbientCapabilities"] == ["CAP_PERFMON"]
+
+
+def test_the_two_units_do_not_listen_on_the_same_port() -> None:
+    ports = {
+        word for name in NAMES for word in settings(UNITS / name)["ExecStart"][0].split() if "listen" in word
+    }
+    assert len(ports) == 2
+
+
+def test_the_shipped_configurations_load_and_read_the_password_that_systemd_hands_over() -> None:
+    exporter = load(DEPLOY / "config" / "exporter.yaml")
+    (credential,) = settings(UNITS / NAMES[0])["LoadCredential"]
+    password_file = f"/run/credentials/{NAMES[0]}/{credential.partition(':')[0]}"
+    assert str(exporter.auth["default"].password_file) == password_file
+    host = load(DEPLOY / "config" / "host.yaml")
+    assert host.host is not None and not host.targets
