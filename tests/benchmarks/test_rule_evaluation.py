@@ -1,0 +1,144 @@
+"""What the shipped rules cost a real Prometheus: one simulated server, served as 1,000 of them."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+import yaml
+from tests.e2e.running import free_ports
+from tests.e2e.simulated_time import RULES, metrics_in_rules
+from tests.simulator.tds.running import running
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.processes import Processes
+from ase_exporter.families import Family
+from ase_exporter.prometheus import Prometheus
+from ase_exporter.scrape import Run, TargetScraper
+from ase_simulator.model import load_scenario
+from ase_simulator.simulation import simulation
+
+SERVERS = 1000
+INTERVAL = 15
+# Long enough for every window of a minute to be full, and for the rules to have run over it several times.
+SECONDS = 120
+
+
+@pytest.mark.timeout(600)
+def test_every_rule_group_over_a_thousand_servers_takes_less_than_a_third_of_the_interval(
+    tmp_path: Path,
+) -> None:
+    families = [family for family in scrape_once() if family.name in metrics_in_rules()]
+    series = sum(len(family.samples) for family in families)
+    with served(families) as port:
+        prometheus_port = free_ports().prometheus
+        configuration = tmp_path / "prometheus.yml"
+        configuration.write_text(yaml.safe_dump(prometheus_configuration(port)))
+        with Processes(tmp_path) as processes:
+            command = ["prometheus", f"--config.file={configuration}"]
+            command += [f"--storage.tsdb.path={tmp_path / 'data'}"]
+            command += [f"--web.listen-address={HOST}:{prometheus_port}"]
+            processes.start("prometheus", command, os.environ)
+            own = f"http://{HOST}:{prometheus_port}"
+            time.sleep(SECONDS)
+            processes.check()
+            prometheus = Prometheus(own)
+            up = prometheus.query("count(ase_up)")[0].value
+            groups = group_durations(own)
+            memory = psutil.Process(processes.pid("prometheus")).memory_info().rss
+            prometheus.close()
+    for name, seconds in sorted(groups.items(), key=lambda each: -each[1]):
+        print(f"{name:24} {seconds:8.3f} s")
+    print(f"{up:.0f} servers x {series} series that rules read; {sum(groups.values()):.2f} s for all groups")
+    print(f"Prometheus: {memory / 2**20:,.0f} MiB resident")
+    assert up == SERVERS
+    assert max(groups.values()) < INTERVAL / 3
+
+
+def scrape_once() -> list[Family]:
+    """One scrape of a healthy order system on 8 engines."""
+    (server,) = load_scenario("quiet-oltp", speed=0)
+    server.world.clock.advance(3600)
+    with running(lambda: simulation(server, None, HOST, 0)) as run:
+        target = Target(name="orders", host=HOST, port=run.port)
+        auth = Auth(user="ase_exporter", password="exporter")
+        scraper = TargetScraper(target, auth, Module(), Scrape(), load_catalogue()[0])
+        result = Run(time.monotonic() + 60)
+        scraper.scrape(result)
+        scraper.close()
+    return result.all_families(stuck=False)
+
+
+@contextmanager
+def served(families: list[Family]) -> Iterator[int]:
+    """These families at any path, with counters that grow by a thousandth of themselves each second."""
+    began = time.monotonic()
+
+    def body() -> bytes:
+        grown = 1 + (time.monotonic() - began) / 1000
+        lines = []
+        for family in families:
+            factor = grown if family.kind == "counter" else 1.0
+            for values, value in family.samples:
+                pairs = ",".join(
+                    f'{label}="{text}"' for label, text in zip(family.labels, values, strict=True)
+                )
+                lines.append(f"{family.name}{{{pairs}}} {value * factor}\n")
+        return "".join(lines).encode()
+
+    cached = (0.0, b"")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            nonlocal cached
+            if time.monotonic() - cached[0] > 1:
+                cached = (time.monotonic(), body())
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(cached[1])))
+            self.end_headers()
+            self.wfile.write(cached[1])
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = SERVERS
+        daemon_threads = True
+
+    with Server((HOST, 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def prometheus_configuration(port: int) -> dict[str, object]:
+    """Scrapes the one address a thousand times, as a thousand instances."""
+    targets = [
+        {
+            "targets": [f"{HOST}:{port}"],
+            "labels": {"instance": f"server{number:04}", "__metrics_path__": f"/{number}"},
+        }
+        for number in range(SERVERS)
+    ]
+    return {
+        "global": {"scrape_interval": f"{INTERVAL}s", "evaluation_interval": f"{INTERVAL}s"},
+        "rule_files": [str(path) for path in RULES],
+        "scrape_configs": [{"job_name": "ase", "static_configs": targets}],
+    }
+
+
+def group_durations(url: str) -> dict[str, float]:
+    """Seconds that each rule group took when it last ran."""
+    groups = httpx.get(f"{url}/api/v1/rules", trust_env=False).json()["data"]["groups"]
+    return {group["name"]: float(group["evaluationTime"]) for group in groups}

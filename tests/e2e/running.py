@@ -1,0 +1,51 @@
+"""What the end-to-end tests share: free ports, and the whole stack as the demo starts it."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ase_exporter.connection import Endpoint
+from ase_exporter.demo.faster import Pace
+from ase_exporter.demo.ports import HOST, Ports
+from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.scenario import Scenario
+from ase_exporter.demo.stack import LOGIN, Stack
+from ase_exporter.demo.webhook import Webhook
+from ase_exporter.errors import UserError
+from ase_exporter.prometheus import Prometheus
+
+
+def free_ports() -> Ports:
+    """A block of ports that nobody uses."""
+    while True:
+        try:
+            return Ports.from_base(random.randrange(20000, 32000))
+        except UserError:
+            continue
+
+
+@dataclass(frozen=True)
+class Running:
+    """The stack, and what looks at it."""
+
+    stack: Stack
+    processes: Processes
+    prometheus: Prometheus
+    scenario: Scenario
+    webhook: Webhook
+
+
+@contextmanager
+def running(directory: Path, pace: Pace, *simulator: str) -> Iterator[Running]:
+    """Simulator, exporter, Prometheus and Alertmanager from here to the end of the block."""
+    ports = free_ports()
+    with Webhook(HOST, ports.webhook) as webhook, Processes(directory) as processes:
+        stack = Stack(processes, ports, pace, directory, simulator)
+        stack.start()
+        prometheus = Prometheus(stack.url("prometheus"))
+        server = Endpoint(HOST, ports.simulator)
+        with Scenario(server, LOGIN, stack.password(), pace.speed) as scenario:
+            yield Running(stack, processes, prometheus, scenario, webhook)
+        prometheus.close()

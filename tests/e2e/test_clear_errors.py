@@ -1,0 +1,89 @@
+"""What goes wrong before the first sample is said in one line, and never with a traceback."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.e2e.running import free_ports
+from tests.simulator.tds.running import running
+
+from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.processes import Processes
+from ase_simulator.model import load_scenario
+from ase_simulator.simulation import simulation
+
+EXPORTER = str(Path(sys.executable).parent / "ase-exporter")
+
+pytestmark = [pytest.mark.e2e]
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    (server,) = load_scenario("idle", speed=1)
+    with running(lambda: simulation(server, None, HOST, 0)) as run:
+        yield run.port
+
+
+def environment(port: int, password: str = "exporter", **more: str) -> dict[str, str]:
+    server = {"ASE_HOST": HOST, "ASE_PORT": str(port), "ASE_USER": "ase_exporter", "ASE_PASSWORD": password}
+    return {**os.environ, **server, **more}
+
+
+def probe(env: dict[str, str], *arguments: str) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        [EXPORTER, "probe", *arguments], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_a_good_probe_ends_well(port: int) -> None:
+    assert probe(environment(port)) == (0, [])
+
+
+def test_a_wrong_password(port: int) -> None:
+    code, (line,) = probe(environment(port, password="wrong"))
+    assert code == 2
+    assert "refused the login" in line
+    assert "wrong" not in line
+
+
+def test_a_wrong_port() -> None:
+    code, (line,) = probe(environment(free_ports().simulator))
+    assert code == 2
+    assert "refused the connection" in line
+
+
+def test_a_missing_driver(port: int, tmp_path: Path) -> None:
+    code, (line,) = probe(environment(port, ODBCSYSINI=str(tmp_path)))
+    assert code == 2
+    assert "install tdsodbc" in line
+
+
+def test_a_configuration_that_cannot_be_read(port: int, tmp_path: Path) -> None:
+    code, (line,) = probe(environment(port), f"--config.file={tmp_path / 'absent.yml'}")
+    assert code == 2
+    assert "absent.yml" in line
+
+
+def test_a_server_that_refuses_the_login_is_down_and_the_exporter_is_up(port: int, tmp_path: Path) -> None:
+    listen = f"{HOST}:{free_ports().exporter}"
+    with Processes(tmp_path) as processes:
+        command = [EXPORTER, "serve", f"--web.listen-address={listen}"]
+        processes.start("exporter", command, environment(port, password="wrong"))
+        deadline = time.monotonic() + 30
+        while True:
+            processes.check()
+            try:
+                answer = httpx.get(f"http://{listen}/metrics", trust_env=False, timeout=20)
+                break
+            except httpx.ConnectError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    assert answer.status_code == 200
+    assert "\nase_up 0.0\n" in answer.text
+    assert 'ase_exporter_target_error{reason="login_failed"} 1.0' in answer.text

@@ -1,0 +1,189 @@
+"""The shipped Alertmanager configuration in a real Alertmanager: routing, grouping, inhibition, texts."""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from tests.e2e.running import free_ports
+
+from ase_exporter.demo import faster
+from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.webhook import Notification, Webhook
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "alertmanager"
+TEMPLATES = str(DEPLOY / "templates" / "*.tmpl")
+PACE = faster.Pace(speed=60, scrape_interval=0.25)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+
+
+class Alertmanager:
+    """A running Alertmanager that takes alerts as from Prometheus."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def tell(self, *alerts: dict[str, str]) -> None:
+        """Alerts that fire from now on."""
+        self._post([{"labels": labels, "annotations": annotations(labels)} for labels in alerts])
+
+    def resolve(self, *alerts: dict[str, str]) -> None:
+        """Alerts that are over."""
+        over = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+        self._post(
+            [{"labels": labels, "annotations": annotations(labels), "endsAt": over} for labels in alerts]
+        )
+
+    def _post(self, alerts: list[dict[str, Any]]) -> None:
+        httpx.post(f"{self.url}/api/v2/alerts", json=alerts, trust_env=False).raise_for_status()
+
+
+@contextmanager
+def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
+    port = free_ports().alertmanager
+    (directory / "alertmanager.yml").write_text(configuration)
+    with Processes(directory) as processes:
+        command = ["prometheus-alertmanager", f"--config.file={directory / 'alertmanager.yml'}"]
+        command += [f"--storage.path={directory / 'data'}", f"--web.listen-address={HOST}:{port}"]
+        processes.start("alertmanager", [*command, "--cluster.listen-address="], os.environ)
+        url = f"http://{HOST}:{port}"
+        deadline = time.monotonic() + 30
+        while True:
+            processes.check()
+            try:
+                if httpx.get(f"{url}/-/ready", trust_env=False).is_success:
+                    break
+            except httpx.TransportError:
+                assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield Alertmanager(url)
+
+
+@contextmanager
+def shipped(directory: Path) -> Iterator[tuple[Alertmanager, Webhook]]:
+    text = (DEPLOY / "alertmanager.yml").read_text()
+    with Webhook(HOST) as webhook:
+        text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
+        with alertmanager(faster.alertmanager(text, PACE, TEMPLATES), directory) as running:
+            yield running, webhook
+
+
+def alert(name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
+    return {"alertname": name, "severity": severity, "instance": instance, "job": "ase", **labels}
+
+
+def annotations(labels: dict[str, str]) -> dict[str, str]:
+    return {
+        "summary": f"{labels['instance']}: {labels['alertname']}",
+        "description": "What it means.",
+        "dashboard_url": "http://grafana/d/x",
+        "runbook_url": "http://runbooks/x.md",
+    }
+
+
+def heard(webhook: Webhook) -> set[tuple[str, str, str, str]]:
+    return {(n.receiver, n.status, n.name, n.labels["instance"]) for n in webhook.notifications()}
+
+
+def has(name: str, status: str = "firing") -> Any:
+    def wanted(all_of_them: list[Notification]) -> bool:
+        return any(each.name == name and each.status == status for each in all_of_them)
+
+    return wanted
+
+
+def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(tmp_path: Path) -> None:
+    with shipped(tmp_path) as (running, webhook):
+        running.tell(
+            alert("AseChanged", "info", "prod1"),
+            alert("AseBlocking", "warning", "prod1"),
+            alert("AseDeadlocks", "warning", "prod1"),
+            alert("AseLogFilling", "critical", "prod2"),
+        )
+        assert webhook.wait(lambda all_of_them: len({n.name for n in all_of_them}) == 4, timeout=20)
+        assert heard(webhook) == {
+            ("info", "firing", "AseChanged", "prod1"),
+            ("warning", "firing", "AseBlocking", "prod1"),
+            ("warning", "firing", "AseDeadlocks", "prod1"),
+            ("critical", "firing", "AseLogFilling", "prod2"),
+        }
+        assert all(n.group == {"instance": n.labels["instance"]} for n in webhook.notifications())
+
+
+def test_a_server_that_is_down_mutes_its_other_alerts_and_no_other_servers(tmp_path: Path) -> None:
+    with shipped(tmp_path) as (running, webhook):
+        running.tell(alert("AseDown", "critical", "prod1"))
+        assert webhook.wait(has("AseDown"), timeout=20)
+        running.tell(
+            alert("AseBlocking", "warning", "prod1"),
+            alert("AseLogFilling", "critical", "prod1", database="orders"),
+            alert("AseDeadlocks", "warning", "prod2"),
+        )
+        assert webhook.wait(has("AseDeadlocks"), timeout=20)
+        running.resolve(alert("AseDown", "critical", "prod1"))
+        # Muted alerts are told as soon as the server is back, so they did arrive and were held.
+        assert webhook.wait(has("AseBlocking"), timeout=30)
+        names = [(n.name, n.status) for n in webhook.notifications() if n.labels["instance"] == "prod1"]
+        before = names[: names.index(("AseDown", "resolved"))]
+        assert before == [("AseDown", "firing")]
+
+
+def test_critical_mutes_the_warning_of_the_same_thing_only(tmp_path: Path) -> None:
+    with shipped(tmp_path) as (running, webhook):
+        running.tell(
+            alert("AseSpinlockContention", "critical", "prod1", spinlock="system tables cache"),
+            alert("AseSpinlockContention", "warning", "prod1", spinlock="system tables cache"),
+            alert("AseSpinlockContention", "warning", "prod1", spinlock="log cache"),
+        )
+        assert webhook.wait(lambda all_of_them: len(all_of_them) >= 2, timeout=20)
+        # The last one: whatever was told before it has been sent when it comes.
+        running.tell(alert("AseBlocking", "warning", "prod1"))
+        assert webhook.wait(has("AseBlocking"), timeout=20)
+        told = {
+            (n.labels["severity"], n.labels["spinlock"])
+            for n in webhook.notifications()
+            if n.name == "AseSpinlockContention"
+        }
+        assert told == {("critical", "system tables cache"), ("warning", "log cache")}
+
+
+def test_a_chat_message_reads_well(tmp_path: Path) -> None:
+    received: list[dict[str, Any]] = []
+    arrived = threading.Event()
+
+    class Chat(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+            arrived.set()
+
+    with ThreadingHTTPServer((HOST, 0), Chat) as chat:
+        threading.Thread(target=chat.serve_forever, daemon=True).start()
+        (tmp_path / "chat-url").write_text(f"http://{HOST}:{chat.server_address[1]}/")
+        content = yaml.safe_load((DEPLOY / "examples" / "chat.yml").read_text())
+        content["receivers"][0]["slack_configs"][0]["api_url_file"] = str(tmp_path / "chat-url")
+        content["route"]["group_wait"] = "15s"
+        text = faster.alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)
+        with alertmanager(text, tmp_path) as running:
+            running.tell(alert("AseBlocking", "warning", "prod1"))
+            assert arrived.wait(30)
+        chat.shutdown()
+    message = received[0]["attachments"][0]
+    assert message["title"] == "prod1: 1 firing: AseBlocking"
+    lines = message["text"].splitlines()
+    assert lines[0] == "[warning] prod1: AseBlocking"
+    assert lines[1] == "  What it means."
+    assert lines[2].startswith("  since ")
+    assert lines[3:] == ["  graph:   http://grafana/d/x", "  runbook: http://runbooks/x.md"]

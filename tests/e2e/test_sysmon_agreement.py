@@ -1,0 +1,162 @@
+"""The same window of time through the monitoring tables and through sp_sysmon, in every run of the case study.
+
+Simulated: both ways go over the wire, through FreeTDS, to one simulated server whose time stands still but for
+the sample itself, so that both windows begin and end at the same moment.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+from tests.simulator.tds.running import Running, running
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.families import Family
+from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.sysmon.metrics import headlines
+from ase_exporter.sysmon.runner import take_sample
+from ase_exporter.sysmon.structure import Report
+from ase_simulator.model.scenario import load_scenario
+from ase_simulator.model.server import SimulatedServer
+from ase_simulator.server import Listener
+from ase_simulator.sql.backend import SqlBackend
+
+RUNS = 10
+STEP_SECONDS = 600
+SAMPLE_SECONDS = 300
+SPINLOCKS = {
+    "Object Manager": "Resource->rdesmgr_spin",
+    "Object": "Des Upd Spinlocks",
+    "Index": "Ides Spinlocks",
+    "Index Hash": "Ides Chain Spinlocks",
+    "Partition": "Pdes Spinlocks",
+    "Partition Hash": "Pdes Chain Spinlocks",
+    "Table & Partition Lock Hashtable": "tablockspins",
+    "Page & Row Lock HashTable": "fglockspins",
+    "Address Lock Hashtable": "addrlockspins",
+}
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+Samples = dict[str, dict[tuple[str, ...], float]]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One run, seen both ways: what the counters grew, and the report."""
+
+    grown: Samples
+    report: Report
+
+    def counted(self, name: str, **labels: str) -> float:
+        """What a counter grew, summed over all samples that have these labels."""
+        return sum(value for values, value in self.grown[name].items() if set(labels.values()) <= set(values))
+
+    def printed(self, name: str) -> Mapping[tuple[str, ...], float]:
+        family = next(family for family in headlines(self.report) if family.name == f"ase_sysmon_{name}")
+        return {tuple(labels): value for labels, value in family.samples}
+
+    def contention(self, spinlock: str) -> float:
+        grabs = self.counted("ase_spinlock_grabs_total", spinlock=spinlock)
+        return self.counted("ase_spinlock_waits_total", spinlock=spinlock) / grabs if grabs else 0.0
+
+
+def samples(families: list[Family]) -> Samples:
+    return {family.name: {tuple(labels): value for labels, value in family.samples} for family in families}
+
+
+def scrape(scraper: TargetScraper) -> Samples:
+    run = Run(time.monotonic() + 60)
+    scraper.scrape(run)
+    assert run.up and not run.error, run.error
+    return samples(run.all_families(stuck=False))
+
+
+def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Window]:
+    target = Target(name="memscale", host="127.0.0.1", port=listening.port)
+    catalogue, _ = load_catalogue()
+    scraper = TargetScraper(
+        target, Auth(user="ase_exporter", password="exporter"), Module(), Scrape(), catalogue
+    )
+    for step in range(RUNS):
+        start = step * STEP_SECONDS + (STEP_SECONDS - SAMPLE_SECONDS) / 2
+        listening.ask(lambda start=start: server.advance(start - server.world.clock.seconds()))
+        before = scrape(scraper)
+        report = take_sample(target, Auth(user="sa", password=""), SAMPLE_SECONDS)
+        after = scrape(scraper)
+        grown = {
+            name: {labels: value - before[name].get(labels, 0.0) for labels, value in values.items()}
+            for name, values in after.items()
+            if name in before
+        }
+        yield Window(grown, report)
+    scraper.close()
+
+
+@pytest.fixture(scope="module")
+def windows() -> list[Window]:
+    server = load_scenario("memscale", speed=0)[0]
+    assert isinstance(server, SimulatedServer)
+
+    async def pass_time(seconds: float) -> None:
+        server.advance(seconds)
+
+    server.sleep = pass_time  # type: ignore[method-assign]
+    # The driver must not run on the main thread.
+    with running(lambda: Listener(SqlBackend(server))) as listening, ThreadPoolExecutor(1) as pool:
+        return list(pool.submit(lambda: list(look_both_ways(server, listening))).result())
+
+
+def test_every_run_was_sampled_whole_and_without_clearing(windows: list[Window]) -> None:
+    assert len(windows) == RUNS
+    for window in windows:
+        assert window.report.complete and not window.report.warnings
+        assert window.report.header.mode == "No Clear"
+        assert window.report.header.interval is not None
+        assert window.report.header.interval.total_seconds() == SAMPLE_SECONDS
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+def test_contention_agrees_within_half_a_point(windows: list[Window], run: int) -> None:
+    window = windows[run]
+    caches = window.printed("cache_spinlock_contention_ratio")
+    spinlocks = window.printed("spinlock_contention_ratio")
+    assert {name for (name,) in caches} == {
+        "default data cache",
+        "log cache",
+        "orders cache",
+        "system tables cache",
+    }
+    for (name,), printed in caches.items():
+        assert window.contention(name) == pytest.approx(printed, abs=0.005), name
+    assert {name for (name,) in spinlocks} == set(SPINLOCKS)
+    for (name,), printed in spinlocks.items():
+        assert window.contention(SPINLOCKS[name]) == pytest.approx(printed, abs=0.005), name
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+def test_cpu_busy_agrees_within_half_a_point(windows: list[Window], run: int) -> None:
+    window = windows[run]
+    printed = window.printed("server_busy_ratio")
+    busy = sum(window.counted("ase_engine_cpu_seconds_total", mode=mode) for mode in ("user", "system"))
+    everything = window.counted("ase_engine_cpu_seconds_total")
+    assert busy / everything == pytest.approx(printed["user",] + printed["system",], abs=0.005)
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+def test_throughput_per_cpu_unit_agrees_within_one_percent(windows: list[Window], run: int) -> None:
+    window = windows[run]
+    units = window.counted("ase_thread_cpu_seconds_total") / SAMPLE_SECONDS
+    throughput = window.counted("ase_transactions_total") / SAMPLE_SECONDS / units
+    assert throughput == pytest.approx(window.printed("throughput_per_cpu_unit")[()], rel=0.01)
+    assert units == pytest.approx(window.printed("cpu_units")[()], rel=0.01)
+
+
+def test_the_runs_differ_so_that_agreement_means_something(windows: list[Window]) -> None:
+    contention = [
+        window.printed("cache_spinlock_contention_ratio")["system tables cache",] for window in windows
+    ]
+    assert max(contention) - min(contention) > 0.3
