@@ -12,7 +12,7 @@ demo: setup
 	@$(VENV)/ase-exporter demo $(if $(DURATION),--duration $(DURATION)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 test: lint
-	$(VENV)/python -m pytest -q -n 2 --dist loadgroup -m "not slow" --ignore tests/benchmarks
+	$(VENV)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --ignore tests/benchmarks
 
 test-slow: setup
 	$(VENV)/python -m pytest -q -m slow

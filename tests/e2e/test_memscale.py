@@ -24,7 +24,7 @@ RUNS = 10
 SECONDS_PER_RUN = 20.0
 PACE = Pace(speed=600 / SECONDS_PER_RUN, scrape_interval=1.0)
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500), pytest.mark.xdist_group("memscale")]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
 
 
 @dataclass(frozen=True)
