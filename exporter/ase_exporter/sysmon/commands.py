@@ -39,15 +39,17 @@ class Format(StrEnum):
     csv = "csv"
 
 
+ReportFormat = Annotated[Format, typer.Option("--format", help="json has one document per report.")]
+CellSections = Annotated[
+    str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
+]
+
+
 @app.command("parse")
 def parse_command(
     file: Annotated[str, typer.Argument(help="A saved report, or - for standard input.")],
-    form: Annotated[
-        Format, typer.Option("--format", help="json has one document per report.")
-    ] = Format.table,
-    cells: Annotated[
-        str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
-    ] = "",
+    form: ReportFormat = Format.table,
+    cells: CellSections = "",
 ) -> None:
     """Print what a saved report says: as a table, JSON, CSV or metrics."""
     wanted = _sections(cells)
@@ -81,12 +83,8 @@ def run_command(
     config_file: ConfigFile = None,
     seconds: Annotated[int, typer.Option(min=1, max=3600, help="Length of the sample.")] = 60,
     section: Annotated[str | None, typer.Option(help="One section alone, such as kernel or locks.")] = None,
-    form: Annotated[
-        Format, typer.Option("--format", help="json has one document per report.")
-    ] = Format.table,
-    cells: Annotated[
-        str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
-    ] = "",
+    form: ReportFormat = Format.table,
+    cells: CellSections = "",
 ) -> None:
     """Run sp_sysmon once, without clearing the counters, and print what it says."""
     wanted = _sections(cells)
