@@ -4,20 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.deploy.fenced import REPOSITORY, documents
 
-REPOSITORY = Path(__file__).parents[2]
-HIDDEN = {".venv", ".git", ".demo", ".bench", ".conformance", "build", "dist"}
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-
-
-def documents() -> list[Path]:
-    """All Markdown files of the repository."""
-    return [
-        path
-        for path in sorted(REPOSITORY.rglob("*.md"))
-        if not HIDDEN & set(path.relative_to(REPOSITORY).parts)
-    ]
 
 
 def anchors(path: Path) -> set[str]:

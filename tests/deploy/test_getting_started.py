@@ -130,11 +130,11 @@ def test_prometheus_finds_several_servers_by_the_exporter(simulator_port: int, t
 
 
 def test_what_the_page_installs_is_there_and_where_the_unit_looks_for_it() -> None:
-    commands = block("", "systemctl enable")
+    commands = block("sh", "systemctl enable")
     shipped = {word for word in commands.split() if word.startswith("deploy/")}
     assert shipped and all((REPOSITORY / name).is_file() for name in shipped)
     unit = (REPOSITORY / "deploy" / "systemd" / "ase-exporter.service").read_text()
     assert "--config.file=/etc/ase-exporter/exporter.yaml " in unit
     assert "LoadCredential=password:/etc/ase-exporter/password\n" in unit
-    (directory,) = set(re.findall(r"(\S+)/pip install", block("", "--require-hashes")))
+    (directory,) = set(re.findall(r"(\S+)/pip install", block("sh", "--require-hashes")))
     assert f"ExecStart={directory}/ase-exporter " in unit

@@ -1,0 +1,49 @@
+"""The fenced blocks of all documents."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+HIDDEN = {".venv", ".git", ".demo", ".bench", ".conformance", "build", "dist", "node_modules"}
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One of them; page: its path in the repository; line: of the opening fence."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def documents() -> list[Path]:
+    """All Markdown files of the repository."""
+    return [
+        path
+        for path in sorted(REPOSITORY.rglob("*.md"))
+        if not HIDDEN & set(path.relative_to(REPOSITORY).parts)
+    ]
+
+
+def blocks(language: str | None = None) -> list[Block]:
+    """The blocks of a language, or all."""
+    return [block for path in documents() for block in _of(path) if language in (None, block.language)]
+
+
+def _of(path: Path) -> list[Block]:
+    text = path.read_text(encoding="utf-8")
+    return [
+        Block(
+            str(path.relative_to(REPOSITORY)),
+            text.count("\n", 0, found.start()) + 1,
+            found[1],
+            found[2],
+        )
+        for found in FENCE.finditer(text)
+    ]

@@ -1,0 +1,145 @@
+"""Documents are true: their YAML loads, their PromQL parses, their SQL and their Python run."""
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import certifi
+import pytest
+import yaml
+from tests.deploy.fenced import Block, blocks
+from tests.exporter.simulated import Simulated
+from tests.exporter.simulated import run as simulated
+
+from ase_exporter import yamlfile
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Config
+from ase_exporter.connection import DatabaseError
+from ase_exporter.errors import UserError
+from ase_exporter.webconfig import WebSettings
+from ase_simulator.model.scenario import Scenario
+
+LANGUAGES = {"sh", "yaml", "promql", "sql", "python", "text"}
+# What a reader puts in, and what stands for it here.
+BLANKS = {
+    "{…}": "{}",
+    "[…]": "[]",
+    "$2y$10$...": "$2y$10$" + "a" * 53,
+    "/etc/ssl/company.pem": certifi.where(),
+    "DATABASE": "orders",
+}
+NOT_SIMULATED = {"sp_help_rep_agent"}
+STATEMENT = re.compile(r"^(?=select |use |sp_|exec |dbcc )", re.MULTILINE)
+
+
+def filled(block: Block) -> str:
+    """A block as a reader would complete it."""
+    text = block.text
+    for blank, filling in BLANKS.items():
+        text = text.replace(blank, filling)
+    return text
+
+
+def load_configuration(text: str, directory: Path) -> None:
+    yamlfile.parse(text, Config, "page")
+
+
+def load_web_configuration(text: str, directory: Path) -> None:
+    yamlfile.parse(text, WebSettings, "page")
+
+
+def load_scenario(text: str, directory: Path) -> None:
+    yamlfile.parse(text, Scenario, "page")
+
+
+def load_custom_metrics(text: str, directory: Path) -> None:
+    (directory / "custom.yaml").write_text(text)
+    _, problems = load_catalogue([directory])
+    assert problems == []
+
+
+def load_prometheus(text: str, directory: Path) -> None:
+    path = directory / "prometheus.yml"
+    path.write_text(text)
+    checked = subprocess.run(
+        ["promtool", "check", "config", "--syntax-only", path], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+# By a key that only such a file has; the first that fits.
+LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
+    ({"scrape_configs", "rule_files"}, load_prometheus),
+    ({"tls_server_config", "basic_auth_users"}, load_web_configuration),
+    ({"workload"}, load_scenario),
+    (set(Config.model_fields), load_configuration),
+]
+
+
+def loader(text: str) -> Callable[[str, Path], None]:
+    keys = set(yaml.safe_load(text))
+    return next((load for marks, load in LOADERS if keys & marks), load_custom_metrics)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with simulated("16.0 SP04", "quiet-oltp", speed=600) as running:
+        yield running
+
+
+def test_every_block_says_what_it_is() -> None:
+    assert {str(block): block.language for block in blocks() if block.language not in LANGUAGES} == {}
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_yaml_is_taken_by_what_reads_it(block: Block, tmp_path: Path) -> None:
+    text = filled(block)
+    loader(text)(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["targets: [{nmae: A, host: b}]", "scrape_configs: [{job: a}]", "a: {b: c}", "workload: 1"]
+)
+def test_yaml_that_is_wrong_is_seen(text: str, tmp_path: Path) -> None:
+    with pytest.raises((UserError, AssertionError)):
+        loader(text)(text, tmp_path)
+
+
+def rules(queries: list[str], directory: Path) -> "subprocess.CompletedProcess[str]":
+    """promtool's verdict on queries."""
+    path = directory / "rules.yaml"
+    group = {"name": "queries", "rules": [{"record": f"q{n}", "expr": q} for n, q in enumerate(queries)]}
+    path.write_text(yaml.safe_dump({"groups": [group]}))
+    return subprocess.run(["promtool", "check", "rules", path], capture_output=True, text=True)
+
+
+def test_promql_parses(tmp_path: Path) -> None:
+    queries = [query for block in blocks("promql") for query in re.split(r"\n\n|\n(?=\S)", filled(block))]
+    checked = rules([query for query in queries if query.strip()], tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert rules(["sum by ("], tmp_path).returncode != 0
+
+
+@pytest.mark.parametrize("block", blocks("sql"), ids=str)
+def test_sql_is_answered_by_the_simulated_server(block: Block, server: Simulated) -> None:
+    statements = [part for part in STATEMENT.split(filled(block)) if part.strip()]
+    assert statements
+    with server.login("sa") as query:
+        for statement in statements:
+            if statement.split()[0] not in NOT_SIMULATED:
+                query(statement)
+
+
+def test_sql_that_is_wrong_is_seen(server: Simulated) -> None:
+    with server.login("sa") as query, pytest.raises(DatabaseError):
+        query("select nothing from master..monState")
+
+
+@pytest.mark.parametrize("block", [block for block in blocks("python") if "query" in block.text], ids=str)
+def test_python_that_reads_a_server_runs(
+    block: Block, server: Simulated, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server.login("monitor") as query:
+        exec(block.text.replace("seconds=30", "seconds=1"), {"query": query})
+    assert capsys.readouterr().out.startswith("## ASE 16.0")
