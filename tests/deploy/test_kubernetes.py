@@ -14,6 +14,8 @@ from ase_exporter.config import load
 
 REPOSITORY = Path(__file__).parents[2]
 MANIFESTS = REPOSITORY / "deploy" / "kubernetes"
+# Kubernetes' own limit, in bytes.
+LARGEST_CONFIGMAP = 2**20
 
 kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl (for kustomize) is not installed")
 
@@ -35,6 +37,16 @@ def read(name: str) -> Any:
 def pod() -> dict[str, Any]:
     spec: dict[str, Any] = read("deployment.yaml")["spec"]["template"]["spec"]
     return spec
+
+
+def dashboards_configmap() -> dict[str, Any]:
+    """What the commands of the README make of the dashboards, up to the API server."""
+    (commands,) = re.findall(r"```\n(kubectl [^`]*dashboards[^`]*)```", (MANIFESTS / "README.md").read_text())
+    offline = commands.replace("| kubectl apply --server-side -f -", "")
+    made = subprocess.run(offline, shell=True, cwd=REPOSITORY, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    configmap: dict[str, Any] = yaml.safe_load(made.stdout)
+    return configmap
 
 
 def test_every_manifest_is_part_of_a_kustomization_but_the_example_of_a_secret() -> None:
@@ -65,15 +77,12 @@ def test_service_and_policy_and_deployment_meet_in_one_namespace() -> None:
 
 
 @kubectl
-def test_the_command_for_dashboards_labels_all_of_them_for_grafana() -> None:
-    (commands,) = re.findall(r"```\n(kubectl [^`]*dashboards[^`]*)```", (MANIFESTS / "README.md").read_text())
-    offline = commands.replace("| kubectl apply --server-side -f -", "")
-    made = subprocess.run(offline, shell=True, cwd=REPOSITORY, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    configmap = yaml.safe_load(made.stdout)
+def test_the_command_for_dashboards_makes_a_configmap_of_all_of_them_that_grafana_finds() -> None:
+    configmap = dashboards_configmap()
     assert configmap["metadata"]["labels"] == {"grafana_dashboard": "1"}
     dashboards = (REPOSITORY / "dashboards" / "json").iterdir()
-    assert configmap["data"].keys() == {path.name for path in dashboards}
+    assert configmap["data"] == {path.name: path.read_text() for path in dashboards}
+    assert sum(map(len, configmap["data"].values())) < LARGEST_CONFIGMAP
 
 
 @kubectl

@@ -1,0 +1,148 @@
+"""What kustomize makes of the manifests, held against the schemas of Kubernetes and of the Prometheus operator.
+
+The schemas are those that the two projects publish as Go modules: kubernetes' OpenAPI document, and the operator's
+custom resource definitions. The API server refuses an unknown key or a wrong type by them, and so does this.
+"""
+
+import json
+import shutil
+import subprocess
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from tests.deploy.test_kubernetes import MANIFESTS, dashboards_configmap
+
+KUBERNETES = "k8s.io/kubernetes@v1.33.1"
+OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.83.0"
+DIRECTORIES = [MANIFESTS, MANIFESTS / "monitoring"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl (for kustomize) is not installed"),
+    pytest.mark.skipif(not shutil.which("go"), reason="go, which fetches the schemas, is not installed"),
+]
+
+
+class Loader(yaml.CSafeLoader):
+    """YAML without one oddity of its version 1.1, which the operator's file of comparisons trips over."""
+
+
+Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node))
+
+
+@cache
+def module(name: str) -> Path:
+    """The directory of a Go module, fetched if it is not here yet."""
+    fetched = subprocess.run(["go", "mod", "download", "-json", name], capture_output=True, text=True)
+    if fetched.returncode:
+        pytest.skip(f"{name} cannot be fetched, and its schemas were not asked: {fetched.stdout[:300]}")
+    return Path(json.loads(fetched.stdout)["Dir"])
+
+
+def strict(schema: Any) -> Any:
+    """A published schema as JSON Schema that knows no other keys, with the API server's own two leniencies."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: strict(value) for key, value in schema.items()}
+    if made.get("format") == "int-or-string":
+        return {"type": ["integer", "string"]}
+    if isinstance(made.get("properties"), dict) and not made.get("x-kubernetes-preserve-unknown-fields"):
+        made.setdefault("additionalProperties", False)
+    return made
+
+
+@cache
+def definitions() -> dict[str, Any]:
+    """Kubernetes' own, by their long names. A quantity may be a bare number."""
+    document = module(KUBERNETES) / "api" / "openapi-spec" / "swagger.json"
+    found: dict[str, Any] = strict(json.loads(document.read_text())["definitions"])
+    found["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] = ["string", "number"]
+    return found
+
+
+@cache
+def schemas() -> dict[tuple[str, str], dict[str, Any]]:
+    """apiVersion and kind -> schema."""
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+    for name, definition in definitions().items():
+        for each in definition.get("x-kubernetes-group-version-kind", []):
+            version = f"{each['group']}/{each['version']}".removeprefix("/")
+            made[version, each["kind"]] = {"$ref": f"#/definitions/{name}"}
+    metadata = {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+    for path in (module(OPERATOR) / "example" / "prometheus-operator-crd").glob("*.yaml"):
+        resource = yaml.load(path.read_text(), Loader=Loader)["spec"]
+        for version in resource["versions"]:
+            schema = strict(version["schema"]["openAPIV3Schema"])
+            schema["properties"]["metadata"] = metadata
+            made[f"{resource['group']}/{version['name']}", resource["names"]["kind"]] = schema
+    return made
+
+
+def complaints(manifest: dict[str, Any]) -> list[str]:
+    """What is wrong with an object, a line each."""
+    schema = schemas()[manifest["apiVersion"], manifest["kind"]]
+    checker = jsonschema.Draft7Validator(schema | {"definitions": definitions()})
+    return [f"{error.json_path}: {error.message}" for error in checker.iter_errors(without_nulls(manifest))]
+
+
+def without_nulls(value: Any) -> Any:
+    """To Kubernetes a null is an absent key; kubectl writes some."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def kustomized(directory: Path) -> list[dict[str, Any]]:
+    made = subprocess.run(["kubectl", "kustomize", directory], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return list(yaml.safe_load_all(made.stdout))
+
+
+@pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
+def test_every_object_that_kustomize_makes_fits_its_schema(directory: Path) -> None:
+    found = {manifest["kind"]: complaints(manifest) for manifest in kustomized(directory)}
+    assert found and not any(found.values()), found
+    print(f"\n{directory.name}: {len(found)} objects fit: {', '.join(found)}")
+
+
+def test_the_example_of_a_secret_and_the_dashboards_fit_theirs() -> None:
+    secret = yaml.safe_load((MANIFESTS / "secret.example.yaml").read_text())
+    assert complaints(secret) == []
+    assert complaints(dashboards_configmap()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Deployment", ("spec", "replicaz"), 1),
+        ("Deployment", ("spec", "replicas"), "one"),
+        ("Deployment", ("spec", "template", "spec", "containers", 0, "securityContext", "readOnly"), True),
+        ("Service", ("spec", "ports", 0, "port"), "http"),
+        ("NetworkPolicy", ("spec", "policyTypes"), "Ingress"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "intervall"), "15s"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "a while"),
+        ("ScrapeConfig", ("spec", "httpSDConfigs", 0, "url"), 10150),
+        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "expression"), "up"),
+    ],
+)
+def test_a_misspelt_key_or_a_wrong_type_does_not_fit(
+    kind: str, path: tuple[str | int, ...], value: Any
+) -> None:
+    (manifest,) = (
+        each for directory in DIRECTORIES for each in kustomized(directory) if each["kind"] == kind
+    )
+    broken = deepcopy(manifest)
+    at: Any = broken
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    assert complaints(manifest) == []
+    assert len(complaints(broken)) == 1
