@@ -16,7 +16,7 @@ from ase_exporter.changes.config import ChangesConfig
 from ase_exporter.compare.config import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.host.config import HostConfig
-from ase_exporter.settings import Model, Seconds
+from ase_exporter.settings import Model, Seconds, Share
 from ase_exporter.sysmon.settings import SysmonSettings
 
 DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
@@ -71,6 +71,7 @@ class Target(Model):
     """One ASE server. labels go to service discovery (`/targets`), not into the metrics.
 
     sysmon: how sp_sysmon is run; left out, it is not.
+    budget: the share of one engine's time that reading it may take; left out, that of `scrape`.
     """
 
     name: Annotated[str, Field(pattern=_NAME)]
@@ -82,6 +83,7 @@ class Target(Model):
     charset: str = "UTF-8"
     encrypt_password: bool = False
     sysmon: SysmonSettings | None = None
+    budget: Share | None = None
 
     @model_validator(mode="after")
     def _label_names(self) -> Self:
@@ -95,6 +97,7 @@ class Scrape(Model):
     """Bounds on one scrape. timeout: used when the caller names none; margin: kept free before the end.
 
     least: given even to a caller that waits less, so that a login can end that takes longer than a scrape.
+    budget: the share of one engine's time that reading a target may take; left out, there is no bound.
     """
 
     timeout: Seconds = 10.0
@@ -102,6 +105,7 @@ class Scrape(Model):
     margin: Seconds = 0.5
     connect_timeout: Seconds = 5.0
     recheck: Seconds = 300.0
+    budget: Share | None = None
 
 
 class Catalogue(Model):

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import socket
+import struct
 import threading
 import time
 from collections import defaultdict
@@ -47,6 +48,8 @@ Kind = Literal[
 CANCEL_GRACE = 0.25
 # FreeTDS must not reach its own login timeout (see above), so the watchdog acts this much earlier.
 LOGIN_LEAD = 0.2
+# struct tcp_info of linux/tcp.h: how many bytes have come in, an u64.
+_BYTES_RECEIVED = struct.Struct("=128xQ")
 # No table that is read for metrics comes near it; one that does must not fill our memory.
 MOST_ROWS = 100_000
 
@@ -189,6 +192,14 @@ class Connection:
                     raise wrong from None
                 lines += [f"Msg {wrong.number}, Level 16, State 1:", str(wrong)]
         return lines
+
+    def received(self) -> int:
+        """Bytes that the server has sent over this connection; 0 if its socket is gone."""
+        with _duplicate(self._socket.descriptor) as duplicate:
+            if duplicate is None or os.fstat(duplicate.fileno()).st_ino != self._socket.inode:
+                return 0
+            told = duplicate.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)
+        return int(_BYTES_RECEIVED.unpack(told)[0]) if len(told) == _BYTES_RECEIVED.size else 0
 
     def _bounded(self, cursor: pyodbc.Cursor, deadline: float) -> AbstractContextManager[None]:
         return _watchdog.guard(

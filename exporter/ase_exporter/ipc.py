@@ -45,7 +45,8 @@ class ScrapeRequest:
 class ScrapeReply:
     """The answer, on time. stuck: the driver did not come back, so the worker is to be replaced.
 
-    look: what the target's configuration is, where it was time to look.
+    look: what the target's configuration is, where it was time to look. stretched: collectors that are read
+    less often, to keep the budget.
     """
 
     number: int
@@ -56,6 +57,7 @@ class ScrapeReply:
     series: int = 0
     stuck: bool = False
     look: Look | None = None
+    stretched: int = 0
 
 
 Message = Assignment | ScrapeRequest | ScrapeReply

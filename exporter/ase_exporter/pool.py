@@ -52,6 +52,7 @@ class TargetState:
     error: str = ""
     version: str = ""
     series: int = 0
+    stretched: int = 0
     at: float | None = None
 
 
@@ -168,6 +169,7 @@ class WorkerPool:
         state = self.states[target]
         state.up, state.error, state.series, state.at = reply.up, reply.error, reply.series, time.time()
         state.version = reply.version or state.version
+        state.stretched = reply.stretched
         return reply
 
     async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:

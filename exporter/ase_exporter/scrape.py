@@ -17,6 +17,7 @@ from ase_exporter.changes.detect import Watch
 from ase_exporter.changes.snapshot import Look
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.cost import Budget, Cost, session_cpu
 from ase_exporter.counters import CounterStore
 from ase_exporter.errors import UserError
 from ase_exporter.families import Family, single
@@ -34,6 +35,9 @@ LOGIN_PAUSE = 30.0
 
 # The server's clock may change its hour, databases and caches come and go.
 FACTS_LAST = 3600.0
+
+# Read in every scrape, whatever the budget: what tells of restarts, and what the budget is measured by.
+VITAL = ("state", "own_session")
 
 SESSION_SETUP = "set quoted_identifier off set language us_english"
 
@@ -53,6 +57,7 @@ class Run:
     module: what is read, by name; '' for the target's own. families: what others gave beforehand;
     collected: what each collector gave, up to series_limit samples in all.
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
+    stretched: how many collectors are read less often, to keep the budget.
     """
 
     deadline: float
@@ -69,6 +74,7 @@ class Run:
     error: str = ""
     error_kind: str = ""
     version: str = ""
+    stretched: int = 0
     started: float = field(default_factory=time.monotonic)
     _finished: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -133,6 +139,15 @@ class Run:
         return [family for family in (success, duration, available) if family.samples]
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The last reading of a collector: when it began, what it gave, and why it gave nothing."""
+
+    at: float
+    families: list[Family]
+    reason: str
+
+
 @dataclass(slots=True)
 class _Reading:
     """What one module reads of the target: the plan of its statements, and what lasts between scrapes."""
@@ -142,7 +157,7 @@ class _Reading:
     planned_at: float | None = None
     unavailable: dict[str, str] = field(default_factory=dict)
     late: set[str] = field(default_factory=set)
-    kept: dict[str, tuple[float, list[Family]]] = field(default_factory=dict)
+    kept: dict[str, _Kept] = field(default_factory=dict)
     counters: CounterStore = field(default_factory=CounterStore)
 
 
@@ -177,9 +192,9 @@ class TargetScraper:
         self._connection: Connection | None = None
         self._refused: tuple[str, int, float] = ("", 0, 0.0)
         self._version = ""
-        self._connects = 0
-        self._statements = 0
-        self._rows = 0
+        self.cost = Cost()
+        self._budget = Budget(target.budget or scrape.budget)
+        self._received = 0
 
     def scrape(self, run: Run) -> None:
         """Fill `run`. Never raises: errors of any kind end up in it."""
@@ -199,9 +214,11 @@ class TargetScraper:
             log.exception("target %s: unexpected error", self.name)
             self._fail(run, "internal", "unexpected error, see the log")
             self._drop_connection()
+        self._count_received()
+        self.cost.scrapes += 1
         run.version = self._version
         run.unavailable = dict(self._reading.unavailable)
-        run.own = self._own_families()
+        run.own = [*self.cost.families(), *self._keep_budget(run), *self._reading.counters.families()]
         if self._sysmon is not None and run.collectors is None:
             run.own += self._sysmon.families()
 
@@ -246,7 +263,7 @@ class TargetScraper:
                 raise DatabaseError("login_suspended", f"login {self._auth.user} was refused; waiting")
         else:
             times = 0
-        self._connects += 1
+        self.cost.connects += 1
         limit = min(deadline, time.monotonic() + self._limits.connect_timeout)
         try:
             connection = Connection.open(self._endpoint, self._auth.user, password, deadline=limit)
@@ -260,16 +277,39 @@ class TargetScraper:
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
+            self._count_received()
+            self._received = 0
             self._connection.close()
             self._connection = None
+
+    def _count_received(self) -> None:
+        if self._connection is not None:
+            before, self._received = self._received, self._connection.received()
+            self.cost.received += max(0, self._received - before)
 
     def _query(self, sql: str, deadline: float) -> list[Row]:
         if self._connection is None:
             raise DatabaseError("lost", "the connection was lost")
-        self._statements += 1
-        rows = self._connection.query(sql, deadline)
-        self._rows += len(rows)
+        self.cost.statements += 1
+        started = time.monotonic()
+        try:
+            rows = self._connection.query(sql, deadline)
+        finally:
+            self.cost.seconds += time.monotonic() - started
+        self.cost.rows += len(rows)
         return rows
+
+    def _keep_budget(self, run: Run) -> list[Family]:
+        """Set the intervals for the scrapes to come; what there is to say of it."""
+        own = self._reading is self._readings[""]
+        cpu = session_cpu(run.collected.get("own_session", ())) if own else None
+        now = time.monotonic()
+        if news := self._budget.settle(now, self.cost.seconds, cpu):
+            log.warning("target %s: %s", self.name, news, extra={"target": self.name})
+        names = [collector.name for collector in self._reading.planned]
+        stretched = [(name, self._budget.stretch((id(self._reading), name), now)) for name in names]
+        run.stretched = sum(times > 1 for _, times in stretched)
+        return self._budget.families(stretched)
 
     def _read_collectors(self, run: Run) -> None:
         wanted = [
@@ -286,36 +326,44 @@ class TargetScraper:
                 self._read(collector, run)
 
     def _read(self, collector: PlannedCollector, run: Run) -> None:
-        started = time.monotonic()
-        kept = self._reading.kept.get(collector.name)
-        if kept and started - kept[0] < collector.interval:
-            run.collected[collector.name] = kept[1]
-            run.outcomes[collector.name] = Outcome(0.0)
+        started, name = time.monotonic(), collector.name
+        key = (id(self._reading), name)
+        interval = self._budget.asked(key, started, collector.interval, vital=name in VITAL)
+        kept = self._reading.kept.get(name)
+        # What failed is tried again in the next scrape, unless the budget says otherwise.
+        if kept and started - kept.at < interval and (not kept.reason or interval > collector.interval):
+            late = started - kept.at >= collector.interval
+            # Repeated, a counter would stand still and then jump: there is no telling how fast it grew.
+            repeated = [family for family in kept.families if not (late and family.kind == "counter")]
+            run.collected[name] = repeated
+            run.outcomes[name] = Outcome(0.0, kept.reason)
             return
         limit = started + max(COLLECTOR_LEAST, (run.deadline - started) * COLLECTOR_SHARE)
         limit = min(limit, run.deadline)
-        reason = ""
+        reason, spent, families = "internal", self.cost.seconds, list[Family]()
         try:
             results = [self._query(sql, limit) for sql in collector.statements]
             run.up = True
             families = collector.families(results, self._reading.counters, time.monotonic())
-            run.collected[collector.name] = families
-            if collector.interval:
-                self._reading.kept[collector.name] = (started, families)
-            self._reading.late.discard(collector.name)
+            run.collected[name] = families
+            self._reading.late.discard(name)
+            reason = ""
         except DatabaseError as error:
             reason = error.kind
             unavailable = unavailable_reason(error.number) if error.usable else ""
             if unavailable:
-                self._reading.unavailable[collector.name] = reason = unavailable
+                self._reading.unavailable[name] = reason = unavailable
                 run.up = True
             elif error.kind == "deadline":
-                self._reading.late.add(collector.name)
+                self._reading.late.add(name)
             if not error.usable:
-                run.outcomes[collector.name] = Outcome(time.monotonic() - started, reason)
                 raise
-            log.warning("target %s: collector %s: %s", self.name, collector.name, error)
-        run.outcomes[collector.name] = Outcome(time.monotonic() - started, reason)
+            log.warning("target %s: collector %s: %s", self.name, name, error)
+        finally:
+            self._budget.took(key, self.cost.seconds - spent)
+            if collector.interval or self._budget.share is not None:
+                self._reading.kept[name] = _Kept(started, families, reason)
+            run.outcomes[name] = Outcome(time.monotonic() - started, reason)
 
     def _look(self, run: Run) -> None:
         """Look for changes of the configuration when it is time to."""
@@ -336,21 +384,3 @@ class TargetScraper:
         finally:
             self._last_look = reason
             run.outcomes["changes"] = Outcome(time.monotonic() - started, reason)
-
-    def _own_families(self) -> list[Family]:
-        return [
-            single(
-                "ase_exporter_connects_total",
-                "counter",
-                "Logins tried to this target.",
-                float(self._connects),
-            ),
-            single(
-                "ase_exporter_statements_total",
-                "counter",
-                "Statements sent to this target.",
-                float(self._statements),
-            ),
-            single("ase_exporter_rows_total", "counter", "Rows read from this target.", float(self._rows)),
-            *self._reading.counters.families(),
-        ]

@@ -332,11 +332,14 @@ def _landing_page(front: Front) -> str:
 def _landing_row(name: str, state: TargetState) -> str:
     status = "not scraped yet" if state.up is None else "up" if state.up else "down"
     age = "" if state.at is None else f"{max(0.0, time.time() - state.at):.0f} s ago"
+    remark = state.error or f"{state.series} series"
+    if state.stretched:
+        remark += f"; {state.stretched} collectors are read less often, to keep the budget"
     cells = [
         f'<a href="probe?target={html.escape(name)}">{html.escape(name)}</a>',
         f'<span class="{status.split()[0]}">{status}</span>',
         html.escape(state.version.split("/EBF")[0]),
         age,
-        html.escape(state.error) or f"{state.series} series",
+        html.escape(remark),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

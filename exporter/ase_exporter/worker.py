@@ -104,6 +104,7 @@ class Worker:
             series=sum(len(family.samples) for family in families),
             stuck=stuck,
             look=run.look,
+            stretched=run.stretched,
         )
         with self._writing, contextlib.suppress(BrokenPipeError):
             self._connection.sendall(pack(answer))

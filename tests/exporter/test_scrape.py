@@ -184,9 +184,9 @@ def test_modules_of_one_target_share_its_connection_and_nothing_else(server: Sim
 def test_nothing_is_sent_after_the_deadline(server: Simulated) -> None:
     one = scraper(server)
     scrape(one)
-    before = one._statements
+    before = one.cost.statements
     seen = scrape(one, 0.0)
     one.close()
-    assert one._statements == before
+    assert one.cost.statements == before
     assert {outcome.reason for outcome in seen.outcomes.values()} == {"deadline"}
     assert not seen.up
