@@ -29,7 +29,7 @@ from ase_simulator.simulation import simulation
 RULES = sorted((Path(__file__).parents[2] / "alerts" / "rules").glob("*.yaml"))
 INTERVAL = 15
 HOST = "127.0.0.1"
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 
@@ -82,7 +82,7 @@ def record(scenario: str, seconds: float, patch: pytest.MonkeyPatch) -> Recordin
             Target(name=scenario, host=HOST, port=run.port),
             Auth(user="ase_exporter", password="exporter"),
             Module(),
-            Scrape(),
+            Scrape(connect_timeout=60.0),
             load_catalogue()[0],
         )
         for _ in range(int(seconds / INTERVAL)):

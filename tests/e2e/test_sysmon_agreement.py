@@ -69,7 +69,7 @@ def samples(families: list[Family]) -> Samples:
 
 
 def scrape(scraper: TargetScraper) -> Samples:
-    run = Run(time.monotonic() + 60)
+    run = Run(time.monotonic() + 120)
     scraper.scrape(run)
     assert run.up and not run.error, run.error
     return samples(run.all_families(stuck=False))
@@ -79,7 +79,11 @@ def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Wind
     target = Target(name="memscale", host="127.0.0.1", port=listening.port)
     catalogue, _ = load_catalogue()
     scraper = TargetScraper(
-        target, Auth(user="ase_exporter", password="exporter"), Module(), Scrape(), catalogue
+        target,
+        Auth(user="ase_exporter", password="exporter"),
+        Module(),
+        Scrape(connect_timeout=60.0),
+        catalogue,
     )
     for step in range(RUNS):
         start = step * STEP_SECONDS + (STEP_SECONDS - SAMPLE_SECONDS) / 2

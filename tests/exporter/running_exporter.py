@@ -21,7 +21,7 @@ class RunningExporter:
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
-    def wait_for(self, text: str, seconds: float = 30) -> str:
+    def wait_for(self, text: str, seconds: float = 60) -> str:
         """The first line that holds the text, which may come later."""
 
         def found() -> str | None:
@@ -53,11 +53,11 @@ class RunningExporter:
         """SIGTERM; the status that it ends with."""
         self.process.terminate()
         try:
-            status = self.process.wait(20)
+            status = self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = self.process.wait()
-        self._reader.join(20)
+        self._reader.join(60)
         assert self.process.stderr
         self.process.stderr.close()
         return status

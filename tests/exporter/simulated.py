@@ -46,15 +46,15 @@ class Simulated:
 
     def drained(self) -> None:
         """Wait until every connection has ended."""
-        asyncio.run_coroutine_threadsafe(self.listener.drained(), self.loop).result(20)
+        asyncio.run_coroutine_threadsafe(self.listener.drained(), self.loop).result(60)
 
     @contextmanager
     def login(self, user: str) -> Iterator[Query]:
         """A connection of that login, as a function that runs one statement."""
         endpoint = Endpoint(*self.address)
-        connection = Connection.open(endpoint, user, PASSWORD, deadline=time.monotonic() + 20)
+        connection = Connection.open(endpoint, user, PASSWORD, deadline=time.monotonic() + 60)
         try:
-            yield lambda sql: connection.query(sql, time.monotonic() + 20)
+            yield lambda sql: connection.query(sql, time.monotonic() + 60)
         finally:
             connection.close()
 
@@ -68,10 +68,10 @@ def run(version: str, scenario: str = "idle", speed: float = 1.0) -> Iterator[Si
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     listener = Listener(backend)
-    asyncio.run_coroutine_threadsafe(listener.__aenter__(), loop).result(20)
+    asyncio.run_coroutine_threadsafe(listener.__aenter__(), loop).result(60)
     try:
         yield Simulated(listener, loop, server)
     finally:
-        asyncio.run_coroutine_threadsafe(listener.__aexit__(None, None, None), loop).result(20)
+        asyncio.run_coroutine_threadsafe(listener.__aexit__(None, None, None), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(20)
+        thread.join(60)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
-from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.ipc import ScrapeReply
 from ase_exporter.pool import MOST_FLIGHTS, BusyError, WorkerPool
 
@@ -30,6 +30,7 @@ def config(server: Simulated) -> Config:
     return Config(
         targets=tuple(Target(name=name, host=host, port=port) for name in ("ONE", "TWO")),
         auth={"default": Auth(user="monitor", password=PASSWORD)},
+        scrape=Scrape(connect_timeout=60.0),
         workers=2,
     )
 
@@ -51,7 +52,7 @@ def with_pool(server: Simulated, act: Callable[[WorkerPool], Awaitable[None]]) -
 
 
 def scrape(pool: WorkerPool, target: str = "ONE") -> Awaitable[ScrapeReply]:
-    return pool.scrape(target, time.monotonic() + 20)
+    return pool.scrape(target, time.monotonic() + 60)
 
 
 def test_those_who_ask_at_the_same_time_share_one_collection(server: Simulated) -> None:
@@ -79,7 +80,7 @@ def test_a_caller_who_leaves_does_not_end_the_collection_of_the_others(server: S
 def test_who_asks_for_ever_other_things_is_refused_before_the_rest_must_wait(server: Simulated) -> None:
     async def act(pool: WorkerPool) -> None:
         def ask(number: int) -> Awaitable[ScrapeReply]:
-            return pool.scrape("ONE", time.monotonic() + 20, collectors=frozenset({"state", str(number)}))
+            return pool.scrape("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
 
         asked = [asyncio.ensure_future(ask(number)) for number in range(MOST_FLIGHTS)]
         await asyncio.sleep(0)
@@ -148,12 +149,12 @@ def test_when_the_exporter_ends_no_process_stays(
     assert exporter.stderr is not None
     line = next(line for line in exporter.stderr if "listening on" in line)
     address = line.split("listening on ")[1].split(",")[0]
-    with httpx.Client(trust_env=False, timeout=20) as client:
+    with httpx.Client(trust_env=False, timeout=60) as client:
         assert "ase_up 1.0" in client.get(f"{address}/metrics").text
     children = psutil.Process(exporter.pid).children(recursive=True)
     assert children
     exporter.send_signal(ending)
-    assert exporter.wait(5) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
-    _, alive = psutil.wait_procs(children, 5)
+    assert exporter.wait(60) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
+    _, alive = psutil.wait_procs(children, 60)
     assert not alive
     exporter.stderr.close()

@@ -89,7 +89,7 @@ def get(
     context.maximum_version = highest
     if client:
         context.load_cert_chain(*authority.sign(client, expired=expired))
-    return httpx.get(f"{running.url}/metrics", auth=auth, verify=context, trust_env=False, timeout=20)
+    return httpx.get(f"{running.url}/metrics", auth=auth, verify=context, trust_env=False, timeout=60)
 
 
 def test_who_has_the_right_certificate_and_password_gets_an_answer(
@@ -123,12 +123,14 @@ def test_a_missing_an_expired_and_a_strangers_certificate_are_refused(
     context = ssl.create_default_context(cafile=str(authority.file))
     context.load_cert_chain(*Authority(tmp_path, "stranger").sign("client"))
     with pytest.raises(httpx.TransportError):
-        httpx.get(running.url, auth=("scraper", PASSWORD), verify=context, trust_env=False)
+        httpx.get(running.url, auth=("scraper", PASSWORD), verify=context, trust_env=False, timeout=60)
 
 
 def test_plain_http_on_the_tls_port_is_refused(running: RunningExporter) -> None:
     with pytest.raises(httpx.TransportError):
-        httpx.get(running.url.replace("https", "http"), auth=("scraper", PASSWORD), trust_env=False)
+        httpx.get(
+            running.url.replace("https", "http"), auth=("scraper", PASSWORD), trust_env=False, timeout=60
+        )
 
 
 def test_the_lowest_tls_version_is_kept(running: RunningExporter, authority: Authority, file: Path) -> None:

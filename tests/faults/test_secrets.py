@@ -77,7 +77,7 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
             for path in PATHS:
                 get(path)
             client.post("/annotations", json={"text": "a deployment"})
-            wrong = httpx.get(running.url, auth=("scraper", MISPLACED), trust_env=False)
+            wrong = httpx.get(running.url, auth=("scraper", MISPLACED), trust_env=False, timeout=60)
             seen.append(wrong.text + str(wrong.headers))
             bad = [
                 json.dumps(good | {"targets": [{"name": "X", "host": "h", "password": MISPLACED}]}),

@@ -5,7 +5,6 @@ Not Grafana: it keeps annotations in memory, in the order in which they arrived.
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,12 +17,17 @@ HANG = 1.0
 
 
 class GrafanaStandIn:
-    """mood: how it answers now. annotations: what it has. requests: (method, status) of all answers."""
+    """mood: how it answers now. annotations: what it has. answers: (method, status) of all answers.
+
+    hang: seconds until it goes on after it hung, unless let_go is set before.
+    """
 
     def __init__(self, port: int = 0) -> None:
         self.mood: Mood = "ok"
         self.annotations: list[dict[str, Any]] = []
         self.answers: list[tuple[str, int]] = []
+        self.hang = HANG
+        self.let_go = threading.Event()
         self._next = 0
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"grafana": self})
@@ -75,11 +79,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(400, {"message": problem})
             return
         if mood == "hang":
-            time.sleep(HANG)
+            self.grafana.let_go.wait(self.grafana.hang)
             self.close_connection = True
             return
         if mood == "hang_then_store":
-            time.sleep(HANG)
+            self.grafana.let_go.wait(self.grafana.hang)
         number = self.grafana.store(body)
         if mood == "store_then_500":
             self._answer(500, {"message": "stored all the same"})

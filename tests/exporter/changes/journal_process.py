@@ -19,7 +19,7 @@ def look_at(options: dict[str, str]) -> Look:
 
 async def run(directory: Path, grafana_url: str, token_file: Path, options: Path) -> None:
     """Look every 20 ms until killed."""
-    grafana = GrafanaConfig(url=grafana_url, token_file=token_file, timeout=0.3, longest_pause=0.2)
+    grafana = GrafanaConfig(url=grafana_url, token_file=token_file, timeout=0.6, longest_pause=0.2)
     journal = Journal(ChangesConfig(grafana=grafana), directory)
     await journal.start()
     while True:

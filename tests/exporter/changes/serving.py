@@ -49,7 +49,7 @@ class Serving:
     def stop(self) -> None:
         """SIGTERM."""
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(60)
 
     def log(self) -> str:
         """What it has written since it was started."""
@@ -62,10 +62,10 @@ class Serving:
 
     def get(self, path: str) -> str:
         """The body of a page."""
-        return httpx.get(self.url + path, timeout=30).raise_for_status().text
+        return httpx.get(self.url + path, timeout=60).raise_for_status().text
 
     @staticmethod
-    def wait_until(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
         """False if it does not come true in time."""
         end = time.monotonic() + seconds
         while not condition():
@@ -78,6 +78,6 @@ class Serving:
         if "listening on " not in self.log():
             return False
         try:
-            return httpx.get(self.url + "/-/healthy", timeout=5).is_success
+            return httpx.get(self.url + "/-/healthy", timeout=30).is_success
         except httpx.HTTPError:
             return False

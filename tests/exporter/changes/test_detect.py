@@ -1,7 +1,7 @@
 """What a look reads of a server, simulated over the real driver and scripted."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -19,19 +19,19 @@ from ase_simulator.sql.backend import SqlBackend
 
 
 @contextmanager
-def simulated(scenario: str, speed: float) -> Iterator[Query]:
-    """Statements to a simulated server whose clock runs `speed` times as fast as ours."""
-    (server,) = load_scenario(scenario, seed=1, speed=speed, version=None)
+def simulated(scenario: str) -> Iterator[tuple[Query, Callable[[float], None]]]:
+    """Statements to a simulated server, and what moves its clock by seconds: nothing else does."""
+    (server,) = load_scenario(scenario, seed=1, speed=0, version=None)
     with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
         connection = Connection.open(
-            Endpoint("127.0.0.1", simulator.port), "ase_exporter", "exporter", deadline=time.monotonic() + 20
+            Endpoint("127.0.0.1", simulator.port), "ase_exporter", "exporter", deadline=time.monotonic() + 60
         )
 
         def query(sql: str) -> Sequence[Sequence[Any]]:
-            return connection.query(sql, time.monotonic() + 20)
+            return connection.query(sql, time.monotonic() + 60)
 
         query("set quoted_identifier off")
-        yield query
+        yield query, lambda seconds: simulator.ask(lambda: server.advance(seconds))
         connection.close()
 
 
@@ -42,18 +42,15 @@ def snapshot(watch: Watch, query: Query, before: dict[str, Part]) -> dict[str, P
 
 
 def test_a_simulated_day_of_idling_is_no_change() -> None:
-    with simulated("idle", speed=14_400) as query:
-        watch, looks = Watch(60), 0
-        (began,) = query("select getdate()")[0]
+    with simulated("idle") as (query, advance):
+        watch = Watch(60)
         first = last = snapshot(watch, query, {})
-        now = began
-        while (now - began).total_seconds() < 86_400:
+        for _ in range(24):
+            advance(3600)
             looked = snapshot(watch, query, last)
             assert compare(last, looked) == []
-            last, looks = looked, looks + 1
-            (now,) = query("select getdate()")[0]
+            last = looked
     assert {"option", "cache", "engine", "database", "restart", "version", "thread_pool"} <= first.keys()
-    assert looks > 20
 
 
 FEATURES = {
@@ -69,29 +66,25 @@ FEATURES = {
 }
 
 
-@pytest.mark.timeout(180)
 def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None:
     marks: dict[int, set[str]] = {}
-    switches = 0
-    with simulated("memscale", speed=400) as query:
+    with simulated("memscale") as (query, advance):
         watch = Watch(60)
-        step, last = 1, snapshot(watch, query, {})
-        while step < 10:
-            ((now_step, seconds),) = query("select Step, SecondsInStep from master..simScenario")
-            # A look takes longer than usual at this speed: none across a switch.
-            if not 20 < seconds < 540:
-                continue
+        last = snapshot(watch, query, {})
+        # Runs of ten minutes, each looked at after 200 s and after 500 s.
+        advance(200)
+        for half in range(19):
+            ((step,),) = query("select Step from master..simScenario")
+            assert step == half // 2 + 1
             looked = snapshot(watch, query, last)
-            changed = compare(last, looked)
-            if changed:
-                assert now_step not in marks, "a second mark at one switch"
-                marks[now_step] = {difference.name for difference in changed}
-            switches += now_step != step
-            step, last = now_step, looked
-    assert switches == 9
-    assert len(marks) == 9
+            if changed := compare(last, looked):
+                assert step not in marks, "a second mark at one switch"
+                marks[step] = {difference.name for difference in changed}
+            last = looked
+            advance(300)
+    assert list(marks) == list(range(2, 11))
     assert all(names <= FEATURES for names in marks.values())
-    assert marks[step] == {"enable HCB index"}
+    assert marks[10] == {"enable HCB index"}
 
 
 def scripted(answers: dict[str, object]) -> Query:

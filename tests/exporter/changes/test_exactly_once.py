@@ -68,19 +68,19 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_each_of_200_changes_reaches_grafana_once_and_in_order(
     grafana: GrafanaStandIn, tmp_path: Path
 ) -> None:
     chance = random.Random(7)
     victim = Victim(tmp_path, grafana.url)
     baseline = tmp_path / "state" / "changes.db"
-    assert wait_until(baseline.exists, 20)
+    assert wait_until(baseline.exists, 60)
     moods: list[Mood] = ["500", "401", "hang", "hang_then_store", "store_then_500", "store_then_drop"]
     changed: dict[str, str] = {}
     kills = 0
     # The first look is the baseline: it must be over before anything changes.
-    assert wait_until(lambda: _looks(baseline) == 1, 20)
+    assert wait_until(lambda: _looks(baseline) == 1, 60)
     for number in range(CHANGES):
         changed[f"option {number:03}"] = "1"
         victim.set(changed)
@@ -97,8 +97,8 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
             kills += 1
         time.sleep(0.03)
     grafana.mood = "ok"
-    complete = wait_until(lambda: len(set(grafana.texts())) == CHANGES, 60)
-    settled = wait_until(lambda: complete and _posts(baseline) == 0, 30)
+    complete = wait_until(lambda: len(set(grafana.texts())) == CHANGES, 120)
+    settled = wait_until(lambda: complete and _posts(baseline) == 0, 60)
     victim.kill()
     assert kills >= 10
     assert complete and settled, f"{len(set(grafana.texts()))} of {CHANGES}, {_posts(baseline)} wait"
@@ -118,7 +118,7 @@ def _count(database: Path, table: str) -> int:
     import sqlite3
 
     try:
-        connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=5)
+        connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=30)
         try:
             return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
         finally:

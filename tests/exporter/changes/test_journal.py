@@ -18,10 +18,15 @@ from ase_exporter.families import render_text
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    """Fail if it does not come true within ten seconds."""
-    async with asyncio.timeout(10):
+    """Fail if it does not come true within a minute."""
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
+
+
+async def settled(journal: Journal) -> None:
+    """Until the look that was taken is compared and saved."""
+    await eventually(lambda: "PROD" in journal._looks and not journal._pending and not journal._unsaved)
 
 
 def metrics(journal: Journal) -> str:
@@ -33,7 +38,7 @@ def test_the_first_look_is_a_baseline_and_the_next_a_change() -> None:
         journal = Journal(ChangesConfig(), None)
         await journal.start()
         journal.on_look("PROD", look_at({"number of locks": "5000"}))
-        await asyncio.sleep(0.1)
+        await settled(journal)
         assert journal.recent("PROD") == []
         journal.on_look("PROD", look_at({"number of locks": "9000"}))
         await eventually(lambda: len(journal.recent("PROD")) == 1)
@@ -56,7 +61,7 @@ def test_a_look_that_says_unchanged_moves_the_time_before_which_nothing_changed(
         journal = Journal(ChangesConfig(), tmp_path)
         await journal.start()
         journal.on_look("PROD", look_at({"a": "1"}))
-        await asyncio.sleep(0.1)
+        await settled(journal)
         confirmed = time.time()
         journal.on_look("PROD", Look(confirmed, None))
         await journal.stop()
@@ -112,7 +117,7 @@ def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_w
         journal = Journal(ChangesConfig(), tmp_path)
         await journal.start()
         journal.on_look("PROD", look_at({"a": "1"}))
-        await asyncio.sleep(0.1)
+        await settled(journal)
         monkeypatch.setattr(Store, "record", full)
         journal.on_look("PROD", look_at({"a": "2"}))
         await eventually(lambda: journal.store_errors > 0)
@@ -142,7 +147,7 @@ def test_a_look_of_an_older_exporter_that_cannot_be_read_is_a_new_baseline(
         journal = Journal(ChangesConfig(), tmp_path)
         await journal.start()
         journal.on_look("PROD", look_at({"a": "1"}))
-        await asyncio.sleep(0.1)
+        await settled(journal)
         journal.on_look("PROD", look_at({"a": "2"}))
         await eventually(lambda: len(journal.recent("PROD")) == 1)
         await journal.stop()

@@ -16,6 +16,7 @@ def kernel() -> Iterator[KernelSettings]:
         yield settings
 
 
+@pytest.mark.timeout(400)
 def test_thp_and_huge_pages_are_found_once_each(kernel: KernelSettings, tmp_path: Path) -> None:
     kernel.set(THP, "madvise")
     before = int(NR_HUGEPAGES.read_text())
@@ -38,11 +39,11 @@ def test_thp_and_huge_pages_are_found_once_each(kernel: KernelSettings, tmp_path
         for mode, old in (("always", "madvise"), ("never", "always")):
             kernel.set(THP, mode)
             expected.append(("thp", "enabled", old, mode))
-            assert exporter.wait_until(lambda: len(found()) >= len(expected), 10)
+            assert exporter.wait_until(lambda: len(found()) >= len(expected))
             assert found() == expected
         kernel.pages(NR_HUGEPAGES, before + 3)
         expected.append(("hugepages", "nr_hugepages 2048kB", str(before), str(before + 3)))
-        assert exporter.wait_until(lambda: len(found()) >= len(expected), 10)
+        assert exporter.wait_until(lambda: len(found()) >= len(expected))
         assert found() == expected
         metrics = exporter.get("/metrics")
         for kind, name, old, new in expected:

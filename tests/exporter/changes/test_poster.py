@@ -30,7 +30,7 @@ def standin() -> Iterator[GrafanaStandIn]:
 @pytest.fixture
 def settings(standin: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
     (tmp_path / "token").write_text(TOKEN)
-    return GrafanaConfig(url=standin.url, token_file=tmp_path / "token", timeout=0.4, tags=("production",))
+    return GrafanaConfig(url=standin.url, token_file=tmp_path / "token", timeout=60, tags=("production",))
 
 
 def annotation(text: str = "ALTER") -> Change:
@@ -89,12 +89,15 @@ def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         store.add(annotation(), post=True)
-        standin.mood = "hang_then_store"
+        hurried = Grafana(settings.model_copy(update={"timeout": 2.0}))
+        standin.mood, standin.hang = "hang_then_store", 60.0
         with pytest.raises(GrafanaError, match="no answer within"):
-            await poster.step()
+            await Poster(store, hurried, here).step()
+        await hurried.close()
         standin.mood = "ok"
         await poster.step()
-        async with asyncio.timeout(10):
+        standin.let_go.set()
+        async with asyncio.timeout(60):
             while len(standin.annotations) < 2:
                 await asyncio.sleep(0.02)
         later = time.time() + 3600

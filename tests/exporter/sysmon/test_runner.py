@@ -164,7 +164,7 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
 
     def slow() -> list[str]:
         entered.set()
-        assert leave.wait(30)
+        assert leave.wait(60)
         return REPORT
 
     schedule = scheduled(target, Scripted(prints=slow))
@@ -207,7 +207,7 @@ def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
     schedule = scheduled(target, Scripted())
     schedule.run_once()
     scraper = TargetScraper(target, AUTH, Module(), Scrape(), Catalogue(), sysmon=schedule)
-    run = Run(time.monotonic() + 5, collectors)
+    run = Run(time.monotonic() + 30, collectors)
     scraper.scrape(run)
     assert not run.up
     assert ("ase_sysmon_committed_transactions_per_second" in {family.name for family in run.own}) is shown

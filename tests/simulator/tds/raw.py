@@ -281,7 +281,7 @@ class RawClient:
 
     def __init__(self, port: int, order: str = "<") -> None:
         self.codec = Codec(order)
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.packet_sizes: list[int] = []
         self._reader = ReplyReader(order)
 

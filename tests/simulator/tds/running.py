@@ -28,7 +28,7 @@ class Running:
             result = question()
             return await result if asyncio.iscoroutine(result) else result
 
-        return asyncio.run_coroutine_threadsafe(answer(), self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(answer(), self.loop).result(60)
 
 
 @contextmanager
@@ -47,9 +47,9 @@ def running(make: Callable[[], AbstractAsyncContextManager[Listener]]) -> Iterat
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(60)
         yield started[0]
     finally:
         started[0].loop.call_soon_threadsafe(stop.set)
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
