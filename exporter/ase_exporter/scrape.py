@@ -39,6 +39,7 @@ FACTS_LAST = 3600.0
 # Read in every scrape, whatever the budget: what tells of restarts, and what the budget is measured by.
 VITAL = ("state", "own_session")
 
+PING = "select 1"
 SESSION_SETUP = "set quoted_identifier off set language us_english"
 
 
@@ -324,6 +325,10 @@ class TargetScraper:
                 run.outcomes[collector.name] = Outcome(0.0, "deadline")
             elif collector.name not in self._reading.unavailable:
                 self._read(collector, run)
+        if not run.up and not any(outcome.reason for outcome in run.outcomes.values()):
+            # Nothing was due, so nothing was sent yet: whether the server is up must be asked.
+            self._query(PING, run.deadline)
+            run.up = True
 
     def _read(self, collector: PlannedCollector, run: Run) -> None:
         started, name = time.monotonic(), collector.name

@@ -164,6 +164,16 @@ def test_only_the_collectors_asked_for_are_read(server: Simulated) -> None:
     one.close()
 
 
+def test_a_server_of_which_nothing_is_due_is_asked_whether_it_is_there(server: Simulated) -> None:
+    one = scraper(server)
+    assert [scrape(one, 20.0, "licences").up for _ in range(3)] == [True] * 3
+    assert [scrape(one, 20.0, "no such collector").up for _ in range(2)] == [True] * 2
+    server.faults.refuse = True
+    server.drop()
+    assert not scrape(one, 20.0, "licences").up
+    one.close()
+
+
 def test_modules_of_one_target_share_its_connection_and_nothing_else(server: Simulated) -> None:
     host, port = server.address
     small = Module(collectors={"waits": False})
