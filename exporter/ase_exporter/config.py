@@ -72,6 +72,7 @@ class Target(Model):
 
     sysmon: how sp_sysmon is run; left out, it is not.
     budget: the share of one engine's time that reading it may take; left out, that of `scrape`.
+    close_idle_after: log out when nobody asked for so long; left out, the connection is kept.
     """
 
     name: Annotated[str, Field(pattern=_NAME)]
@@ -84,6 +85,7 @@ class Target(Model):
     encrypt_password: bool = False
     sysmon: SysmonSettings | None = None
     budget: Share | None = None
+    close_idle_after: Seconds | None = None
 
     @model_validator(mode="after")
     def _label_names(self) -> Self:

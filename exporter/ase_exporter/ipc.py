@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ase_exporter.changes.snapshot import Look
-from ase_exporter.config import Config
+from ase_exporter.config import Config, Target
 from ase_exporter.families import Family
 
 _LENGTH = struct.Struct("!I")
@@ -20,7 +20,7 @@ class Assignment:
     """First message to a worker: the configuration and the targets that are its own."""
 
     config: Config
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,6 @@ class TargetState:
 
 @dataclass(slots=True)
 class _Worker:
-    targets: tuple[str, ...]
     process: asyncio.subprocess.Process
     writer: asyncio.StreamWriter
     reading: asyncio.Task[None]
@@ -83,10 +82,9 @@ class WorkerPool:
         self._journal = journal
         self.restarts = 0
         self.states = {target.name: TargetState() for target in config.targets}
-        names = [target.name for target in config.targets]
-        count = min(config.workers or os.cpu_count() or 1, len(names)) or 0
-        self._shares = [tuple(names[start::count]) for start in range(count)]
-        self._share_of = {name: index for index, share in enumerate(self._shares) for name in share}
+        count = min(config.workers or os.cpu_count() or 1, len(config.targets))
+        self._shares = [config.targets[start::count] for start in range(count)]
+        self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
         self._workers: list[_Worker | None] = [None] * count
         self._ready = [asyncio.Event() for _ in range(count)]
         self._numbers = itertools.count(1)
@@ -212,10 +210,9 @@ class WorkerPool:
                 stdin=asyncio.subprocess.DEVNULL,
             )
         reader, writer = await asyncio.open_connection(sock=ours)
-        targets = self._shares[index]
         reading = asyncio.create_task(self._read(index, reader))
-        self._workers[index] = _Worker(targets, process, writer, reading)
-        writer.write(pack(Assignment(self.config, targets)))
+        self._workers[index] = _Worker(process, writer, reading)
+        writer.write(pack(Assignment(self.config, self._shares[index])))
         self._ready[index].set()
 
     async def _read(self, index: int, reader: asyncio.StreamReader) -> None:

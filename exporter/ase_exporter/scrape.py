@@ -223,8 +223,13 @@ class TargetScraper:
         if self._sysmon is not None and run.collectors is None:
             run.own += self._sysmon.families()
 
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, which may have been lost meanwhile."""
+        return self._connection is not None
+
     def close(self) -> None:
-        """Log out."""
+        """Log out; the next scrape logs in again."""
         self._drop_connection()
 
     def _fail(self, run: Run, kind: str, text: str) -> None:

@@ -34,10 +34,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class TargetThread:
-    """One target's thread: takes scrapes one after the other."""
+    """One target's thread: takes scrapes one after the other. idle: seconds after which it logs out."""
 
-    def __init__(self, scraper: TargetScraper, worker: "Worker") -> None:
+    def __init__(self, scraper: TargetScraper, worker: "Worker", idle: float | None) -> None:
         self._scraper = scraper
+        self._idle = idle
         self._worker = worker
         self._requests: queue.SimpleQueue[ScrapeRequest] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name=f"target {scraper.name}", daemon=True)
@@ -49,7 +50,11 @@ class TargetThread:
 
     def _loop(self) -> None:
         while True:
-            request = self._requests.get()
+            try:
+                request = self._requests.get(timeout=self._idle if self._scraper.connected else None)
+            except queue.Empty:
+                self._scraper.close()
+                continue
             run = Run(request.deadline, request.collectors, [list(request.families)], request.module)
             off = self._worker.watchdog.at(
                 request.deadline + STUCK_AFTER, partial(self._give_up, request, run)
@@ -83,8 +88,10 @@ class Worker:
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
         threads = {
-            name: TargetThread(_scraper(assignment.config, name, catalogue), self)
-            for name in assignment.targets
+            target.name: TargetThread(
+                _scraper(assignment.config, target, catalogue), self, target.close_idle_after
+            )
+            for target in assignment.targets
         }
         while True:
             request = unpack(self._read_exactly)
@@ -120,8 +127,7 @@ class Worker:
         return b"".join(chunks)
 
 
-def _scraper(config: Config, name: str, catalogue: Catalogue) -> TargetScraper:
-    target = next(target for target in config.targets if target.name == name)
+def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScraper:
     watch = Watch(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
         target,

@@ -35,11 +35,13 @@ def config(server: Simulated) -> Config:
     )
 
 
-def with_pool(server: Simulated, act: Callable[[WorkerPool], Awaitable[None]]) -> None:
+def with_pool(
+    server: Simulated, act: Callable[[WorkerPool], Awaitable[None]], other: Config | None = None
+) -> None:
     """Run `act` with a pool, and see that no worker outlives it."""
 
     async def main() -> list[int]:
-        pool = WorkerPool(config(server))
+        pool = WorkerPool(other or config(server))
         await pool.start()
         try:
             await act(pool)
@@ -158,3 +160,31 @@ def test_when_the_exporter_ends_no_process_stays(
     _, alive = psutil.wait_procs(children, 60)
     assert not alive
     exporter.stderr.close()
+
+
+def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(server: Simulated) -> None:
+    idle = Target(name="IDLE", host=server.address[0], port=server.address[1], close_idle_after=0.1)
+    kept = idle.model_copy(update={"name": "KEPT", "close_idle_after": None})
+    both = Config(targets=(idle, kept), auth={"default": Auth(user="monitor", password=PASSWORD)}, workers=1)
+
+    async def act(pool: WorkerPool) -> None:
+        (worker,) = map(psutil.Process, pool.pids)
+
+        def ours() -> int:
+            return sum(
+                bool(end.raddr) and end.raddr[1] == server.address[1] for end in worker.net_connections("tcp")
+            )
+
+        for number in (1.0, 2.0):
+            for name in ("IDLE", "KEPT"):
+                reply = await scrape(pool, name)
+                assert reply.up
+                assert b"\nase_transactions_total " in reply.body
+                connects = number if name == "IDLE" else 1.0
+                assert f"ase_exporter_connects_total {connects}".encode() in reply.body
+            end = time.monotonic() + 60
+            while (server.listener.connections, ours()) != (1, 1) and time.monotonic() < end:
+                await asyncio.sleep(0.05)
+            assert (server.listener.connections, ours()) == (1, 1)
+
+    with_pool(server, act, both)
