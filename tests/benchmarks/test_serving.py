@@ -1,0 +1,48 @@
+"""The same table from the same server through four programs: latency and CPU, as ratios in one run."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+from tests.benchmarks import peers
+from tests.benchmarks.scraping import Costs, in_turn, machine
+
+# CPU of the quickest is told in ticks of 10 ms: so many rounds that they do not matter.
+ROUNDS = {1_000: 150, 10_000: 40}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("rows", ROUNDS)
+def test_ours_query_exporter_go_and_the_floor(rows: int, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(peers.table_server(rows))
+        start = (peers.ours, peers.query_exporter, peers.go_reference, peers.floor)
+        running = [stack.enter_context(each(server, tmp_path)) for each in start]
+        sizes = {peer.name: peer.measure().size for peer in running}
+        costs = in_turn(running, ROUNDS[rows])
+        show(rows, costs)
+    assert sizes["ase-exporter"] > rows * 6 * 60
+
+
+def show(rows: int, costs: dict[str, Costs]) -> None:
+    """Absolute figures, and how many times ours each is."""
+    console = Console(width=118)
+    table = Table(title=f"{rows:,} rows, 3 labels, 6 values")
+    for column in ("", "p50, ms", "p99, ms", "CPU, ms", "answer, kB", "latency: ours / it", "CPU: ours / it"):
+        table.add_column(column, justify="right")
+    ours = costs["ase-exporter"]
+    for name, cost in costs.items():
+        table.add_row(
+            name,
+            f"{cost.latency * 1000:.2f}",
+            f"{cost.p99 * 1000:.2f}",
+            f"{cost.cpu * 1000:.2f}",
+            f"{cost.size / 1000:,.0f}",
+            f"{ours.latency / cost.latency:.3f}",
+            f"{ours.cpu / cost.cpu:.3f}",
+        )
+    console.print()
+    console.print(table)
+    console.print(f"{len(ours.each)} rounds; {machine()}")
