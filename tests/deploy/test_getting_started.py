@@ -70,29 +70,6 @@ def simulator_port() -> Iterator[int]:
         yield int(process.stdout.readline().rsplit(":", 1)[1])
 
 
-def run(line: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(line, shell=True, capture_output=True, text=True, env=environment)
-
-
-def test_five_lines_point_it_at_a_server(simulator_port: int, tmp_path: Path) -> None:
-    isql, export, *commands = block("sh", "ase-exporter check").splitlines()
-    assert (REPOSITORY / isql.split("-i ")[1]).exists()
-    (tmp_path / "ase_password").write_text("exporter\n")
-    settings = dict(word.split("=") for word in export.removeprefix("export ").split())
-    settings |= {"ASE_HOST": "127.0.0.1", "ASE_PORT": str(simulator_port)}
-    settings["ASE_PASSWORD_FILE"] = str(tmp_path / settings["ASE_PASSWORD_FILE"])
-    environment = os.environ | {"PATH": PATH} | settings
-    check, probe, serve = commands
-    checked, probed = run(check, environment), run(probe, environment)
-    assert (checked.returncode, probed.returncode) == (0, 0), checked.stderr + probed.stderr
-    assert "Nothing is missing" in checked.stdout
-    assert "\nase_up 1" in probed.stdout
-    address = f"127.0.0.1:{free_ports().exporter}"
-    with started(f"{serve} --web.listen-address={address}", **settings):
-        (target,) = awaited(f"http://{address}/targets", lambda answer: True)
-        assert target["targets"] == ["127.0.0.1"]
-
-
 def test_the_configuration_for_several_servers_loads(tmp_path: Path) -> None:
     path = tmp_path / "exporter.yaml"
     path.write_text(block("yaml", "reporting"))

@@ -1,0 +1,122 @@
+"""Documents are true: their commands run as they stand, but for addresses and for what is listed here."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+import typer
+from tests.deploy.fenced import Block, blocks, documents
+from tests.deploy.world import World, world
+
+from ase_exporter import cli as exporter
+from ase_simulator import cli as simulator
+
+# First word of a line that is not run -> why.
+NOT_RUN = {
+    "sudo": "changes the machine, as root",
+    "docker": "needs an engine; tests/deploy/test_containers.py has one where there is one",
+    "kubectl": "needs a cluster; tests/deploy/test_kubernetes.py checks what it is given",
+    "git": "needs the place of the repository",
+    "make": "is how this test was started, or starts what tests/e2e starts",
+}
+# Command -> what it must have said.
+SAYS = {
+    "ase-exporter check": "Nothing is missing",
+    "ase-exporter probe": "\nase_up 1",
+    "ase-exporter hugepages --max-memory 939524096": "918,016",
+}
+pytestmark = [pytest.mark.timeout(300)]
+INLINE = re.compile(r"`((?:ase-exporter|ase-simulator) [^`\n]+)`")
+OPTION = re.compile(r"(?<!\S)(--?[a-z][\w.-]*)")
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world(tmp_path_factory.mktemp("reader")) as around:
+        for report in ("report.txt", "before.txt", "after.txt"):
+            made = around.run(f"isql -S PROD -w 200 -i sysmon.sql >{report}")
+            assert made.returncode == 0, made.stderr
+        yield around
+
+
+def lines(block: Block) -> list[str]:
+    """The commands of a block, those of several lines joined."""
+    return block.text.replace("\\\n", " ").splitlines()
+
+
+def runs(line: str) -> bool:
+    return line.split()[:1] != [] and line.split()[0] not in NOT_RUN
+
+
+def script(block: Block) -> str:
+    """What of a block is run, without remarks."""
+    return "\n".join(re.sub(r"\s+#.*", "", line) for line in lines(block) if runs(line))
+
+
+def scripts() -> list[Block]:
+    """The blocks with commands to run, each series of commands once."""
+    different = {script(block): block for block in reversed(blocks("sh"))}
+    return [block for commands, block in reversed(different.items()) if commands]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("block", scripts(), ids=str)
+def test_commands_run(block: Block, reader: World) -> None:
+    commands = script(block)
+    done = reader.run(reader.here(commands))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [said for command, said in SAYS.items() if command in commands and said not in done.stdout] == []
+
+
+@pytest.mark.e2e
+def test_a_command_that_fails_is_seen(reader: World) -> None:
+    assert reader.run("ase-exporter sysmon parse nowhere.txt | cat\ntrue").returncode == 2
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("block", [b for b in blocks("python") if "Prometheus(" in b.text], ids=str)
+def test_python_that_asks_prometheus_runs(block: Block, reader: World) -> None:
+    (reader.directory / "example.py").write_text(reader.here(block.text))
+    done = reader.run("python example.py")
+    assert done.returncode == 0, done.stderr
+    assert "system tables cache" in done.stdout
+
+
+def test_what_is_not_run_is_there() -> None:
+    first = {line.split()[0] for block in blocks("sh") for line in lines(block) if line.strip()}
+    assert NOT_RUN.keys() <= first
+
+
+def spoken() -> dict[str, list[str]]:
+    """Every command of ours that a document names, in a block or within a line -> the documents."""
+    found: dict[str, list[str]] = {}
+    for path in documents():
+        for command in INLINE.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(command, []).append(path.name)
+    for block in blocks("sh"):
+        for line in script(block).splitlines():
+            for part in re.findall(r"(?:ase-exporter|ase-simulator) [^|>)#]*", line.partition(" -- ")[0]):
+                found.setdefault(part, []).append(str(block))
+    return found
+
+
+def unknown(command: str) -> list[str]:
+    """What a command line names that the command does not know: a command, or options."""
+    name, *words = shlex.split(command.replace("…", "").replace("'", ""))
+    app = exporter.app if name == "ase-exporter" else simulator.app
+    found: click.Command = typer.main.get_command(app)
+    while hasattr(found, "commands") and words and not words[0].startswith("-"):
+        if words[0] not in found.commands:
+            return [words[0]]
+        found = found.commands[words.pop(0)]
+    known = {option for parameter in found.params for option in parameter.opts} | {"--help", "-h"}
+    return [option for option in OPTION.findall(" ".join(words)) if option.split("=")[0] not in known]
+
+
+def test_every_command_and_option_that_is_named_exists() -> None:
+    wrong = {command: where for command, where in spoken().items() if unknown(command)}
+    assert wrong == {}
+    assert unknown("ase-exporter comprae --before now") == ["comprae"]
+    assert unknown("ase-exporter sysmon diff a b --topp 3") == ["--topp"]

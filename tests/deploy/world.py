@@ -1,0 +1,150 @@
+"""What a reader of the documents has around: a server, an exporter, a Prometheus with a past, an Alertmanager."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.deploy.fenced import REPOSITORY
+from tests.exporter.compare.conftest import Phase, openmetrics, running_prometheus
+
+TOOLS = Path(sys.executable).parent
+PATIENCE = 60.0
+PAST = [
+    Phase("base", 120, 0.90, 1000, {"system tables cache": 0.856}),
+    Phase("enabled", 120, 0.86, 1200, {"system tables cache": 0.579}),
+]
+# isql is SAP's, and not to be had; FreeTDS has one with the same options. The simulated sa needs no password.
+ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
+UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
+SERVERS = ("PROD", "PROD1")
+
+
+@dataclass(frozen=True)
+class World:
+    """directory: the checkout as the reader sees it, with the files that documents speak of."""
+
+    directory: Path
+    environment: dict[str, str]
+    simulator: int
+    prometheus: str
+    alertmanager: str
+
+    def here(self, text: str) -> str:
+        """Commands and code with this world's addresses and directories for those of the documents."""
+        for theirs, ours in (
+            ("http://127.0.0.1:9090", self.prometheus),
+            ("http://prometheus:9090", self.prometheus),
+            ("http://127.0.0.1:9093", self.alertmanager),
+            ("ase1.example.com ASE_PORT=5000", f"127.0.0.1 ASE_PORT={self.simulator}"),
+            ("/etc/ase-exporter", str(self.directory / "etc")),
+            ("/var/lib/ase-exporter", str(self.directory / "state")),
+            # A sample is as good after a second.
+            ("--seconds 60", "--seconds 1"),
+            # What would not end is ended once it listens, wherever a port is free.
+            ("ase-exporter serve", "until-ready ase-exporter serve --web.listen-address=127.0.0.1:0"),
+            ("ase-simulator --port 5000", "until-ready ase-simulator --port 0"),
+        ):
+            text = text.replace(theirs, ours)
+        return text
+
+    def run(self, script: str) -> "subprocess.CompletedProcess[str]":
+        """A shell script in this world, ended at its first failure."""
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+        )
+
+
+@contextlib.contextmanager
+def world(directory: Path) -> Iterator[World]:
+    """All of it, from here to the end of the block. directory: an empty one."""
+    furnish(directory)
+    environment = os.environ | {
+        "PATH": f"{directory / 'bin'}{os.pathsep}{TOOLS}{os.pathsep}{os.environ['PATH']}",
+        "FREETDSCONF": str(directory / "freetds.conf"),
+        "ASE_HOST": "127.0.0.1",
+        "ASE_USER": "sa",
+        "ASE_PASSWORD": "",
+        "ASE_NAME": "PROD",
+    }
+    with contextlib.ExitStack() as running:
+
+        def start(command: str, *more: str) -> int:
+            log = directory / f"{command}.log"
+            return running.enter_context(listening([*command.split(), *more], environment, log))
+
+        simulator = start("ase-simulator", "--port=0", "--speed=60", "--login=sa:")
+        environment["ASE_PORT"] = str(simulator)
+        (directory / "freetds.conf").write_text(
+            "".join(
+                f"[{name}]\nhost = 127.0.0.1\nport = {simulator}\ntds version = 5.0\n" for name in SERVERS
+            )
+        )
+        state = f"--state-dir={directory / 'state'}"
+        exporter = start("ase-exporter serve", state, "--web.listen-address=127.0.0.1:0")
+        environment["ASE_EXPORTER_URL"] = f"http://127.0.0.1:{exporter}"
+        alertmanager = start(
+            "prometheus-alertmanager",
+            f"--config.file={REPOSITORY}/deploy/alertmanager/alertmanager.yml",
+            f"--storage.path={directory / 'alertmanager'}",
+            "--web.listen-address=127.0.0.1:0",
+            "--cluster.listen-address=",
+        )
+        prometheus = running.enter_context(running_prometheus(directory / "prometheus"))
+        yield World(directory, environment, simulator, prometheus, f"http://127.0.0.1:{alertmanager}")
+
+
+def furnish(directory: Path) -> None:
+    """The checkout by links, programs that stand in, and Prometheus's past."""
+    for path in REPOSITORY.iterdir():
+        if not path.name.startswith(".") or path.name == ".env.example":
+            (directory / path.name).symlink_to(path)
+    for name in ("bin", "etc", "prometheus"):
+        (directory / name).mkdir()
+    for name, script in (("isql", ISQL), ("until-ready", UNTIL_READY)):
+        (directory / "bin" / name).write_text(script)
+        (directory / "bin" / name).chmod(0o755)
+    (directory / "ase_password").write_text("CHANGE_ME\n")
+    (directory / "reorg.sql").write_text("select @@servername\ngo\n")
+    (directory / "sysmon.sql").write_text("exec sp_sysmon '00:01:00', noclear\ngo\n")
+    (directory / "etc" / "host.yaml").write_text("host: {}\n")
+
+    past = directory / "prometheus"
+    (past / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n")
+    seconds = 60 * sum(phase.minutes for phase in PAST)
+    text = openmetrics(float(int(time.time() - seconds)), PAST).removesuffix("# EOF\n")
+    # The machine's past has the shape of the server's.
+    machine = text.replace("ASE1", "dbhost1:10150").replace("ase_thread", "dbhost_process")
+    machine = machine.replace("ase_up", "dbhost_memory_bytes").replace("ase_", "dbhost_")
+    (past / "past.txt").write_text(f"{text}{machine}# EOF\n")
+    subprocess.run(
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", past / "past.txt", past / "data"],
+        check=True,
+        capture_output=True,
+    )
+
+
+@contextlib.contextmanager
+def listening(command: list[str], environment: dict[str, str], log: Path) -> Iterator[int]:
+    """A command, running from here to the end of the block, and the port that it says it listens on."""
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (said := re.search(r"listen.*127\.0\.0\.1:(\d+)", log.read_text(), re.IGNORECASE)):
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        yield int(said[1])
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
