@@ -24,6 +24,11 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
+class Ready:
+    """First message of a worker: it has started, and takes requests."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScrapeRequest:
     """One scrape. deadline: time.monotonic(), which all processes of a machine share on Linux.
 
@@ -60,7 +65,7 @@ class ScrapeReply:
     stretched: int = 0
 
 
-Message = Assignment | ScrapeRequest | ScrapeReply
+Message = Assignment | Ready | ScrapeRequest | ScrapeReply
 
 
 def pack(message: Message) -> bytes:

@@ -20,7 +20,7 @@ from ase_exporter import logs
 from ase_exporter.changes.journal import Journal
 from ase_exporter.config import Config
 from ase_exporter.families import Family
-from ase_exporter.ipc import Assignment, Message, ScrapeReply, ScrapeRequest, pack
+from ase_exporter.ipc import Assignment, Message, Ready, ScrapeReply, ScrapeRequest, pack
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 SILENCE = 0.5
 # A worker that dies at once is not started in a tight loop.
 RESTART_PAUSE = 0.5
+# A busy machine may take many seconds to start a worker; one that takes longer than this does not come.
+START_TIMEOUT = 60.0
 STOP_TIMEOUT = 2.0
 # Those who ask for the same share a flight; who asks for ever other things would queue up in front of the rest.
 MOST_FLIGHTS = 16
@@ -61,6 +63,7 @@ class _Worker:
     process: asyncio.subprocess.Process
     writer: asyncio.StreamWriter
     reading: asyncio.Task[None]
+    started: float = field(default_factory=time.monotonic)
     pending: dict[int, asyncio.Future[ScrapeReply]] = field(default_factory=dict)
 
 
@@ -173,9 +176,12 @@ class WorkerPool:
     async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ready[index].wait(), request.deadline - time.monotonic())
-        worker = self._workers[index] if self._ready[index].is_set() else None
-        if worker is None:
-            raise WorkerGoneError("the worker process is being restarted")
+        worker = self._workers[index]
+        if worker is None or not self._ready[index].is_set():
+            # Who ended a worker for being slow to start would have to end the next one too.
+            if worker and time.monotonic() - worker.started > START_TIMEOUT:
+                self._kill(index, worker, "it does not start")
+            raise WorkerGoneError("the worker process is being started")
         answer: asyncio.Future[ScrapeReply] = asyncio.get_running_loop().create_future()
         worker.pending[request.number] = answer
         try:
@@ -213,7 +219,6 @@ class WorkerPool:
         reading = asyncio.create_task(self._read(index, reader))
         self._workers[index] = _Worker(process, writer, reading)
         writer.write(pack(Assignment(self.config, self._shares[index])))
-        self._ready[index].set()
 
     async def _read(self, index: int, reader: asyncio.StreamReader) -> None:
         """Hand replies to those who wait; when the worker ends, start another."""
@@ -222,7 +227,9 @@ class WorkerPool:
                 (length,) = struct.unpack("!I", await reader.readexactly(4))
                 message: Message = pickle.loads(await reader.readexactly(length))
                 worker = self._workers[index]
-                if isinstance(message, ScrapeReply) and worker:
+                if isinstance(message, Ready):
+                    self._ready[index].set()
+                elif isinstance(message, ScrapeReply) and worker:
                     answer = worker.pending.get(message.number)
                     if answer and not answer.done():
                         answer.set_result(message)

@@ -20,7 +20,7 @@ from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
 from ase_exporter.families import render_openmetrics, render_text
-from ase_exporter.ipc import Assignment, ScrapeReply, ScrapeRequest, pack, unpack
+from ase_exporter.ipc import Assignment, Ready, ScrapeReply, ScrapeRequest, pack, unpack
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.watchdog import Watchdog
@@ -93,6 +93,7 @@ class Worker:
             )
             for target in assignment.targets
         }
+        self._connection.sendall(pack(Ready()))
         while True:
             request = unpack(self._read_exactly)
             if isinstance(request, ScrapeRequest):

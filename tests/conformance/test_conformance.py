@@ -93,10 +93,10 @@ def test_a_procedure_with_output_parameters(client: Client, target: Target) -> N
 
 def test_cancel(client: Client, target: Target) -> None:
     client.start(cases.HANG)
-    assert target.watch.hanging.wait(20)
+    assert target.watch.hanging.wait(60)
     assert not target.watch.over.is_set()
     answer = client.cancel()
-    assert target.watch.over.wait(20)
+    assert target.watch.over.wait(60)
     if answer.parted:
         assert answer.errors
     assert ["42"] in client.batch(cases.ALIVE).rows

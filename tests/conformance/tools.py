@@ -87,7 +87,7 @@ class Tool:
         """Ctrl-C, which all of the tools leave to end the program or the batch."""
         assert self._running is not None
         self._running.send_signal(signal.SIGINT)
-        output, errors = self._running.communicate(timeout=20)
+        output, errors = self._running.communicate(timeout=60)
         self._running = None
         return self._read(output, errors)
 
@@ -97,8 +97,9 @@ class Tool:
             self._running.communicate()
 
     def _open(self, password: str) -> subprocess.Popen[str]:
+        # Who runs the tests in the background may have Ctrl-C ignored, which a child would inherit.
         return subprocess.Popen(
-            self._command(password),
+            ["env", "--default-signal=INT", *self._command(password)],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -125,6 +125,31 @@ def test_a_worker_that_stands_still_is_replaced_after_the_deadline(server: Simul
     with_pool(server, act)
 
 
+def test_a_worker_that_is_slow_to_start_is_waited_for(
+    server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nread go <"{tmp_path / "go"}"\nexec "{sys.executable}" "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+
+    async def act(pool: WorkerPool) -> None:
+        before = pool.pids
+        reply = await pool.scrape("ONE", time.monotonic() + 0.2)
+        assert (reply.up, reply.error) == (False, "the worker process is being started")
+        # Each of the two takes one line, and either may come first.
+        with (tmp_path / "go").open("w") as go:
+            go.write("go\n" * 2)
+            go.flush()
+            assert (await scrape(pool)).up
+            assert (await scrape(pool, "TWO")).up
+        assert pool.pids == before
+        assert pool.restarts == 0
+
+    with_pool(server, act)
+
+
 def test_an_unknown_target_is_a_key_error(server: Simulated) -> None:
     async def act(pool: WorkerPool) -> None:
         with pytest.raises(KeyError):

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from tests.exporter.simulated import PASSWORD, run
 
 from ase_exporter.changes.config import ChangesConfig
-from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.ipc import ScrapeReply
 from ase_exporter.pool import WorkerPool
 
@@ -78,12 +78,13 @@ def test_corrupted_answers_cost_no_more_than_their_scrape() -> None:
                     targets=tuple(Target(name=name, host=host, port=port) for name in names),
                     auth={"default": Auth(user="monitor", password=PASSWORD)},
                     changes=ChangesConfig(enabled=False),
+                    scrape=Scrape(connect_timeout=60.0),
                     workers=2,
                 )
                 pool = WorkerPool(config)
                 await pool.start()
                 try:
-                    right = sizes(await scrape(pool, names[0], 20))
+                    right = sizes(await scrape(pool, names[0], 60))
                     assert right
                     corruptor.on = True
                     while corruptor.done < CORRUPTIONS:
@@ -93,7 +94,7 @@ def test_corrupted_answers_cost_no_more_than_their_scrape() -> None:
                     # What was planned from corrupted facts is planned anew.
                     await asyncio.to_thread(server.drop)
                     for name in names:
-                        replies = [await scrape(pool, name, 20) for _ in range(2)]
+                        replies = [await scrape(pool, name, 60) for _ in range(2)]
                         assert replies[-1].up, replies[-1].error
                         assert sizes(replies[-1]) == right
                 finally:
