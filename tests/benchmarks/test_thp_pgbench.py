@@ -17,7 +17,8 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 from tests.exporter.host.kernel_settings import THP, kernel_settings
-from tests.exporter.host.postgres import Postgres, free_port, postgres
+from tests.exporter.host.postgres import Postgres, postgres
+from tests.ports import free_block
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -61,7 +62,8 @@ def bench(server: Postgres) -> tuple[float, float]:
 
 
 def test_pgbench_before_and_after_thp(tmp_path: Path) -> None:
-    host, prometheus = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    base = free_block(2)
+    host, prometheus = (f"127.0.0.1:{base + number}" for number in range(2))
     (tmp_path / "exporter.yaml").write_text("host: {}\nchanges: {interval: 1s}\n")
     (tmp_path / "prometheus.yml").write_text(
         f"scrape_configs: [{{job_name: dbhost, scrape_interval: 1s, static_configs: [{{targets: ['{host}']}}]}}]\n"

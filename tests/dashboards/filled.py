@@ -1,10 +1,8 @@
 """A Prometheus filled by real scrapes: simulated servers, a machine written by hand, the rules evaluated."""
 
 import os
-import random
 import secrets
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 
 import yaml
 from tests.dashboards import machine
+from tests.ports import free_block
 
 from ase_exporter.demo import faster
 from ase_exporter.demo.faster import Pace
@@ -68,7 +67,7 @@ class Filled:
 @contextmanager
 def filled(directory: Path, pace: Pace = PACE) -> Iterator[Filled]:
     """From here to the end of the block; the machine is in its state before huge pages."""
-    base = _ports(3 + len(SERVERS))
+    base = free_block(3 + len(SERVERS))
     root = directory / "machine"
     root.mkdir()
     machine.before(root)
@@ -174,16 +173,3 @@ def _prometheus(base: int, directory: Path, pace: Pace) -> dict[str, object]:
             },
         ],
     }
-
-
-def _ports(count: int) -> int:
-    """The first of so many consecutive ports that nobody uses."""
-    while True:
-        base = random.randrange(20000, 32000 - count)
-        try:
-            for port in range(base, base + count):
-                with socket.socket() as probe:
-                    probe.bind((HOST, port))
-        except OSError:
-            continue
-        return base

@@ -1,10 +1,11 @@
 """What the end-to-end tests share: free ports, and the whole stack as the demo starts it."""
 
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+
+from tests.ports import free_block
 
 from ase_exporter.connection import Endpoint
 from ase_exporter.demo.faster import Pace
@@ -13,17 +14,12 @@ from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.scenario import Scenario
 from ase_exporter.demo.stack import LOGIN, Stack
 from ase_exporter.demo.webhook import Webhook
-from ase_exporter.errors import UserError
 from ase_exporter.prometheus import Prometheus
 
 
 def free_ports() -> Ports:
     """A block of ports that nobody uses."""
-    while True:
-        try:
-            return Ports.from_base(random.randrange(20000, 32000))
-        except UserError:
-            continue
+    return Ports.from_base(free_block(len(fields(Ports))))
 
 
 @dataclass(frozen=True)

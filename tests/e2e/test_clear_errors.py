@@ -75,11 +75,11 @@ def test_a_server_that_refuses_the_login_is_down_and_the_exporter_is_up(port: in
     with Processes(tmp_path) as processes:
         command = [EXPORTER, "serve", f"--web.listen-address={listen}"]
         processes.start("exporter", command, environment(port, password="wrong"))
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             processes.check()
             try:
-                answer = httpx.get(f"http://{listen}/metrics", trust_env=False, timeout=20)
+                answer = httpx.get(f"http://{listen}/metrics", trust_env=False, timeout=60)
                 break
             except httpx.ConnectError:
                 assert time.monotonic() < deadline

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import httpx
 import pytest
 from tests.exporter.authority import Authority
 from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.ports import free_block
 
 from ase_exporter import yamlfile
 from ase_exporter.errors import UserError
@@ -187,7 +187,7 @@ def test_a_prometheus_with_credentials_certificate_and_authority_scrapes(
     certificate, key = authority.sign("prometheus")
     (tmp_path / "password").write_text(PASSWORD, encoding="utf-8")
     job = f"""\
-    scrape_interval: 1s
+    scrape_interval: 5s
     scheme: https
     static_configs: [{{targets: ['{running.url.removeprefix("https://")}']}}]
     tls_config: {{ca_file: {authority.file}, cert_file: {certificate}, key_file: {key}}}
@@ -197,16 +197,14 @@ def test_a_prometheus_with_credentials_certificate_and_authority_scrapes(
         f"scrape_configs:\n  - job_name: known\n{job}{credentials}  - job_name: unknown\n{job}",
         encoding="utf-8",
     )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_block(1)}"
     command = [program, f"--config.file={tmp_path / 'prometheus.yml'}", f"--web.listen-address={address}"]
     process = subprocess.Popen(
         [*command, f"--storage.tsdb.path={tmp_path / 'data'}"], stderr=subprocess.DEVNULL
     )
     prometheus = Prometheus(f"http://{address}")
     try:
-        end, seen = time.monotonic() + 60, {}
+        end, seen = time.monotonic() + 90, {}
         while len(seen) < 2 and time.monotonic() < end:
             time.sleep(0.25)
             try:
@@ -217,7 +215,7 @@ def test_a_prometheus_with_credentials_certificate_and_authority_scrapes(
     finally:
         prometheus.close()
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A real Prometheus that holds the counters of two servers whose every figure is known."""
 
+import re
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -116,7 +116,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
     length = sum(phase.minutes for phase in PHASES) * 60
-    start = float(int(time.time() - 900 - length))
+    start = time.time() - 900 - length
+    # On a whole minute: what is compared must not hang on when it is compared.
+    start -= start % 60
     (folder / "history.txt").write_text(openmetrics(start, PHASES), encoding="utf-8")
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "history.txt", folder / "data"],
@@ -136,30 +138,31 @@ class running_prometheus:  # noqa: N801  # reads as the context that it is
     """Prometheus over a folder with prometheus.yml and data, on a free port, ready when entered."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.log = folder / "prometheus.log"
         self.process = subprocess.Popen(
             [
                 "prometheus",
                 f"--config.file={folder / 'prometheus.yml'}",
                 f"--storage.tsdb.path={folder / 'data'}",
                 "--storage.tsdb.retention.time=30d",
-                f"--web.listen-address=127.0.0.1:{self.port}",
+                "--web.listen-address=127.0.0.1:0",
             ],
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=self.log.open("wb"),
         )
 
     def __enter__(self) -> str:
-        url = f"http://127.0.0.1:{self.port}"
-        transport = httpx.HTTPTransport(retries=20)
-        with httpx.Client(transport=transport, timeout=30) as client:
-            # Ready once it has replayed its blocks; until then it answers 503.
-            deadline = time.monotonic() + 60
-            while client.get(f"{url}/-/ready").status_code != 200:
-                assert time.monotonic() < deadline and self.process.poll() is None
+        deadline = time.monotonic() + 60
+        # Ready once it has replayed its blocks; until then it answers 503.
+        while not ((url := self._url()) and httpx.get(f"{url}/-/ready", timeout=60).is_success):
+            assert time.monotonic() < deadline and self.process.poll() is None, self.log.read_text()
+            time.sleep(0.05)
         return url
+
+    def _url(self) -> str:
+        """Where it says it listens; '' before."""
+        said = re.search(r'msg="Listening on" address=(\S+)', self.log.read_text())
+        return f"http://{said[1]}" if said else ""
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()

@@ -22,6 +22,7 @@ from ase_exporter.compare.request import Request, answer
 from ase_exporter.errors import UserError
 
 CHROMIUM = "/usr/bin/chromium"
+PATIENCE_MS = 90_000
 
 
 @contextmanager
@@ -195,8 +196,11 @@ def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
     complaints: list[str] = []
     requests: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_MS
+        )
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))

@@ -17,7 +17,9 @@ MESSAGE = {
 
 def test_each_alert_of_a_message_is_kept() -> None:
     with Webhook("127.0.0.1") as webhook:
-        answer = httpx.post(f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False)
+        answer = httpx.post(
+            f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False, timeout=60
+        )
         assert answer.status_code == 200
         kept = [(each.receiver, each.status, each.name) for each in webhook.notifications()]
         assert kept == [("critical", "firing", "A"), ("critical", "resolved", "B")]
@@ -27,15 +29,17 @@ def test_waiting_ends_when_the_alert_comes() -> None:
     with Webhook("127.0.0.1") as webhook:
         sender = threading.Timer(
             0.05,
-            lambda: httpx.post(f"http://127.0.0.1:{webhook.port}/", json=MESSAGE, trust_env=False),
+            lambda: httpx.post(
+                f"http://127.0.0.1:{webhook.port}/", json=MESSAGE, trust_env=False, timeout=60
+            ),
         )
         sender.start()
-        assert webhook.wait(lambda all_of_them: any(each.name == "B" for each in all_of_them), timeout=10)
+        assert webhook.wait(lambda all_of_them: any(each.name == "B" for each in all_of_them), timeout=60)
         sender.join()
 
 
 def test_a_body_that_is_no_message_is_refused() -> None:
     with Webhook("127.0.0.1") as webhook:
-        answer = httpx.post(f"http://127.0.0.1:{webhook.port}/", content=b"[1]", trust_env=False)
+        answer = httpx.post(f"http://127.0.0.1:{webhook.port}/", content=b"[1]", trust_env=False, timeout=60)
         assert answer.status_code == 400
         assert webhook.notifications() == []

@@ -4,7 +4,6 @@ import os
 import pwd
 import shlex
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.ports import free_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,6 @@ def _user() -> pwd.struct_passwd:
     pytest.skip("root may not run PostgreSQL, and there is neither a user postgres nor nobody")
 
 
-def free_port() -> int:
-    """A port of loopback that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def postgres(**settings: str) -> Iterator[Postgres]:
     """A running server with the given settings; skips without PostgreSQL's programs.
@@ -95,7 +88,7 @@ def _serve(data: Path, user: pwd.struct_passwd, settings: dict[str, str]) -> Ite
         **as_user,
     )
     assert made.returncode == 0, made.stderr
-    port = free_port()
+    port = free_block(1)
     options = {
         "listen_addresses": "127.0.0.1",
         "unix_socket_directories": "",
