@@ -12,6 +12,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from ase_exporter import yamlfile
+from ase_exporter.allow import Allow, split
 from ase_exporter.changes.config import ChangesConfig
 from ase_exporter.compare.config import VerdictConfig
 from ase_exporter.errors import UserError
@@ -117,9 +118,13 @@ class Catalogue(Model):
 
 
 class Config(Model):
-    """The whole configuration. host: given, even empty, the machine's own metrics are served on /metrics."""
+    """The whole configuration. allow: which addresses /probe takes beside the names of targets.
+
+    host: given, even empty, the machine's own metrics are served on /metrics.
+    """
 
     targets: tuple[Target, ...] = ()
+    allow: Allow = Allow()
     auth: Mapping[str, Auth] = {}
     modules: Mapping[str, Module] = {}
     scrape: Scrape = Scrape()
@@ -136,17 +141,30 @@ class Config(Model):
             if target.name in seen:
                 raise ValueError(f"target {target.name} stands twice")
             seen.add(target.name)
-            if target.auth not in self.auth:
-                raise ValueError(f"target {target.name}: auth {target.auth!r} is not defined under auth")
-            if target.sysmon and target.sysmon.auth not in self.auth:
-                raise ValueError(
-                    f"target {target.name}: sysmon: auth {target.sysmon.auth!r} is not defined under auth"
-                )
-            if target.module != "default" and target.module not in self.modules:
-                raise ValueError(
-                    f"target {target.name}: module {target.module!r} is not defined under modules"
-                )
+            self._require(f"target {target.name}", target.auth, target.module)
+            if target.sysmon:
+                self._require(f"target {target.name}: sysmon", target.sysmon.auth)
+        for allowed in self.allow.addresses:
+            self._require(f"allow: {allowed.address}", allowed.auth, allowed.module)
         return self
+
+    def _require(self, who: str, auth: str, module: str = "default") -> None:
+        if auth not in self.auth:
+            raise ValueError(f"{who}: auth {auth!r} is not defined under auth")
+        if module != "default" and module not in self.modules:
+            raise ValueError(f"{who}: module {module!r} is not defined under modules")
+
+    def allowed(self, address: str) -> Target | None:
+        """The target at a HOST:PORT that a caller gave; None if it is no such, or not allowed."""
+        address = address.lower()
+        place = split(address)
+        if place is None:
+            return None
+        for allowed in self.allow.addresses:
+            if allowed.matches(address):
+                host, port = place
+                return Target(name=address, host=host, port=port, **allowed.model_dump(exclude={"address"}))
+        return None
 
     def module(self, name: str) -> Module:
         """A module by name; `default` exists even if the file does not define it. KeyError if unknown."""

@@ -29,6 +29,20 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
+class Admission:
+    """One more target for the worker, beyond the configured ones."""
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """That target, by name, is over; no scrape of it is under way."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScrapeRequest:
     """One scrape. deadline: time.monotonic(), which all processes of a machine share on Linux.
 
@@ -65,7 +79,7 @@ class ScrapeReply:
     stretched: int = 0
 
 
-Message = Assignment | Ready | ScrapeRequest | ScrapeReply
+Message = Assignment | Ready | Admission | Dismissal | ScrapeRequest | ScrapeReply
 
 
 def pack(message: Message) -> bytes:

@@ -18,9 +18,18 @@ from dataclasses import dataclass, field
 
 from ase_exporter import logs
 from ase_exporter.changes.journal import Journal
-from ase_exporter.config import Config
+from ase_exporter.config import Config, Target
 from ase_exporter.families import Family
-from ase_exporter.ipc import Assignment, Message, Ready, ScrapeReply, ScrapeRequest, pack
+from ase_exporter.ipc import (
+    Admission,
+    Assignment,
+    Dismissal,
+    Message,
+    Ready,
+    ScrapeReply,
+    ScrapeRequest,
+    pack,
+)
 
 log = logging.getLogger(__name__)
 
@@ -85,9 +94,11 @@ class WorkerPool:
         self._journal = journal
         self.restarts = 0
         self.states = {target.name: TargetState() for target in config.targets}
-        count = min(config.workers or os.cpu_count() or 1, len(config.targets))
+        most = len(config.targets) + (config.allow.most if config.allow.addresses else 0)
+        count = min(config.workers or os.cpu_count() or 1, most)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
+        self._guests: dict[str, asyncio.TimerHandle] = {}
         self._workers: list[_Worker | None] = [None] * count
         self._ready = [asyncio.Event() for _ in range(count)]
         self._numbers = itertools.count(1)
@@ -104,6 +115,8 @@ class WorkerPool:
         self._stopping = True
         for task in self._restarts:
             task.cancel()
+        for timer in self._guests.values():
+            timer.cancel()
         workers = [worker for worker in self._workers if worker]
         for worker in workers:
             worker.writer.close()
@@ -116,6 +129,48 @@ class WorkerPool:
                 worker.process.kill()
                 await worker.process.wait()
             worker.reading.cancel()
+
+    @property
+    def guests(self) -> int:
+        """How many targets are served that are not configured."""
+        return len(self._guests)
+
+    def admit(self, target: Target) -> None:
+        """Serve a target that is not configured, until nobody has asked for it for long. BusyError if there
+        are as many as may be."""
+        if target.name in self._share_of:
+            return
+        if len(self._guests) >= self.config.allow.most:
+            raise BusyError(
+                f"allow.most: {len(self._guests)} servers that are not configured are served already"
+            )
+        index = min(range(len(self._shares)), key=lambda index: len(self._shares[index]))
+        self._shares[index] += (target,)
+        self._share_of[target.name] = index
+        self.states[target.name] = TargetState()
+        self._tell(index, Admission(target))
+        self._expect(target.name)
+
+    def _expect(self, guest: str) -> None:
+        """Let a target that is not configured go when nobody asks for it from now on."""
+        if guest in self._guests:
+            self._guests[guest].cancel()
+        loop = asyncio.get_running_loop()
+        self._guests[guest] = loop.call_later(self.config.allow.idle, self._dismiss, guest)
+
+    def _dismiss(self, guest: str) -> None:
+        if any(key[0] == guest for key in self._flights):
+            self._expect(guest)
+            return
+        index = self._share_of.pop(guest)
+        self._shares[index] = tuple(target for target in self._shares[index] if target.name != guest)
+        del self._guests[guest], self.states[guest]
+        self._tell(index, Dismissal(guest))
+
+    def _tell(self, index: int, message: Message) -> None:
+        # A worker that is just being started hears of its targets then.
+        if worker := self._workers[index]:
+            worker.writer.write(pack(message))
 
     @property
     def size(self) -> int:
@@ -143,6 +198,8 @@ class WorkerPool:
         target is unknown; BusyError if MOST_FLIGHTS different things are being asked of it.
         """
         index = self._share_of[target]
+        if target in self._guests:
+            self._expect(target)
         key = (target, collectors, openmetrics, compress, module)
         flight = self._flights.get(key)
         if flight is None:

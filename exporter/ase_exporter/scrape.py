@@ -228,6 +228,11 @@ class TargetScraper:
         """Whether there is a connection, which may have been lost meanwhile."""
         return self._connection is not None
 
+    @property
+    def refused(self) -> bool:
+        """Whether the server refused the login when it was last tried."""
+        return self._refused[1] > 0
+
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
         self._drop_connection()

@@ -71,6 +71,12 @@ class Front:
         restarts.set_function(lambda: self.pool.restarts)
         targets = Gauge("ase_exporter_targets", "Targets configured.", registry=self.registry)
         targets.set_function(lambda: len(self.config.targets))
+        guests = Gauge(
+            "ase_exporter_allowed_targets",
+            "Servers that are not configured but allowed by a pattern, as far as they are being asked for.",
+            registry=self.registry,
+        )
+        guests.set_function(lambda: self.pool.guests)
         self._reload_ok = Gauge(
             "ase_exporter_config_last_reload_successful",
             "1 if the configuration was read without an error when it was last asked for.",
@@ -217,13 +223,22 @@ def create_app(front: Front) -> Starlette:
         names = request.query_params.getlist("target")
         if len(names) != 1 or not names[0]:
             return PlainTextResponse("expected one parameter: target=NAME\n", 400)
-        if names[0] not in front.pool.states:
-            return PlainTextResponse("no such target is configured\n", 404)
         module = request.query_params.get("module", "")
         if module not in ("", "default", *front.config.modules):
             return PlainTextResponse("no such module is configured\n", 404)
+        name = names[0]
+        if name not in front.pool.states:
+            allowed = front.config.allowed(name)
+            if allowed is None:
+                if front.config.allow.addresses:
+                    return PlainTextResponse(
+                        "no target of that name is configured, nor is it an address that is allowed\n", 403
+                    )
+                return PlainTextResponse("no such target is configured\n", 404)
+            front.pool.admit(allowed)
+            name = allowed.name
         compress = _accepts_gzip(request)
-        reply = await front.scrape(request, names[0], compress=compress, module=module)
+        reply = await front.scrape(request, name, compress=compress, module=module)
         headers = {"Content-Encoding": "gzip"} if compress else {}
         return Response(reply.body, media_type=_content_type(request), headers=headers)
 

@@ -20,7 +20,7 @@ from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
 from ase_exporter.families import render_openmetrics, render_text
-from ase_exporter.ipc import Assignment, Ready, ScrapeReply, ScrapeRequest, pack, unpack
+from ase_exporter.ipc import Admission, Assignment, Dismissal, Ready, ScrapeReply, ScrapeRequest, pack, unpack
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.watchdog import Watchdog
@@ -37,10 +37,10 @@ class TargetThread:
     """One target's thread: takes scrapes one after the other. idle: seconds after which it logs out."""
 
     def __init__(self, scraper: TargetScraper, worker: "Worker", idle: float | None) -> None:
-        self._scraper = scraper
+        self.scraper = scraper
         self._idle = idle
         self._worker = worker
-        self._requests: queue.SimpleQueue[ScrapeRequest] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[ScrapeRequest | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name=f"target {scraper.name}", daemon=True)
         self._thread.start()
 
@@ -48,19 +48,26 @@ class TargetThread:
         """Queue one scrape; its reply goes to the worker's socket, on time whatever happens here."""
         self._requests.put(request)
 
+    def end(self) -> None:
+        """Log out, when what was submitted is done."""
+        self._requests.put(None)
+
     def _loop(self) -> None:
         while True:
             try:
-                request = self._requests.get(timeout=self._idle if self._scraper.connected else None)
+                request = self._requests.get(timeout=self._idle if self.scraper.connected else None)
             except queue.Empty:
-                self._scraper.close()
+                self.scraper.close()
                 continue
+            if request is None:
+                self.scraper.close()
+                return
             run = Run(request.deadline, request.collectors, [list(request.families)], request.module)
             off = self._worker.watchdog.at(
                 request.deadline + STUCK_AFTER, partial(self._give_up, request, run)
             )
             try:
-                self._scraper.scrape(run)
+                self.scraper.scrape(run)
             finally:
                 off()
             if run.finish():
@@ -87,17 +94,28 @@ class Worker:
         if not isinstance(assignment, Assignment):
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
-        threads = {
-            target.name: TargetThread(
-                _scraper(assignment.config, target, catalogue), self, target.close_idle_after
-            )
-            for target in assignment.targets
-        }
+        threads: dict[str, TargetThread] = {}
+        # Who was refused stays refused: a target that comes and goes must not get its login locked.
+        refused: dict[str, TargetScraper] = {}
+
+        def admit(target: Target) -> None:
+            scraper = refused.pop(target.name, None) or _scraper(assignment.config, target, catalogue)
+            threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
+
+        for target in assignment.targets:
+            admit(target)
         self._connection.sendall(pack(Ready()))
         while True:
-            request = unpack(self._read_exactly)
-            if isinstance(request, ScrapeRequest):
-                threads[request.target].submit(request)
+            match unpack(self._read_exactly):
+                case ScrapeRequest() as request:
+                    threads[request.target].submit(request)
+                case Admission(target):
+                    admit(target)
+                case Dismissal(name):
+                    thread = threads.pop(name)
+                    thread.end()
+                    if thread.scraper.refused:
+                        refused[name] = thread.scraper
 
     def reply(self, request: ScrapeRequest, run: Run, *, stuck: bool) -> None:
         """Render what the run has and send it."""
