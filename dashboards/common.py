@@ -5,9 +5,14 @@ from dashboards.panels import Column, Stat, Table, TimeSeries
 from dashboards.queries import Query, now, rows
 
 NO_SERVER = "Not collected: no such server is scraped"
-NO_MONITORING = "Not collected: needs mon_role and enable monitoring"
-NO_SPINLOCKS = "Not collected: enable spinlock monitoring is off, or ASE is older than 15.7 ESD#2"
-NO_WAITS = "Not collected: needs mon_role, enable monitoring and wait event timing"
+NO_COLLECTOR = "Not collected (yet): the collector is off, or no such server is scraped"
+NO_MONITORING = "Not collected (yet): the collector is off, or mon_role or enable monitoring is missing"
+NO_SPINLOCKS = (
+    "Not collected (yet): enable spinlock monitoring or the collector is off, or ASE is older than 15.7 ESD#2"
+)
+NO_WAITS = "Not collected (yet): the collector, wait event timing or enable monitoring is off, or no mon_role"
+NO_SPACE = "Not collected (yet): the collector is off, or the login may not read sysusages"
+NO_LOG = f"{NO_SPACE}, or no database has a log of its own"
 NO_HOST = "Not collected: no exporter with `host:` runs on the machine"
 NO_CHANGES = "No change found in the last hours"
 

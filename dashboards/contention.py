@@ -142,7 +142,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=thresholds.CACHES,
         maximum=1,
-        empty="Not collected: the collector spinlock_slots is opt-in, and needs 15.7 SP100",
+        empty="Not collected (yet): the collector spinlock_slots is opt-in, and needs 15.7 SP100",
     ),
     TimeSeries(
         title="Does adding engines make it worse? (good: contention stays)",

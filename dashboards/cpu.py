@@ -6,9 +6,7 @@ from dashboards.layout import dashboard
 from dashboards.panels import Heatmap, Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query
 
-NO_THREADS = (
-    "Not collected: the threaded kernel (15.7 and later) has thread pools, the process kernel has none"
-)
+NO_THREADS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 
 PANELS: list[Panel] = [
     Heatmap(

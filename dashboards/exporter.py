@@ -1,7 +1,7 @@
 """The exporter itself: does it read everything, how long does it take, what does it cost the server."""
 
 from dashboards import common
-from dashboards.common import NO_SERVER
+from dashboards.common import NO_MONITORING, NO_SERVER
 from dashboards.layout import dashboard
 from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_pattern
 from dashboards.queries import Query, now, rows
@@ -91,7 +91,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=[(LIMITS["cpu"], "orange")],
         overrides=[by_pattern(".*", custom__axisSoftMax=2 * LIMITS["cpu"])],
-        empty="Not collected: needs mon_role and enable monitoring",
+        empty=NO_MONITORING,
         width=8,
     ),
     TimeSeries(
@@ -123,7 +123,7 @@ PANELS: list[Panel] = [
                 "from disk",
             ),
         ],
-        empty="Not collected: needs mon_role and enable monitoring",
+        empty=NO_MONITORING,
         width=8,
     ),
     Row("Truth of the counters, and series"),

@@ -9,7 +9,9 @@ SERVER_LINK = (
     "/d/ase-server?${__url_time_range}&${datasource:queryparam}&var-instance=${__data.fields.Server}"
 )
 NOT_SCRAPED = "No server is scraped: see the targets page of Prometheus"
-NO_SPINLOCKS = "Not collected: enable spinlock monitoring is off, or no rules"
+# Stands for "no data a week ago": a number no share can be, for VictoriaMetrics drops NaN.
+NO_WEEK = "-9"
+NO_SPINLOCKS = "Not collected (yet): enable spinlock monitoring is off, or no recording rules"
 
 PANELS: list[Panel] = [
     Stat(
@@ -91,7 +93,7 @@ PANELS: list[Panel] = [
             rows(
                 "max by (job, instance) (ase:transactions_per_cpu_unit:ratio_rate1m{$selector}"
                 " / avg_over_time(ase:transactions_per_cpu_unit:ratio_rate1m{$selector}[1h] offset 1w) - 1)"
-                " or NaN * max by (job, instance) (ase_up{$selector})"
+                f" or 0 * max by (job, instance) (ase_up{{$selector}}) + {NO_WEEK}"
             ),
             rows(
                 "(ase:alerts_firing:count{$selector} and on (job, instance) ase_up{$selector})"
@@ -99,7 +101,7 @@ PANELS: list[Panel] = [
             ),
             rows(
                 "1000 * max by (job, instance, name) (ase:change_last:timestamp_seconds{$selector})"
-                " or on (job, instance) label_replace(NaN * max by (job, instance) (ase_up{$selector}), "
+                " or on (job, instance) label_replace(0 * max by (job, instance) (ase_up{$selector}), "
                 '"name", "none found", "", "")'
             ),
         ],
@@ -145,6 +147,7 @@ PANELS: list[Panel] = [
             Column(
                 name="Value #F",
                 title="Week ago",
+                none=NO_WEEK,
                 unit="percentunit",
                 decimals=0,
                 thresholds=[(-0.25, "orange"), (-0.1, "text"), (0.1, "green")],
@@ -153,7 +156,7 @@ PANELS: list[Panel] = [
             ),
             Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=60),
             Column(name="name", title="Last change"),
-            Column(name="Value #H", title="When", unit="dateTimeFromNow", width=125),
+            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=125),
         ],
         sort="Spinning",
         empty=NOT_SCRAPED,

@@ -7,10 +7,8 @@ from typing import Any, Protocol
 from dashboards.queries import DATASOURCE, Json, Query
 
 COLUMNS = 24
-UNKNOWN: Json = {
-    "type": "special",
-    "options": {"match": "nan", "result": {"index": 9, "text": "–", "color": "text"}},
-}
+DASH: Json = {"index": 9, "text": "–", "color": "text"}
+UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
 Thresholds = Sequence[tuple[float, str]]
 
 
@@ -194,7 +192,8 @@ class Stat:
 class Column:
     """A column of a table. name: as Grafana calls it (a label, or `Value #A`…), shown as `title`.
 
-    bar: drawn as a gauge; thresholds colour the cell. link: where a click leads.
+    bar: drawn as a gauge; thresholds colour the cell. none: the value that stands for none. link: where a
+    click leads.
     """
 
     name: str
@@ -205,6 +204,7 @@ class Column:
     maximum: float | None = None
     bar: bool = False
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    none: str = ""
     link: str = ""
     width: int | None = None
     decimals: int | None = None
@@ -218,6 +218,8 @@ class Column:
         if self.bar:
             properties |= {"min": 0, "max": self.maximum}
         properties["mappings"] = [UNKNOWN] if self.name.startswith("Value") else []
+        if self.none:
+            properties["mappings"].append({"type": "value", "options": {self.none: DASH}})
         if self.thresholds or self.names:
             properties["thresholds"] = steps(self.thresholds, self.base)
             properties["color"] = {"mode": "thresholds"}

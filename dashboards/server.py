@@ -1,7 +1,7 @@
 """The ten-second page: one server from verdict to memory."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_MONITORING, NO_SERVER, NO_WAITS
+from dashboards.common import NO_COLLECTOR, NO_LOG, NO_MONITORING, NO_WAITS
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries, right_axis
@@ -44,7 +44,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=thresholds.BLOCKED,
         overrides=[right_axis("longest", "s")],
-        empty=NO_SERVER,
+        empty=NO_COLLECTOR,
         width=8,
     ),
     TimeSeries(
@@ -78,7 +78,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=thresholds.LOG,
         maximum=1,
-        empty="Not collected: the login may not read sysusages, or no database has a log of its own",
+        empty=NO_LOG,
         width=8,
     ),
     TimeSeries(
@@ -95,7 +95,7 @@ PANELS: list[Panel] = [
                 '2048 * sum by (instance) (ase_config_value{$selector,name="max memory"})', "{{instance}} max"
             ),
         ],
-        empty=NO_SERVER,
+        empty=NO_COLLECTOR,
         width=8,
     ),
     common.latest_changes(height=9),

@@ -1,12 +1,12 @@
 """Devices, I/O queues, space, backups, and the network."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_MONITORING, NO_SERVER
+from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_SPACE
 from dashboards.layout import dashboard
 from dashboards.panels import Column, Panel, Row, Table, TimeSeries
 from dashboards.queries import Query, rows
 
-NO_SPACE = "Not collected: the login may not read sysusages"
+NO_CONTROLLERS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 
 PANELS: list[Panel] = [
     Row("I/O by what it is for"),
@@ -73,7 +73,7 @@ PANELS: list[Panel] = [
         description="I/Os outstanding by controller. Source: monIOController.Pending.",
         unit="none",
         queries=[Query("sum by (controller) (ase_io_controller_pending{$selector})", "{{controller}}")],
-        empty="Not collected: the threaded kernel (15.7 and later) has I/O controllers",
+        empty=NO_CONTROLLERS,
         width=8,
     ),
     TimeSeries(
@@ -87,7 +87,7 @@ PANELS: list[Panel] = [
                 "{{controller}}",
             )
         ],
-        empty="Not collected: the threaded kernel (15.7 and later) has I/O controllers",
+        empty=NO_CONTROLLERS,
         width=8,
     ),
     Row("Space and backups"),
@@ -178,7 +178,7 @@ PANELS: list[Panel] = [
                 "{{instance}} configured",
             ),
         ],
-        empty=NO_SERVER,
+        empty=NO_COLLECTOR,
         width=8,
     ),
     common.not_collected("devices|io_.*|device_.*|databases|database_space|tempdbs|network"),

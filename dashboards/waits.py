@@ -1,7 +1,7 @@
 """What tasks wait for: events, locks, blocking, the log."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_MONITORING, NO_SERVER, NO_WAITS
+from dashboards.common import NO_COLLECTOR, NO_LOG, NO_MONITORING, NO_WAITS
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries
 from dashboards.queries import Query, now
@@ -16,7 +16,7 @@ PANELS: list[Panel] = [
         unit="none",
         queries=[now("sum(ase_processes_blocked{$selector})")],
         thresholds=thresholds.BLOCKED,
-        empty=NO_SERVER,
+        empty=NO_COLLECTOR,
         width=6,
     ),
     Stat(
@@ -26,7 +26,7 @@ PANELS: list[Panel] = [
         unit="s",
         queries=[now("max(ase_process_longest_block_seconds{$selector})")],
         thresholds=[(60, "orange"), (300, "red")],
-        empty=NO_SERVER,
+        empty=NO_COLLECTOR,
         width=6,
     ),
     Stat(
@@ -85,7 +85,7 @@ PANELS: list[Panel] = [
             )
         ],
         stacked=True,
-        empty="Not collected: needs execution time monitoring (15.7 SP100)",
+        empty="Not collected (yet): the collector or execution time monitoring (15.7 SP100) is off",
     ),
     TimeSeries(
         title="Processes by state (good: few in lock sleep)",
@@ -94,7 +94,7 @@ PANELS: list[Panel] = [
         unit="none",
         queries=[Query("sum by (state) (ase_processes{$selector})", "{{state}}")],
         stacked=True,
-        empty=NO_SERVER,
+        empty=NO_COLLECTOR,
     ),
     Row("Locks"),
     TimeSeries(
@@ -143,7 +143,7 @@ PANELS: list[Panel] = [
         description="Transactions rolled back. Source: monState.Rollbacks.",
         unit="si:/s",
         queries=[Query("rate(ase_rollbacks_total{$selector}[$__rate_interval])", "{{instance}}")],
-        empty="Not collected: this version has no monState.Rollbacks",
+        empty="Not collected (yet): the collector is off, or this version has no monState.Rollbacks",
         width=8,
     ),
     TimeSeries(
@@ -191,7 +191,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=thresholds.LOG,
         maximum=1,
-        empty="Not collected: the login may not read sysusages, or no database has a log of its own",
+        empty=NO_LOG,
         width=8,
     ),
     TimeSeries(
@@ -207,7 +207,7 @@ PANELS: list[Panel] = [
             )
         ],
         maximum=1,
-        empty="Not collected: this version has no monState.ULCFlushes",
+        empty="Not collected (yet): the collector is off, or this version has no monState.ULCFlushes",
         width=8,
     ),
     common.not_collected(
