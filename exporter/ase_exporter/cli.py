@@ -6,6 +6,7 @@ Rooms with commands of their own keep them in a module `commands` with a typer a
 import sys
 import threading
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"ase-exporter {version('ase-exporter')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 
 from ase_exporter.advise import report
 from ase_exporter.advise.advice import advise as weigh
@@ -18,6 +17,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Config, Target
 from ase_exporter.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.errors import UserError
+from ase_exporter.progress import progress
 from ase_exporter.targets import ConfigFile, TargetName, choose_target, load_config
 
 STATEMENT_SECONDS = 30.0
@@ -41,7 +41,7 @@ def advise(
     loaded = load_config(config_file)
     chosen = choose_target(loaded, target)
     with (
-        Progress(console=Console(stderr=True), transient=True) as bar,
+        progress() as bar,
         ThreadPoolExecutor(1) as executor,
     ):
         task = bar.add_task(f"Watching {chosen.name}", total=seconds)

@@ -165,7 +165,10 @@ def _scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float
     query = f"count_over_time({server}) or on (instance) count_over_time({host})"
     counts = prometheus.query(query, span.end)
     if not counts:
-        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} there")
+        others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
+        known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
+        but = f"only of instance {', '.join(known)}" if known else "nor of any other server"
+        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} there, {but}")
     if len(counts) > 1:
         raise UserError(f"{{{selector}}}: matches {len(counts)} servers, expected one")
     return seconds / max(1.0, counts[0].value)

@@ -18,6 +18,7 @@ from ase_exporter.compare.windows import clock
 
 _COLOURS = {"better": "green", "worse": "red", "changed": "yellow", "no evidence": "dim"}
 NO_DATA = "-"
+MEDIAN = ": median ± ½ IQR"
 CSV_HEADER = (
     *("measure", "name", "unit", "window", "start", "end", "value"),
     *("median", "spread", "samples", "difference", "low", "high", "verdict"),
@@ -40,19 +41,30 @@ def grids(comparison: Comparison) -> list[Grid]:
     return [_series(comparison), _steps(comparison), _against_first(comparison)]
 
 
-def terminal(comparison: Comparison) -> RenderableType:
-    """For rich."""
+def terminal(comparison: Comparison, width: int) -> RenderableType:
+    """For rich, on a terminal of that many columns."""
     parts: list[RenderableType] = [Text(line) for line in _preface(comparison)]
-    for grid in grids(comparison):
+    for grid in (_fitting(grid, width) for grid in grids(comparison)):
         table = Table(title=grid.title, title_justify="left")
         for number, name in enumerate(grid.header):
-            table.add_column(name, justify="left" if number == 0 else "right")
+            table.add_column(Text(name), justify="left" if number == 0 else "right")
         for row in grid.rows:
             table.add_row(*(Text(cell, style=_colour(cell)) for cell in row))
         parts.append(table)
     parts += [Text(finding, style="bold") for finding in findings(comparison)]
     parts += [Text(f"Note: {warning}", style="yellow") for warning in comparison.warnings]
     return Group(*parts, Text(method(comparison), style="dim"))
+
+
+def _fitting(grid: Grid, width: int) -> Grid:
+    """Without the columns that say nothing and, where it is too wide all the same, without the medians."""
+    columns = list(zip(grid.header, *grid.rows, strict=True))
+    columns = [column for column in columns if set(column[1:]) != {NO_DATA}]
+    # Three characters between columns, and a rule at either side.
+    if sum(max(map(len, column)) + 3 for column in columns) + 1 > width:
+        columns = [column for column in columns if not column[0].endswith(MEDIAN)]
+    header, *rows = zip(*columns, strict=True)
+    return Grid(grid.title, header, tuple(rows))
 
 
 def markdown(comparison: Comparison) -> str:
@@ -173,8 +185,8 @@ def _pair(comparison: Comparison) -> Grid:
         "Measure",
         before.name,
         after.name,
-        f"{before.name}: median ± ½ IQR",
-        f"{after.name}: median ± ½ IQR",
+        f"{before.name}{MEDIAN}",
+        f"{after.name}{MEDIAN}",
         "difference [interval]",
         "verdict",
         "at like load",

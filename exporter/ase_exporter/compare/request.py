@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
-from rich.progress import Progress
 
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison, compare_windows
@@ -16,6 +15,7 @@ from ase_exporter.compare.marks import marks_from_exporter, marks_from_prometheu
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
 from ase_exporter.errors import UserError
+from ase_exporter.progress import progress as progress_bar
 from ase_exporter.prometheus import Prometheus
 
 Output = Literal["terminal", "markdown", "csv", "json", "html"]
@@ -48,7 +48,7 @@ def run(request: Request, output: Output, out: Path | None) -> None:
     """Compare and write. Raises UserError for whatever is wrong with the request or the data."""
     if output == "html" and out is None:
         raise UserError("--format html: expected a file with --out")
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("Querying Prometheus", total=None)
         result = answer(
             request,
@@ -125,7 +125,8 @@ def _named(text: str, now: float) -> Span:
 def _find(marks: list[Mark], text: str) -> Mark:
     found = [mark for mark in marks if text == mark.id] or [mark for mark in marks if text in str(mark)]
     if not found:
-        raise UserError(f"--change: no recorded change of the last 30 days holds {text!r}")
+        newest = "; the newest: " + ", ".join(map(str, marks[-3:])) if marks else "; none is recorded"
+        raise UserError(f"--change: no recorded change of the last 30 days holds {text!r}{newest}")
     return found[-1]
 
 
@@ -140,7 +141,8 @@ def _write(result: Comparison, output: Output, out: Path | None) -> None:
     else:
         text = {"markdown": report.markdown, "csv": report.as_csv, "json": report.as_json}[output](result)
     if text is None:
-        Console().print(report.terminal(result))
+        console = Console()
+        console.print(report.terminal(result, console.width))
     elif out is None:
         sys.stdout.write(text)
     else:
@@ -152,5 +154,5 @@ def _write(result: Comparison, output: Output, out: Path | None) -> None:
 
 def _printed(result: Comparison) -> str:
     console = Console(record=True, width=FILE_WIDTH, quiet=True)
-    console.print(report.terminal(result))
+    console.print(report.terminal(result, FILE_WIDTH))
     return console.export_text()

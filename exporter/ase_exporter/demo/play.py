@@ -17,13 +17,10 @@ from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.replay import measured, published, results
 from ase_exporter.demo.scenario import Scenario
-from ase_exporter.demo.stack import LOGIN, Stack
+from ase_exporter.demo.stack import LOGIN, RUN_SECONDS, Stack
 from ase_exporter.demo.webhook import Webhook
 from ase_exporter.errors import UserError
 from ase_exporter.prometheus import Prometheus, PrometheusError
-
-RUN_SECONDS = 600.0
-"""Simulated length of each run of the memscale scenario."""
 
 LEISURELY_RUN = 60.0
 SHORTEST_RUN = 4.0
@@ -50,6 +47,9 @@ def play(duration: float | None, port_base: int, directory: Path) -> None:
         with console.status("starting the simulator, the exporter, Prometheus, Alertmanager"):
             stack.start()
         console.print(view.addresses(stack.addresses()))
+        console.print("\nIn another terminal:")
+        for command in stack.invitations():
+            console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
         prometheus = Prometheus(stack.url("prometheus"))
         server = Endpoint(HOST, ports.simulator)
         with Scenario(server, LOGIN, stack.password(), pace.speed) as scenario:

@@ -22,6 +22,9 @@ LOGIN = "monitor"
 SERVER = "DEMO"
 START_SECONDS = 30.0
 
+RUN_SECONDS = 600.0
+"""Simulated length of each run of the memscale scenario."""
+
 # The ports in the shipped configuration, and whose they are.
 SHIPPED_PORTS = {
     9090: "prometheus",
@@ -82,6 +85,19 @@ class Stack:
         if grafana_home():
             return {"Grafana": self.url("grafana")} | addresses
         return addresses
+
+    def invitations(self) -> list[str]:
+        """Commands to try in another terminal while it runs, from the directory that it was started in."""
+        command, configuration = (
+            os.path.relpath(path) for path in (_our_own("ase-exporter")[0], self._directory / "exporter.yml")
+        )
+        run = f"--length {RUN_SECONDS / self.pace.speed:g} --settle {self.pace.scrape_interval:g}"
+        return [
+            f"{command} advise --config.file {configuration}",
+            f"{command} changes --url {self.url('exporter')}",
+            f"{command} compare --prometheus {self.url('prometheus')} --target {HOST}:{self.ports.exporter}"
+            f' --around "enable mem scale 0" {run}   # from the third run on',
+        ]
 
     def password(self) -> str:
         """The password of the simulated server's login, made anew for every demo."""

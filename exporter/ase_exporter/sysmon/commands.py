@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from ase_exporter.config import Auth, Target
 from ase_exporter.errors import UserError
 from ase_exporter.families import render_text
+from ase_exporter.progress import progress
 from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.encode import as_csv, as_json
 from ase_exporter.sysmon.headlines import SECTION_KEYWORDS
@@ -98,11 +97,11 @@ def run_command(
 
 def _run(target: Target, auth: Auth, seconds: int, section: str | None) -> Report:
     """One sample in a thread, since signals would wait for the driver, with a bar on the terminal."""
-    with ThreadPoolExecutor(1) as pool, Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"sp_sysmon on {target.name}", total=seconds)
+    with ThreadPoolExecutor(1) as pool, progress() as bar:
+        task = bar.add_task(f"sp_sysmon on {target.name}", total=seconds)
         future = pool.submit(take_sample, target, auth, seconds, section)
         while not wait([future], timeout=0.5).done:
-            progress.advance(task, 0.5)
+            bar.advance(task, 0.5)
         try:
             return future.result()
         except SampleError as error:
