@@ -53,6 +53,9 @@ _BYTES_RECEIVED = struct.Struct("=128xQ")
 # No table that is read for metrics comes near it; one that does must not fill our memory.
 MOST_ROWS = 100_000
 
+# What pyodbc makes of values that cannot be: an hour 77, a length beyond all memory.
+_UNREADABLE = (ValueError, ArithmeticError, MemoryError)
+
 _PREFIX = "[FreeTDS][SQL Server]"
 _SERVER_MESSAGE = re.compile(
     r"\[FreeTDS\]\[SQL Server\](?P<text>.*) \((?P<number>\d+)\) \(SQL\w+\)$", re.DOTALL
@@ -170,6 +173,8 @@ class Connection:
                     pass
             except pyodbc.Error as error:
                 raise _query_error(error, time.monotonic() - deadline) from None
+            except _UNREADABLE as error:
+                raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
         return rows
 
     def printed(self, sql: str, deadline: float) -> list[str]:

@@ -62,7 +62,7 @@ class ScrapeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScrapeReply:
-    """The answer, on time. stuck: the driver did not come back, so the worker is to be replaced.
+    """The answer, on time.
 
     look: what the target's configuration is, where it was time to look. stretched: collectors that are read
     less often, to keep the budget.
@@ -74,7 +74,6 @@ class ScrapeReply:
     error: str = ""
     version: str = ""
     series: int = 0
-    stuck: bool = False
     look: Look | None = None
     stretched: int = 0
 

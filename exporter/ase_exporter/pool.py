@@ -33,8 +33,10 @@ from ase_exporter.ipc import (
 
 log = logging.getLogger(__name__)
 
-# A worker answers at the deadline by itself; one that is silent this much longer is dead or stopped.
+# A worker answers at the deadline by itself; after this much longer its caller is answered here.
 SILENCE = 0.5
+# A worker that then says nothing at all, to no caller, for so long is dead or stopped.
+DEAD_AFTER = 1.5
 # A worker that dies at once is not started in a tight loop.
 RESTART_PAUSE = 0.5
 # A busy machine may take many seconds to start a worker; one that takes longer than this does not come.
@@ -74,6 +76,7 @@ class _Worker:
     reading: asyncio.Task[None]
     started: float = field(default_factory=time.monotonic)
     pending: dict[int, asyncio.Future[ScrapeReply]] = field(default_factory=dict)
+    suspicion: asyncio.TimerHandle | None = None
 
 
 class WorkerPool:
@@ -237,25 +240,34 @@ class WorkerPool:
         if worker is None or not self._ready[index].is_set():
             # Who ended a worker for being slow to start would have to end the next one too.
             if worker and time.monotonic() - worker.started > START_TIMEOUT:
-                self._kill(index, worker, "it does not start")
+                self._kill(worker, "it does not start")
             raise WorkerGoneError("the worker process is being started")
         answer: asyncio.Future[ScrapeReply] = asyncio.get_running_loop().create_future()
         worker.pending[request.number] = answer
         try:
             worker.writer.write(pack(request))
-            reply = await asyncio.wait_for(answer, request.deadline + SILENCE - time.monotonic())
+            return await asyncio.wait_for(answer, request.deadline + SILENCE - time.monotonic())
         except TimeoutError:
-            self._kill(index, worker, f"no answer for target {request.target}")
-            raise WorkerGoneError("the worker process did not answer in time and is replaced") from None
+            self._suspect(index, worker)
+            raise WorkerGoneError("the worker process did not answer in time") from None
         finally:
             worker.pending.pop(request.number, None)
-        if reply.stuck:
-            self._kill(index, worker, f"the driver did not come back for target {request.target}")
-        return reply
 
-    def _kill(self, index: int, worker: _Worker, reason: str) -> None:
-        # Whoever comes now waits for the next worker.
-        self._ready[index].clear()
+    def _suspect(self, index: int, worker: _Worker) -> None:
+        # Whoever comes now waits until the worker speaks, or for the next one.
+        if worker.suspicion is None and worker is self._workers[index]:
+            self._ready[index].clear()
+            worker.suspicion = asyncio.get_running_loop().call_later(
+                DEAD_AFTER, self._kill, worker, "it does not answer"
+            )
+
+    def _clear_suspicion(self, index: int, worker: _Worker) -> None:
+        if worker.suspicion:
+            worker.suspicion.cancel()
+            worker.suspicion = None
+            self._ready[index].set()
+
+    def _kill(self, worker: _Worker, reason: str) -> None:
         log.warning("worker %d is replaced: %s", worker.process.pid, reason)
         with contextlib.suppress(ProcessLookupError):
             worker.process.kill()
@@ -287,12 +299,15 @@ class WorkerPool:
                 if isinstance(message, Ready):
                     self._ready[index].set()
                 elif isinstance(message, ScrapeReply) and worker:
+                    self._clear_suspicion(index, worker)
                     answer = worker.pending.get(message.number)
                     if answer and not answer.done():
                         answer.set_result(message)
         self._ready[index].clear()
         worker, self._workers[index] = self._workers[index], None
         if worker:
+            if worker.suspicion:
+                worker.suspicion.cancel()
             worker.writer.close()
             for answer in worker.pending.values():
                 if not answer.done():

@@ -19,7 +19,7 @@ from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.cost import Budget, Cost, session_cpu
 from ase_exporter.counters import CounterStore
-from ase_exporter.errors import UserError
+from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.families import Family, single
 from ase_exporter.sysmon.runner import SysmonRunner
 
@@ -207,7 +207,9 @@ class TargetScraper:
             self._look(run)
         except DatabaseError as error:
             self._fail(run, error.kind, str(error))
-            self._drop_connection()
+            # Who was only too slow keeps the connection: to begin anew each time would never come to an end.
+            if not (error.usable and error.kind == "deadline"):
+                self._drop_connection()
         except UserError as error:
             self._fail(run, "secret_unreadable", str(error))
         except Exception:
@@ -359,7 +361,7 @@ class TargetScraper:
         try:
             results = [self._query(sql, limit) for sql in collector.statements]
             run.up = True
-            families = collector.families(results, self._reading.counters, time.monotonic())
+            families = self._families(collector, results)
             run.collected[name] = families
             self._reading.late.discard(name)
             reason = ""
@@ -379,6 +381,12 @@ class TargetScraper:
             if collector.interval or self._budget.share is not None:
                 self._reading.kept[name] = _Kept(started, families, reason)
             run.outcomes[name] = Outcome(time.monotonic() - started, reason)
+
+    def _families(self, collector: PlannedCollector, results: list[list[Row]]) -> list[Family]:
+        try:
+            return collector.families(results, self._reading.counters, time.monotonic())
+        except UnreadableError as error:
+            raise DatabaseError("lost", str(error)) from None
 
     def _look(self, run: Run) -> None:
         """Look for changes of the configuration when it is time to."""

@@ -6,12 +6,15 @@ Started by `pool` as `python -m ase_exporter.worker DESCRIPTOR LOG_FORMAT LOG_LE
 import contextlib
 import ctypes
 import gzip
+import logging
 import os
 import queue
 import signal
 import socket
 import sys
 import threading
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -25,12 +28,23 @@ from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.watchdog import Watchdog
 
+log = logging.getLogger(__name__)
+
 # Many threads that each fetch many rows: pyodbc gives the GIL away at every row, and the default of 5 ms
 # lets one thread that renders text slow another's fetch a hundredfold.
 SWITCH_INTERVAL = 0.0005
-# A thread that is not back this long after its deadline does not come back.
-STUCK_AFTER = 0.2
+# An answer that its thread does not give leaves this long after the deadline, with what there is.
+LATE_AFTER = 0.2
+# A thread that is not back this long after its deadline does not come back: only another process helps. Sooner
+# would be wrong: with many targets and little CPU all are late, and to log in everywhere again costs still more.
+STUCK_AFTER = 3.0
+# The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver.
+STARVED = 1.0
+STUCK_STATUS = 3
 _PR_SET_PDEATHSIG = 1
+
+# A scrape, what it has so far, and what calls off its late answer.
+_Asked = tuple[ScrapeRequest, Run, Callable[[], None]]
 
 
 class TargetThread:
@@ -40,13 +54,18 @@ class TargetThread:
         self.scraper = scraper
         self._idle = idle
         self._worker = worker
-        self._requests: queue.SimpleQueue[ScrapeRequest | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._under_way: Run | None = None
         self._thread = threading.Thread(target=self._loop, name=f"target {scraper.name}", daemon=True)
         self._thread.start()
 
     def submit(self, request: ScrapeRequest) -> None:
         """Queue one scrape; its reply goes to the worker's socket, on time whatever happens here."""
-        self._requests.put(request)
+        run = Run(request.deadline, request.collectors, [list(request.families)], request.module)
+        late = self._worker.watchdog.at(
+            request.deadline + LATE_AFTER, partial(self._answer_late, request, run)
+        )
+        self._requests.put((request, run, late))
 
     def end(self) -> None:
         """Log out, when what was submitted is done."""
@@ -55,29 +74,44 @@ class TargetThread:
     def _loop(self) -> None:
         while True:
             try:
-                request = self._requests.get(timeout=self._idle if self.scraper.connected else None)
+                asked = self._requests.get(timeout=self._idle if self.scraper.connected else None)
             except queue.Empty:
                 self.scraper.close()
                 continue
-            if request is None:
+            if asked is None:
                 self.scraper.close()
                 return
-            run = Run(request.deadline, request.collectors, [list(request.families)], request.module)
-            off = self._worker.watchdog.at(
-                request.deadline + STUCK_AFTER, partial(self._give_up, request, run)
-            )
+            request, run, late = asked
+            if time.monotonic() >= request.deadline:
+                continue
+            self._under_way = run
+            back = self._expect_back(run, request.deadline + STUCK_AFTER)
             try:
                 self.scraper.scrape(run)
             finally:
-                off()
+                self._under_way = None
+                back()
+                late()
             if run.finish():
-                self._worker.reply(request, run, stuck=False)
+                self._worker.reply(request, run, late=False)
 
-    def _give_up(self, request: ScrapeRequest, run: Run) -> None:
+    def _answer_late(self, request: ScrapeRequest, run: Run) -> None:
         if run.finish():
             threading.Thread(
-                target=self._worker.reply, args=(request, run), kwargs={"stuck": True}, daemon=True
+                target=self._worker.reply, args=(request, run), kwargs={"late": True}, daemon=True
             ).start()
+
+    def _expect_back(self, run: Run, due: float) -> Callable[[], None]:
+        return self._worker.watchdog.at(due, partial(self._give_up, run, due))
+
+    def _give_up(self, run: Run, due: float) -> None:
+        if run is not self._under_way:
+            return
+        if time.monotonic() - due > STARVED:
+            self._expect_back(run, time.monotonic() + STUCK_AFTER)
+            return
+        log.warning("this worker ends: the driver did not come back for target %s", self.scraper.name)
+        os._exit(STUCK_STATUS)
 
 
 class Worker:
@@ -117,21 +151,14 @@ class Worker:
                     if thread.scraper.refused:
                         refused[name] = thread.scraper
 
-    def reply(self, request: ScrapeRequest, run: Run, *, stuck: bool) -> None:
-        """Render what the run has and send it."""
-        families = run.all_families(stuck)
-        body = (render_openmetrics if request.openmetrics else render_text)(families).encode()
-        answer = ScrapeReply(
-            number=request.number,
-            body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,
-            up=run.up,
-            error=run.error,
-            version=run.version,
-            series=sum(len(family.samples) for family in families),
-            stuck=stuck,
-            look=run.look,
-            stretched=run.stretched,
-        )
+    def reply(self, request: ScrapeRequest, run: Run, *, late: bool) -> None:
+        """Render what the run has and send it. late: while its thread is still at it."""
+        try:
+            answer = _answer(request, run, late)
+        except Exception:
+            # A defect of ours must cost one target one scrape, not its thread.
+            log.exception("target %s: what was read cannot be written", request.target)
+            answer = ScrapeReply(request.number, b"", up=False, error="unexpected error, see the log")
         with self._writing, contextlib.suppress(BrokenPipeError):
             self._connection.sendall(pack(answer))
 
@@ -144,6 +171,21 @@ class Worker:
             chunks.append(chunk)
             count -= len(chunk)
         return b"".join(chunks)
+
+
+def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
+    families = run.all_families(late)
+    body = (render_openmetrics if request.openmetrics else render_text)(families).encode()
+    return ScrapeReply(
+        number=request.number,
+        body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,
+        up=run.up,
+        error=run.error,
+        version=run.version,
+        series=sum(len(family.samples) for family in families),
+        look=run.look,
+        stretched=run.stretched,
+    )
 
 
 def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScraper:

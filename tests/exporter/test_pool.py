@@ -213,3 +213,33 @@ def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole
             assert (server.listener.connections, ours()) == (1, 1)
 
     with_pool(server, act, both)
+
+
+def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worker_is_replaced(
+    server: Simulated, tmp_path: Path
+) -> None:
+    # Nobody writes to it: to read the password takes for ever.
+    os.mkfifo(tmp_path / "password")
+    both = config(server)
+    hopeless = both.targets[1].model_copy(update={"auth": "hopeless"})
+    stuck = both.model_copy(
+        update={
+            "targets": (both.targets[0], hopeless),
+            "auth": {**both.auth, "hopeless": Auth(user="monitor", password_file=tmp_path / "password")},
+            "workers": 1,
+        }
+    )
+
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).up
+        (first,) = pool.pids
+        reply = await pool.scrape("TWO", time.monotonic() + 0.5)
+        assert b'ase_exporter_target_error{reason="stuck"} 1.0' in reply.body
+        assert (await scrape(pool)).up
+        async with asyncio.timeout(60):
+            while pool.pids in ([first], []):
+                await asyncio.sleep(0.05)
+        assert (await scrape(pool)).up
+        assert pool.restarts == 1
+
+    with_pool(server, act, stuck)

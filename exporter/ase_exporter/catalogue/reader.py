@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
+from types import NoneType
 from typing import Any, Literal
 
 from ase_exporter.catalogue.facts import ServerFacts
@@ -10,8 +12,11 @@ from ase_exporter.catalogue.labels import INSTANCE_LABEL, Labels, Picker, Row, T
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, shares
 from ase_exporter.counters import CounterStore, Key, Ledger, Raw, Width
+from ase_exporter.errors import UnreadableError
 from ase_exporter.families import Family
 
+_NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
+_DATES: frozenset[type] = frozenset((datetime, NoneType))
 _EPOCH = datetime(1970, 1, 1)
 # Dates before this stand for "never".
 _FIRST_DATE = datetime(1971, 1, 1)
@@ -85,6 +90,13 @@ class Reader:
         self._groups: dict[tuple[tuple[str, str], ...], _Group] = {}
         for metric_name, metric in collector.metrics.items():
             self._add_metric(metric_name, metric.for_columns(columns))
+        self._kinds = dict.fromkeys(self._ranked_by, _NUMBERS)
+        for group in self._groups.values():
+            for value in (*group.counters, *group.gauges):
+                if value.column is not None:
+                    self._kinds[value.column] = _DATES if value.timestamp else _NUMBERS
+        if self._event_time is not None:
+            self._kinds[self._event_time] = _DATES
 
     def _add_metric(self, name: str, metric: Metric) -> None:
         labels = {**({} if metric.total else self._collector.labels), **metric.labels}
@@ -124,7 +136,11 @@ class Reader:
         return self._groups[key]
 
     def families(self, rows: Sequence[Row], counters: CounterStore, now: float) -> list[Family]:
-        """The families of one reading; those without samples are left out. now: seconds."""
+        """The families of one reading; those without samples are left out. now: seconds.
+
+        UnreadableError, with nothing counted, if the rows are not those of the statement.
+        """
+        self._verify(rows)
         if self._collector.epoch and rows:
             started = self._indexes[self._collector.epoch.started]
             cleared = self._indexes[self._collector.epoch.cleared]
@@ -142,6 +158,16 @@ class Reader:
             else:
                 _count_events(group, ledger, ledger.unseen(rows, self._event_time, now), made)
         return [family for family in made.values() if family.samples]
+
+    def _verify(self, rows: Sequence[Row]) -> None:
+        # Checked before anything is counted: a counter that held a text once would be wrong for ever.
+        if rows and len(rows[0]) < len(self._columns):
+            raise UnreadableError(f"{self.name}: {len(rows[0])} columns instead of {len(self._columns)}")
+        for place, kinds in self._kinds.items():
+            if not kinds.issuperset(map(type, [row[place] for row in rows])):
+                raise UnreadableError(
+                    f"{self.name}: column {list(self._columns)[place]} holds something else"
+                )
 
     def _read(
         self, group: _Group, ledger: Ledger, rows: Sequence[Row], now: float, made: Mapping[str, Family]
