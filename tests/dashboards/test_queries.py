@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -16,11 +16,12 @@ from tests.dashboards.filled import LARGEST, PACE, SERVERS, Filled, filled
 
 from ase_exporter.prometheus import Sample
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
 
 WINDOW = 4 * PACE.scrape_interval
 # After so long no scrape that began before is under way, and the rules have seen it.
 SETTLED = 3 * PACE.scrape_interval
+PATIENCE = 60.0
 # Servers, and what a panel may read of them all.
 FLEET_SIZE, MOST_SERIES = 50, 1000
 
@@ -30,13 +31,14 @@ EMPTY = {
         "verdicts are opt-in and want longer windows than a test has"
     ),
     ("ase-exporter", "Series cut off (good: 0)"): "no server here has more series than the limit",
-    ("ase-exporter", "Failing, and why (good: empty)"): "nothing fails here",
     ("ase-hugepages", "Not counted here, and why (good: empty)"): "the machine has everything",
     (
         "ase-storage",
         "Age of the last full dump (good: under a day and a half)",
     ): "nobody dumps the simulated databases",
 }
+# Panels that have data only where the machine is too busy for a scrape.
+EMPTY_OR_NOT = {("ase-exporter", "Failing, and why (good: empty)")}
 # Single queries of panels whose others have data.
 EMPTY_QUERIES = {
     (
@@ -89,9 +91,9 @@ READY = " and on () ".join(
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     with filled(tmp_path_factory.mktemp("dashboards")) as stack:
-        stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)")
+        stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)", timeout=120)
         machine.after(stack.root)
-        yield settled(stack, timeout=150)
+        yield settled(stack, timeout=240)
 
 
 def settled(stack: Filled, timeout: float) -> Asked:
@@ -139,10 +141,19 @@ def ask(asked: Asked, case: Case, servers: str = ".+") -> list[Any]:
         path = "query_range"
         parameters = {"query": expr, "start": f"{asked.at - 60:.3f}", "end": f"{asked.at:.3f}", "step": "2"}
     url = f"{asked.stack.url}/api/v1/{path}"
-    answer = httpx.get(url, params=parameters, timeout=30, trust_env=False).json()
+    answer = httpx.get(url, params=parameters, timeout=60, trust_env=False).json()
     assert answer["status"] == "success", f"{case}: {answer.get('error')}"
     result: list[Any] = answer["data"]["result"]
     return result
+
+
+def awaited(asked: Asked, case: Case, servers: str = ".+") -> list[Any]:
+    """The series as soon as there are some: on a busy machine a scrape may have come to nothing just then."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := ask(asked, case, servers)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+        asked = replace(asked, at=time.time())
+    return found
 
 
 def servers(uid: str) -> str:
@@ -160,13 +171,17 @@ def unexplained(asked: Asked, dashboard: Json) -> tuple[list[str], set[tuple[str
             filled_panels.add((case.uid, case.title))
         else:
             empty.append(case)
-    explained = EMPTY.keys() | (EMPTY_QUERIES.keys() & filled_panels)
+    explained = EMPTY.keys() | EMPTY_OR_NOT | (EMPTY_QUERIES.keys() & filled_panels)
     return [str(case) for case in empty if (case.uid, case.title) not in explained], filled_panels
 
 
 @every_dashboard
 def test_every_panel_has_data_or_a_reason_to_have_none(asked: Asked, dashboard: Json) -> None:
-    missing, filled_panels = unexplained(asked, dashboard)
+    found, filled_panels = unexplained(asked, dashboard)
+    missing, deadline = set(found), time.monotonic() + PATIENCE
+    while missing and time.monotonic() < deadline:
+        time.sleep(0.5)
+        missing &= set(unexplained(replace(asked, at=time.time()), dashboard)[0])
     assert not missing, "\n".join(missing)
     assert not filled_panels & EMPTY.keys(), "these have data: take them off the list"
 
@@ -175,7 +190,7 @@ def test_every_panel_has_data_or_a_reason_to_have_none(asked: Asked, dashboard: 
 def test_every_annotation_has_data(asked: Asked, dashboard: Json) -> None:
     for annotation in dashboard["annotations"]["list"]:
         case = Case(dashboard["uid"], annotation["name"], annotation["expr"], instant=False)
-        assert ask(asked, case), str(case)
+        assert awaited(asked, case), str(case)
 
 
 @every_dashboard
@@ -189,7 +204,7 @@ def test_every_variable_has_values(asked: Asked, dashboard: Json) -> None:
         else:
             expr = re.fullmatch(r"query_result\((.+)\)", text)[1]  # type: ignore[index]
         case = Case(dashboard["uid"], variable["name"], expr, instant=True)
-        found = ask(asked, case)
+        found = awaited(asked, case)
         assert found, str(case)
         if pattern := variable.get("regex"):
             assert [choice(pattern, series) for series in found]
