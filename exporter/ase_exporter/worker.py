@@ -24,6 +24,7 @@ from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
 from ase_exporter.families import render_openmetrics, render_text
 from ase_exporter.ipc import Admission, Assignment, Dismissal, Ready, ScrapeReply, ScrapeRequest, pack, unpack
+from ase_exporter.refusal import Refusal
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.watchdog import Watchdog
@@ -51,7 +52,7 @@ class TargetThread:
     """One target's thread: takes scrapes one after the other. idle: seconds after which it logs out."""
 
     def __init__(self, scraper: TargetScraper, worker: "Worker", idle: float | None) -> None:
-        self.scraper = scraper
+        self._scraper = scraper
         self._idle = idle
         self._worker = worker
         self._requests: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
@@ -74,12 +75,12 @@ class TargetThread:
     def _loop(self) -> None:
         while True:
             try:
-                asked = self._requests.get(timeout=self._idle if self.scraper.connected else None)
+                asked = self._requests.get(timeout=self._idle if self._scraper.connected else None)
             except queue.Empty:
-                self.scraper.close()
+                self._scraper.close()
                 continue
             if asked is None:
-                self.scraper.close()
+                self._scraper.close()
                 return
             request, run, late = asked
             if time.monotonic() >= request.deadline:
@@ -87,7 +88,7 @@ class TargetThread:
             self._under_way = run
             back = self._expect_back(run, request.deadline + STUCK_AFTER)
             try:
-                self.scraper.scrape(run)
+                self._scraper.scrape(run)
             finally:
                 self._under_way = None
                 back()
@@ -110,7 +111,7 @@ class TargetThread:
         if time.monotonic() - due > STARVED:
             self._expect_back(run, time.monotonic() + STUCK_AFTER)
             return
-        log.warning("this worker ends: the driver did not come back for target %s", self.scraper.name)
+        log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)
         os._exit(STUCK_STATUS)
 
 
@@ -129,27 +130,22 @@ class Worker:
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
         threads: dict[str, TargetThread] = {}
-        # Who was refused stays refused: a target that comes and goes must not get its login locked.
-        refused: dict[str, TargetScraper] = {}
 
-        def admit(target: Target) -> None:
-            scraper = refused.pop(target.name, None) or _scraper(assignment.config, target, catalogue)
+        def admit(target: Target, refusal: Refusal | None) -> None:
+            scraper = _scraper(assignment.config, target, catalogue, refusal)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
         for target in assignment.targets:
-            admit(target)
+            admit(target, assignment.refusals.get(target.name))
         self._connection.sendall(pack(Ready()))
         while True:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case Admission(target):
-                    admit(target)
+                case Admission(target, refusal):
+                    admit(target, refusal)
                 case Dismissal(name):
-                    thread = threads.pop(name)
-                    thread.end()
-                    if thread.scraper.refused:
-                        refused[name] = thread.scraper
+                    threads.pop(name).end()
 
     def reply(self, request: ScrapeRequest, run: Run, *, late: bool) -> None:
         """Render what the run has and send it. late: while its thread is still at it."""
@@ -185,10 +181,11 @@ def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
         series=sum(len(family.samples) for family in families),
         look=run.look,
         stretched=run.stretched,
+        refusal=run.refusal,
     )
 
 
-def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScraper:
+def _scraper(config: Config, target: Target, catalogue: Catalogue, refusal: Refusal | None) -> TargetScraper:
     watch = Watch(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
         target,
@@ -199,6 +196,7 @@ def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScra
         watch,
         _sysmon(config, target),
         {"default": config.module("default"), **config.modules},
+        refusal,
     )
 
 
