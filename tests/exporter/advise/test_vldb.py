@@ -13,7 +13,7 @@ from ase_exporter.advise.evidence import gather
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.connection import Connection, Endpoint
 
-# What was the bottleneck at each step of the case study (docs/casestudies.md), by the spinlock that shows it.
+# What was the bottleneck at each step of the case study (docs/case-studies.md), by the spinlock that shows it.
 CASE_STUDY_ORDER = [
     {"addrlockspins"},
     {"Des Upd Spinlocks", "Ides Spinlocks"},
