@@ -40,7 +40,7 @@ def port() -> Iterator[int]:
     line = simulator.stdout.readline()
     yield int(line.strip().rpartition(":")[2])
     simulator.terminate()
-    simulator.wait(20)
+    simulator.wait(60)
 
 
 def look(port: int) -> Advice:
@@ -48,10 +48,10 @@ def look(port: int) -> Advice:
     catalogue, problems = load_catalogue()
     assert problems == []
     connection = Connection.open(
-        Endpoint("127.0.0.1", port), "monitor", "watch", deadline=time.monotonic() + 20
+        Endpoint("127.0.0.1", port), "monitor", "watch", deadline=time.monotonic() + 60
     )
     try:
-        return advise(gather(lambda sql: connection.query(sql, time.monotonic() + 30), catalogue, 60 / SPEED))
+        return advise(gather(lambda sql: connection.query(sql, time.monotonic() + 60), catalogue, 60 / SPEED))
     finally:
         connection.close()
 
