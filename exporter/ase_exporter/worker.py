@@ -9,6 +9,7 @@ import gzip
 import logging
 import os
 import queue
+import resource
 import signal
 import socket
 import sys
@@ -42,6 +43,10 @@ STUCK_AFTER = 3.0
 # The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver.
 STARVED = 1.0
 STUCK_STATUS = 3
+# Most memory of the process, in bytes, and what a target adds: a thread's stack, of which little is ever touched,
+# and what is kept of it. A server that announces a value of 2 GiB then costs its connection, not the machine.
+MEMORY = 512 << 20
+MEMORY_PER_TARGET = 16 << 20
 _PR_SET_PDEATHSIG = 1
 
 # A scrape, what it has so far, and what calls off its late answer.
@@ -129,6 +134,8 @@ class Worker:
         if not isinstance(assignment, Assignment):
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
+        allow = assignment.config.allow
+        _bound_memory(len(assignment.targets) + (allow.most if allow.addresses else 0))
         threads: dict[str, TargetThread] = {}
 
         def admit(target: Target, refusal: Refusal | None) -> None:
@@ -167,6 +174,13 @@ class Worker:
             chunks.append(chunk)
             count -= len(chunk)
         return b"".join(chunks)
+
+
+def _bound_memory(targets: int) -> None:
+    limit = MEMORY + targets * MEMORY_PER_TARGET
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
