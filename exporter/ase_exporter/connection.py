@@ -14,7 +14,7 @@ import struct
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from typing import Literal, Self
 import pyodbc
 
 from ase_exporter.errors import AseExporterError, UserError
+from ase_exporter.table import BULK, Table
 from ase_exporter.watchdog import Watchdog
 
 Row = Sequence[object]
@@ -121,6 +122,9 @@ class Connection:
     def __init__(self, raw: pyodbc.Connection, its_socket: Socket) -> None:
         self._raw = raw
         self._socket = its_socket
+        # Statements that gave many rows, and how many; those of them with columns that cannot be bound.
+        self._large: dict[str, int] = {}
+        self._unbindable: set[str] = set()
         _known_sockets.add(its_socket)
 
     @classmethod
@@ -152,7 +156,7 @@ class Connection:
                     )
             except pyodbc.Error as error:
                 late = time.monotonic() - started >= seconds - LOGIN_LEAD
-                raise _login_error(error, endpoint, late) from None
+                raise _login_error(str(error.args[-1]), endpoint, late) from None
             found = _sockets_to(address) - _known_sockets - strangers
             if len(found) != 1:
                 raw.close()
@@ -162,7 +166,7 @@ class Connection:
     def query(self, sql: str, deadline: float) -> list[Row]:
         """The rows of the first result set, at most MOST_ROWS, in select order. Raises DatabaseError."""
         cursor = self._raw.cursor()
-        with self._bounded(cursor, deadline):
+        with self._bounded(partial(_cancel, cursor), deadline):
             try:
                 cursor.execute(sql)
                 rows: list[Row] = cursor.fetchmany(MOST_ROWS + 1) if cursor.description else []
@@ -172,10 +176,47 @@ class Connection:
                 while cursor.nextset():
                     pass
             except pyodbc.Error as error:
-                raise _query_error(error, time.monotonic() - deadline) from None
+                raise _query_error(str(error.args[-1]), time.monotonic() - deadline) from None
             except _UNREADABLE as error:
                 raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
         return rows
+
+    def read(self, sql: str, deadline: float) -> Table | list[Row]:
+        """As `query`; by columns where the statement gave many rows the last time."""
+        if (known := self._large.get(sql, 0)) and sql not in self._unbindable:
+            rows: Table | list[Row] = self._read_bound(sql, known, deadline)
+        else:
+            rows = self.query(sql, deadline)
+        if len(rows) >= BULK:
+            self._large[sql] = len(rows)
+        else:
+            self._large.pop(sql, None)
+        return rows
+
+    def _read_bound(self, sql: str, known: int, deadline: float) -> Table | list[Row]:
+        # numpy comes with it: only for those who have large tables.
+        from ase_exporter import odbc
+
+        statement = odbc.Statement(self._raw.hdbc)
+        with statement, self._bounded(statement.cancel, deadline):
+            try:
+                statement.execute(sql)
+                table = statement.table(known + known // 8, MOST_ROWS)
+                while statement.more():
+                    pass
+                return table
+            except odbc.OdbcError as error:
+                raise _query_error(str(error), time.monotonic() - deadline) from None
+            except odbc.TooManyRowsError:
+                raise DatabaseError("too_many_rows", f"more than {MOST_ROWS} rows", usable=True) from None
+            except _UNREADABLE as error:
+                raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
+            except odbc.UnbindableError:
+                self._unbindable.add(sql)
+            finally:
+                # Within the bounds: it may have to wait for the server.
+                statement.close()
+        return self.query(sql, deadline)
 
     def printed(self, sql: str, deadline: float) -> list[str]:
         """What a procedure prints, in the order in which it comes; result sets are passed over.
@@ -185,14 +226,14 @@ class Connection:
         """
         cursor = self._raw.cursor()
         lines: list[str] = []
-        with self._bounded(cursor, deadline):
+        with self._bounded(partial(_cancel, cursor), deadline):
             try:
                 cursor.execute(sql)
                 lines += _texts(cursor)
                 while cursor.nextset():
                     lines += _texts(cursor)
             except pyodbc.Error as error:
-                wrong = _query_error(error, time.monotonic() - deadline)
+                wrong = _query_error(str(error.args[-1]), time.monotonic() - deadline)
                 if not lines or not wrong.usable or wrong.number is None:
                     raise wrong from None
                 lines += [f"Msg {wrong.number}, Level 16, State 1:", str(wrong)]
@@ -206,9 +247,9 @@ class Connection:
             told = duplicate.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)
         return int(_BYTES_RECEIVED.unpack(told)[0]) if len(told) == _BYTES_RECEIVED.size else 0
 
-    def _bounded(self, cursor: pyodbc.Cursor, deadline: float) -> AbstractContextManager[None]:
+    def _bounded(self, cancel: Callable[[], None], deadline: float) -> AbstractContextManager[None]:
         return _watchdog.guard(
-            (deadline, partial(_cancel, cursor)),
+            (deadline, cancel),
             (deadline + CANCEL_GRACE, partial(_shut_down, self._socket)),
         )
 
@@ -309,9 +350,9 @@ def _texts(cursor: pyodbc.Cursor) -> list[str]:
     return [text.removeprefix(_PREFIX) for _, text in cursor.messages or ()]
 
 
-def _server_message(error: pyodbc.Error) -> tuple[int | None, str]:
+def _server_message(said: str) -> tuple[int | None, str]:
     """Message number and text. SQLSTATE is not asked: FreeTDS picks it by chance."""
-    text = " ".join(str(error.args[-1]).split())
+    text = " ".join(said.split())
     match = _SERVER_MESSAGE.search(text)
     if match:
         return int(match["number"]), match["text"].strip()
@@ -319,8 +360,8 @@ def _server_message(error: pyodbc.Error) -> tuple[int | None, str]:
     return (int(number[1]) if number else None), re.sub(r"^(\[[^]]*\])+", "", text)
 
 
-def _login_error(error: pyodbc.Error, endpoint: Endpoint, late: bool) -> DatabaseError:
-    number, text = _server_message(error)
+def _login_error(said: str, endpoint: Endpoint, late: bool) -> DatabaseError:
+    number, text = _server_message(said)
     where = f"{endpoint.host}:{endpoint.port}"
     if "Can't open lib" in text or "Data source name not found" in text:
         driver = Path("/etc/odbcinst.ini")
@@ -338,8 +379,8 @@ def _login_error(error: pyodbc.Error, endpoint: Endpoint, late: bool) -> Databas
     return DatabaseError(kind, f"{where}: {text}", number or None)
 
 
-def _query_error(error: pyodbc.Error, late_by: float) -> DatabaseError:
-    number, text = _server_message(error)
+def _query_error(said: str, late_by: float) -> DatabaseError:
+    number, text = _server_message(said)
     if late_by >= 0:
         # Back before its socket was shut down: the server obeyed the cancel.
         usable = late_by < CANCEL_GRACE

@@ -27,6 +27,7 @@ from operator import sub
 from typing import Any, Literal, NamedTuple
 
 from ase_exporter.families import Family
+from ase_exporter.table import SAFE, listed
 
 Width = Literal["int", "unsigned int", "wide"]
 Key = tuple[Hashable, ...]
@@ -112,25 +113,29 @@ class Ledger:
 
     A row is known by its key, a series by its number (see `series`). Columns keep the order of `widths`.
     members: rows with series of their own where only the top ones have them, with their standing.
+    renumbered: moves when series get other numbers.
     """
 
     __slots__ = (
         "_absent",
         "_clears",
         "_generations",
-        "_growth",
-        "_growth_seconds",
+        "_grown",
+        "_grown_seconds",
+        "_keys",
         "_mark",
-        "_present",
+        "_owners",
+        "_places",
         "_read_at",
         "_restarts",
         "_series",
         "_series_read",
         "_store",
+        "_values",
         "_wraps",
-        "_zeros",
         "members",
         "reads",
+        "renumbered",
         "totals",
         "widths",
     )
@@ -138,27 +143,31 @@ class Ledger:
     def __init__(self, store: CounterStore, widths: tuple[Width, ...]) -> None:
         self.widths = widths
         self.reads = 0
+        self.renumbered = 0
         self.members: dict[Key, float] = {}
-        self.totals: list[list[Raw]] = [[] for _ in widths]
+        self.totals: list[Any] = [[] for _ in widths]
         self._store = store
         self._series: dict[Hashable, int] = {}
         self._series_read: list[float] = []
-        self._present: dict[Key, tuple[Raw, ...]] = {}
+        self._owners: Sequence[int] = ()
+        # The reading before: its keys, where each stands, raw values and growth by columns.
+        self._keys: Sequence[Key] = ()
+        self._places: dict[Key, int] = {}
+        self._values: list[Any] = [[] for _ in widths]
+        self._grown: list[Any] = []
+        self._grown_seconds = 0.0
         self._absent: dict[Key, _Absence] = {}
         self._generations: dict[Key, object] = {}
-        self._growth: dict[Key, tuple[Raw, ...]] = {}
-        self._growth_seconds = 0.0
         self._wraps = any(width != "wide" for width in widths)
         self._read_at = 0.0
         self._mark: tuple[Any, Counter[tuple[Any, ...]]] = (None, Counter())
         self._restarts = store._restarts
         self._clears = store._clears
-        self._zeros: tuple[Raw, ...] = (0,) * len(widths)
 
     @property
     def remembered(self) -> int:
         """Rows held, vanished ones included."""
-        return len(self._present) + len(self._absent)
+        return len(self._places) + len(self._absent)
 
     def series(self, labels: Hashable) -> int:
         """The number of the series with these labels, the same until it is forgotten."""
@@ -166,6 +175,7 @@ class Ledger:
         if number is None:
             number = self._series[labels] = len(self._series_read)
             self._series_read.append(self._read_at)
+            self.totals = [listed(totals) for totals in self.totals]
             for totals in self.totals:
                 totals.append(0)
         return number
@@ -173,52 +183,44 @@ class Ledger:
     def grow(
         self,
         keys: Sequence[Key],
-        columns: Sequence[Sequence[Raw | None]],
+        columns: Sequence[Any],
         now: float,
         generations: Sequence[object] | None = None,
-    ) -> list[list[Raw]]:
+    ) -> list[Any]:
         """Take one reading of the table; what each row grew by since the reading before, per column.
 
-        keys: one per row, different from each other. columns: raw values per counter column; None keeps the
-        row's last value. now: seconds of any steady clock. generations: per row, a value that moves when the
-        row's counters start anew. A row that a later reading is the first to bring counts from zero.
+        keys: one per row, different from each other; quickest where they are the very object of the reading
+        before. columns: raw values per counter column, lists or arrays; None keeps the row's last value.
+        now: seconds of any steady clock. generations: per row, a value that moves when the row's counters
+        start anew. A row that a later reading is the first to bring counts from zero.
         """
         elapsed = now - self._read_at
         before = self._before(keys, generations)
-        filled: list[Sequence[Any]] = [
-            [value if value is not None else old[position] for value, old in zip(column, before, strict=True)]
-            if None in column
-            else column
-            for position, column in enumerate(columns)
-        ]
-        befores: list[Sequence[Any]] = list(zip(*before, strict=True)) if before else [()] * len(self.widths)
+        filled = [_filled(column, old) for column, old in zip(columns, before, strict=True)]
         if not self.reads:
-            self._remember(keys, filled, befores, generations, now, elapsed)
+            self._remember(keys, filled, [], generations, now, elapsed)
             return [[0] * len(keys) for _ in columns]
-        deltas = [list(map(sub, column, old)) for column, old in zip(filled, befores, strict=True)]
-        suspects = {
-            index
-            for width, growth, old in zip(self.widths, deltas, befores, strict=True)
-            if before and (min(growth) < 0 or (width != "wide" and min(old) < 0))
-            for index, delta in enumerate(growth)
-            if delta < 0 or (width != "wide" and old[index] < 0)
-        }
+        deltas = [_minus(column, old) for column, old in zip(filled, before, strict=True)]
+        suspects: set[int] = set()
+        for width, growth, old in zip(self.widths, deltas, before, strict=True):
+            suspects.update(_negative(growth))
+            if width != "wide":
+                suspects.update(_negative(old))
         for index in suspects:
-            row = tuple(column[index] for column in filled)
-            for growth, delta in zip(
-                deltas, self._mended(keys[index], before[index], row, elapsed), strict=True
-            ):
+            was, row = _row(before, index), _row(filled, index)
+            for growth, delta in zip(deltas, self._mended(keys[index], was, row, elapsed), strict=True):
                 growth[index] = delta
         self._remember(keys, filled, deltas, generations, now, elapsed)
         return deltas
 
-    def book(self, owners: Sequence[int], deltas: Sequence[Sequence[Raw]]) -> None:
+    def book(self, owners: Sequence[int], deltas: Sequence[Any]) -> None:
         """Add what the rows grew by to the totals of the series (one number per row) that they count for."""
-        for totals, growth in zip(self.totals, deltas, strict=True):
-            for owner, delta in zip(owners, growth, strict=True):
-                totals[owner] += delta
-        for owner in owners:
-            self._series_read[owner] = self._read_at
+        self.totals = [
+            _added(totals, owners, growth) for totals, growth in zip(self.totals, deltas, strict=True)
+        ]
+        if owners is not self._owners:
+            self._note_owners()
+            self._owners = owners
 
     def known_series(self) -> list[tuple[Any, int]]:
         """Labels and number of every series."""
@@ -247,25 +249,38 @@ class Ledger:
         self._mark = (newest, seen + same if newest == latest else same)
         return fresh
 
-    def _before(self, keys: Sequence[Key], generations: Sequence[object] | None) -> list[tuple[Raw, ...]]:
-        """The values that each row's growth is counted from; zeros where it counts from its start."""
-        zeros = self._zeros
+    def _before(self, keys: Sequence[Key], generations: Sequence[object] | None) -> list[Any]:
+        """The values that each row's growth is counted from, by columns; zeros where from its start."""
         if self._restarts != self._store._restarts:
-            self._present.clear()
+            self._keys, self._places, self._grown = (), {}, []
             self._absent.clear()
-            self._growth.clear()
             self._generations.clear()
-            return [zeros] * len(keys)
-        before = [self._present.get(key, zeros) for key in keys]
-        if self._absent:
-            for index, key in enumerate(keys):
-                if key in self._absent:
-                    before[index] = self._absent[key].row
+        if keys is self._keys:
+            before = self._values
+        else:
+            places = [self._places.get(key, -1) for key in keys]
+            before = []
+            for values in map(listed, self._values):
+                # What place -1 stands for.
+                values = [*values[: len(self._places)], 0]
+                before.append([values[place] for place in places])
+            if self._absent:
+                for index, key in enumerate(keys):
+                    if key in self._absent:
+                        for column, value in zip(before, self._absent[key].row, strict=True):
+                            column[index] = value
         if generations is not None:
             known = self._generations
-            for index, (key, generation) in enumerate(zip(keys, generations, strict=True)):
-                if known.get(key, generation) != generation:
-                    before[index] = zeros
+            moved = [
+                index
+                for index, (key, generation) in enumerate(zip(keys, generations, strict=True))
+                if known.get(key, generation) != generation
+            ]
+            if moved:
+                before = [listed(column).copy() for column in before]
+                for index in moved:
+                    for column in before:
+                        column[index] = 0
                     self._store.events["reset"] += 1
         return before
 
@@ -302,9 +317,10 @@ class Ledger:
             return None
         edge = _EDGE[width] if old < _EDGE[width] else 1 << 32
         limit = edge * NEAR_EDGE
-        growth = self._growth.get(key)
-        if growth is not None:
-            limit = PACE_TOLERANCE * growth[position] * elapsed / self._growth_seconds + PACE_SLACK
+        place = self._places.get(key)
+        if place is not None and self._grown:
+            pace = _cell(self._grown[position], place) / self._grown_seconds
+            limit = PACE_TOLERANCE * pace * elapsed + PACE_SLACK
         way = edge - old + new
         return way if way <= limit else None
 
@@ -317,27 +333,27 @@ class Ledger:
     def _remember(
         self,
         keys: Sequence[Key],
-        columns: Sequence[Sequence[Raw]],
-        deltas: Sequence[Sequence[Raw]],
+        columns: list[Any],
+        deltas: list[Any],
         generations: Sequence[object] | None,
         now: float,
         elapsed: float,
     ) -> None:
-        present = dict(zip(keys, zip(*columns, strict=True), strict=True)) if columns else {}
-        for key in present.keys() & self._absent.keys():
-            del self._absent[key]
-        for key in self._present.keys() - present.keys():
-            self._absent[key] = _Absence(self._read_at, self._present[key])
+        if keys is not self._keys:
+            places = {key: place for place, key in enumerate(keys)}
+            for key in places.keys() & self._absent.keys():
+                del self._absent[key]
+            for key in self._places.keys() - places.keys():
+                self._absent[key] = _Absence(self._read_at, _row(self._values, self._places[key]))
+            self._keys, self._places = keys, places
         self._forget_rows(now)
-        self._forget_series(now, len(present))
+        self._forget_series(now, len(keys))
         if self._wraps:
-            self._growth = (
-                dict(zip(keys, zip(*deltas, strict=True), strict=True)) if elapsed > 0 and self.reads else {}
-            )
-            self._growth_seconds = elapsed
+            self._grown = deltas if elapsed > 0 else []
+            self._grown_seconds = elapsed
         if generations is not None:
             self._generations.update(zip(keys, generations, strict=True))
-        self._present = present
+        self._values = columns
         self._read_at = now
         self.reads += 1
         self._restarts = self._store._restarts
@@ -356,12 +372,68 @@ class Ledger:
         """Drop series that no row has counted for in a long time; numbers of series change."""
         if len(self._series) <= MOST_IDLE_SERIES + rows:
             return
+        self._note_owners()
         by_age = sorted(self._series.items(), key=lambda item: self._series_read[item[1]], reverse=True)
         kept = [
             (labels, number)
             for labels, number in by_age[: rows + MOST_IDLE_SERIES // 2]
             if now - self._series_read[number] <= FORGET_AFTER
         ]
-        self.totals = [[totals[number] for _, number in kept] for totals in self.totals]
+        self.renumbered += 1
+        self.totals = [[totals[number] for _, number in kept] for totals in map(listed, self.totals)]
         self._series_read = [self._series_read[number] for _, number in kept]
         self._series = {labels: number for number, (labels, _) in enumerate(kept)}
+
+    def _note_owners(self) -> None:
+        """Say of the series that were counted for last when that was; put off, as they are mostly the same."""
+        for owner in self._owners:
+            self._series_read[owner] = self._read_at
+        self._owners = ()
+
+
+def _cell(column: Any, place: int) -> Raw:
+    return column[place] if isinstance(column, list) else column.item(place)  # type: ignore[no-any-return]
+
+
+def _row(columns: Sequence[Any], place: int) -> tuple[Raw, ...]:
+    return tuple([_cell(column, place) for column in columns])
+
+
+def _filled(column: Any, before: Any) -> Any:
+    """A column with the values from before where it has none."""
+    if not isinstance(column, list) or None not in column:
+        return column
+    return [value if value is not None else old for value, old in zip(column, listed(before), strict=True)]
+
+
+def _minus(column: Any, before: Any) -> Any:
+    if isinstance(column, list) or isinstance(before, list):
+        return list(map(sub, listed(column), listed(before)))
+    return column - before
+
+
+def _negative(column: Any) -> list[int]:
+    """Where a column is below zero."""
+    if not isinstance(column, list):
+        return (column < 0).nonzero()[0].tolist()  # type: ignore[no-any-return]
+    if not column or min(column) >= 0:
+        return []
+    return [index for index, value in enumerate(column) if value < 0]
+
+
+def _added(totals: Any, owners: Sequence[int], growth: Any) -> Any:
+    """Totals with the growth of each row added to its owner's."""
+    if isinstance(growth, list):
+        totals = listed(totals)
+        for owner, delta in zip(owners, growth, strict=True):
+            totals[owner] += delta
+        return totals
+    import numpy as np
+
+    if isinstance(totals, list):
+        if any(isinstance(total, int) and total >= SAFE for total in totals):
+            return _added(totals, owners, growth.tolist())
+        totals = np.array(totals)
+    totals = totals.astype(np.result_type(totals, growth), copy=False)
+    np.add.at(totals, owners, growth)
+    return totals.tolist() if totals.dtype.kind == "i" and totals.max() >= SAFE else totals

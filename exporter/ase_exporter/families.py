@@ -7,10 +7,11 @@ Prometheus text format in one pass. prometheus_client needs about thirty times a
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from prometheus_client import Metric
-from prometheus_client.openmetrics import exposition as openmetrics
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from prometheus_client import Metric
 
 Kind = Literal["counter", "gauge", "unknown"]
 Sample = tuple[Sequence[str], float]
@@ -23,14 +24,14 @@ class Family:
     name: as users query it, so counters end in `_total`; base units (seconds, bytes, ratios 0-1).
     help: one sentence; names its source (MDA column, file, report row).
     labels: label names, sorted, as they stand on the wire.
-    samples: (label values in the order of `labels`, value).
+    samples: (label values in the order of `labels`, value); a list, or `Samples` where there are many.
     """
 
     name: str
     kind: Kind
     help: str
     labels: tuple[str, ...] = ()
-    samples: list[Sample] = field(default_factory=list)
+    samples: "list[Sample] | Samples" = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if list(self.labels) != sorted(self.labels):
@@ -40,7 +41,68 @@ class Family:
 
     def add(self, value: float, *label_values: str) -> None:
         """Append one sample; label values come in the order of `labels`."""
-        self.samples.append((label_values, value))
+        self.extend([(label_values, value)])
+
+    def extend(self, samples: "Sequence[Sample] | Samples") -> None:
+        """Append samples of any number."""
+        if isinstance(samples, Samples) and not self.samples:
+            self.samples = samples
+        elif isinstance(self.samples, Samples):
+            self.samples = [*self.samples, *samples]
+        else:
+            self.samples.extend(samples)
+
+
+class Layout:
+    """The label values of many samples, and the text around their numbers, rendered once for many scrapes."""
+
+    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
+        self.texts = texts
+        self._around: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
+
+    def around(self, name: str, labels: tuple[str, ...]) -> list[bytes]:
+        """What stands before each number, with room for the number behind it."""
+        around = self._around.get((name, labels))
+        if around is None:
+            heads = [f"\n{name}{block} ".encode() for block in _blocks(labels, self.texts)]
+            heads[0] = heads[0][1:]
+            around = self._around[name, labels] = [b""] * (2 * len(heads) + 1)
+            around[:-1:2] = heads
+            around[-1] = b"\n"
+        return around.copy()
+
+
+class Samples(Sequence[Sample]):
+    """Many samples: label values and an array of as many values, at least one."""
+
+    def __init__(self, layout: Layout, values: "NDArray[Any]") -> None:
+        self._layout = layout
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._layout.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, place: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(place, slice):
+            return list(zip(self._layout.texts[place], self._values[place].tolist(), strict=True))
+        return self._layout.texts[place], self._values[place].item()
+
+    def __iter__(self) -> Iterator[Sample]:
+        return zip(self._layout.texts, self._values.tolist(), strict=True)
+
+    def render(self, name: str, labels: tuple[str, ...]) -> bytes:
+        """All lines."""
+        from ase_exporter.numerals import numerals
+
+        lines = self._layout.around(name, labels)
+        lines[1::2] = numerals(self._values)
+        return b"".join(lines)
 
 
 def single(name: str, kind: Kind, help: str, value: float) -> Family:  # noqa: A002
@@ -50,26 +112,40 @@ def single(name: str, kind: Kind, help: str, value: float) -> Family:  # noqa: A
 
 def render_text(families: Iterable[Family]) -> str:
     """The Prometheus text format 0.0.4, byte for byte as prometheus_client writes the same samples."""
-    lines: list[str] = []
+    return render_bytes(families).decode()
+
+
+def render_bytes(families: Iterable[Family]) -> bytes:
+    """The same, as it goes over the wire."""
+    parts: list[bytes] = []
     for family in families:
         name = family.name
         kind = "untyped" if family.kind == "unknown" else family.kind
-        lines.append(f"# HELP {name} {_escape_help(family.help)}\n# TYPE {name} {kind}\n")
-        if not family.labels:
-            lines.extend([f"{name} {number(value)}\n" for _, value in family.samples])
+        head = f"# HELP {name} {_escape_help(family.help)}\n# TYPE {name} {kind}\n"
+        if isinstance(family.samples, Samples):
+            parts += (head.encode(), family.samples.render(name, family.labels))
             continue
-        template = ",".join(f'{label}="%s"' for label in family.labels)
-        lines.extend(
-            [
-                f"{name}{{{template % tuple([escape_label(v) for v in values])}}} {number(value)}\n"
-                for values, value in family.samples
-            ]
-        )
-    return "".join(lines)
+        blocks = _blocks(family.labels, [values for values, _ in family.samples])
+        lines = [
+            f"{name}{block} {number(value)}\n"
+            for block, (_, value) in zip(blocks, family.samples, strict=True)
+        ]
+        parts.append("".join([head, *lines]).encode())
+    return b"".join(parts)
 
 
-def to_metrics(families: Iterable[Family]) -> Iterator[Metric]:
+def _blocks(labels: tuple[str, ...], texts: Sequence[Sequence[str]]) -> list[str]:
+    """Each sample's labels as they stand behind the name; '' without labels."""
+    if not labels:
+        return [""] * len(texts)
+    template = "{" + ",".join(f'{label}="%s"' for label in labels) + "}"
+    return [template % tuple([escape_label(value) for value in values]) for values in texts]
+
+
+def to_metrics(families: Iterable[Family]) -> "Iterator[Metric]":
     """The same families as prometheus_client's own, for OpenMetrics."""
+    from prometheus_client import Metric
+
     for family in families:
         base = family.name.removesuffix("_total") if family.kind == "counter" else family.name
         metric = Metric(base, family.help, family.kind)
@@ -80,9 +156,11 @@ def to_metrics(families: Iterable[Family]) -> Iterator[Metric]:
 
 def render_openmetrics(families: Iterable[Family]) -> str:
     """The OpenMetrics format, by prometheus_client."""
+    # Its modules cost 5 MB: only for those who ask for the format.
+    from prometheus_client.openmetrics import exposition as openmetrics
 
     class Given:
-        def collect(self) -> Iterator[Metric]:
+        def collect(self) -> "Iterator[Metric]":
             return to_metrics(families)
 
     text: bytes = openmetrics.generate_latest(Given())  # type: ignore[no-untyped-call]

@@ -30,7 +30,6 @@ from ase_exporter.ipc import (
     ScrapeRequest,
     pack,
 )
-from ase_exporter.refusal import Refusal
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +101,6 @@ class WorkerPool:
         count = min(config.workers or os.cpu_count() or 1, most)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
-        self._refusals: dict[str, Refusal] = {}
         self._guests: dict[str, asyncio.TimerHandle] = {}
         self._workers: list[_Worker | None] = [None] * count
         self._ready = [asyncio.Event() for _ in range(count)]
@@ -127,14 +125,12 @@ class WorkerPool:
             worker.writer.close()
             with contextlib.suppress(ProcessLookupError):
                 worker.process.terminate()
-        # All together: those that stand still must not each take their time.
-        ends = [asyncio.create_task(worker.process.wait()) for worker in workers]
-        if ends:
-            await asyncio.wait(ends, timeout=STOP_TIMEOUT)
-        for worker, end in zip(workers, ends, strict=True):
-            with contextlib.suppress(ProcessLookupError):
+        for worker in workers:
+            try:
+                await asyncio.wait_for(worker.process.wait(), STOP_TIMEOUT)
+            except TimeoutError:
                 worker.process.kill()
-            await end
+                await worker.process.wait()
             worker.reading.cancel()
 
     @property
@@ -155,7 +151,7 @@ class WorkerPool:
         self._shares[index] += (target,)
         self._share_of[target.name] = index
         self.states[target.name] = TargetState()
-        self._tell(index, Admission(target, self._refusals.get(target.name)))
+        self._tell(index, Admission(target))
         self._expect(target.name)
 
     def _expect(self, guest: str) -> None:
@@ -235,10 +231,6 @@ class WorkerPool:
         state.up, state.error, state.series, state.at = reply.up, reply.error, reply.series, time.time()
         state.version = reply.version or state.version
         state.stretched = reply.stretched
-        if reply.refusal:
-            self._refusals[target] = reply.refusal
-        elif reply.up:
-            self._refusals.pop(target, None)
         return reply
 
     async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:
@@ -295,7 +287,7 @@ class WorkerPool:
         reader, writer = await asyncio.open_connection(sock=ours)
         reading = asyncio.create_task(self._read(index, reader))
         self._workers[index] = _Worker(process, writer, reading)
-        writer.write(pack(Assignment(self.config, self._shares[index], self._refusals)))
+        writer.write(pack(Assignment(self.config, self._shares[index])))
 
     async def _read(self, index: int, reader: asyncio.StreamReader) -> None:
         """Hand replies to those who wait; when the worker ends, start another."""

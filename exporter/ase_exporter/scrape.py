@@ -5,10 +5,12 @@ answer) is made when a connection is made, and again when something was unavaila
 """
 
 import logging
+import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ase_exporter.catalogue import Catalogue, PlannedCollector, plan, read_facts, unavailable_reason
 from ase_exporter.catalogue.limits import limit_series
@@ -20,14 +22,21 @@ from ase_exporter.cost import Budget, Cost, session_cpu
 from ase_exporter.counters import CounterStore
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.families import Family, single
-from ase_exporter.refusal import Refusal, refused
 from ase_exporter.sysmon.runner import SysmonRunner
+from ase_exporter.table import Table
 
 log = logging.getLogger(__name__)
+
+Rows = TypeVar("Rows", bound=Sized)
 
 # Collectors after a slow one must get their turn, so each may take this share of the time that is left.
 COLLECTOR_SHARE = 0.6
 COLLECTOR_LEAST = 1.0
+# ASE may lock a login after a few failures, whenever they happen, so a password that was refused this often
+# is not tried again until it has changed or the configuration is loaded anew.
+LOGIN_ATTEMPTS = 2
+LOGIN_PAUSE = 30.0
+
 # The server's clock may change its hour, databases and caches come and go.
 FACTS_LAST = 3600.0
 
@@ -53,7 +62,7 @@ class Run:
     module: what is read, by name; '' for the target's own. families: what others gave beforehand;
     collected: what each collector gave, up to series_limit samples in all.
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
-    stretched: how many collectors are read less often, to keep the budget. refusal: of the login, if it was.
+    stretched: how many collectors are read less often, to keep the budget.
     """
 
     deadline: float
@@ -71,7 +80,6 @@ class Run:
     error_kind: str = ""
     version: str = ""
     stretched: int = 0
-    refusal: Refusal | None = None
     started: float = field(default_factory=time.monotonic)
     _finished: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -161,8 +169,7 @@ class _Reading:
 class TargetScraper:
     """What a target has between scrapes: connection, plans, counters. For one thread at a time.
 
-    module: what is read where a scrape names no other; modules: the others, by name. refusal: what another
-    process knew of the login.
+    module: what is read where a scrape names no other; modules: the others, by name.
     """
 
     def __init__(
@@ -175,7 +182,6 @@ class TargetScraper:
         watch: Watch | None = None,
         sysmon: SysmonRunner | None = None,
         modules: Mapping[str, Module] | None = None,
-        refusal: Refusal | None = None,
     ) -> None:
         self.name = target.name
         self._endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
@@ -189,7 +195,7 @@ class TargetScraper:
         self._last_look = ""
         self._sysmon = sysmon
         self._connection: Connection | None = None
-        self._refusal = refusal
+        self._refused: tuple[str, int, float] = ("", 0, 0.0)
         self._version = ""
         self.cost = Cost()
         self._budget = Budget(target.budget or scrape.budget)
@@ -218,7 +224,6 @@ class TargetScraper:
         self._count_received()
         self.cost.scrapes += 1
         run.version = self._version
-        run.refusal = self._refusal
         run.unavailable = dict(self._reading.unavailable)
         run.own = [*self.cost.families(), *self._keep_budget(run), *self._reading.counters.families()]
         if self._sysmon is not None and run.collectors is None:
@@ -228,6 +233,11 @@ class TargetScraper:
     def connected(self) -> bool:
         """Whether there is a connection, which may have been lost meanwhile."""
         return self._connection is not None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the server refused the login when it was last tried."""
+        return self._refused[1] > 0
 
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
@@ -259,18 +269,27 @@ class TargetScraper:
 
     def _connect(self, deadline: float) -> Connection:
         password = self._auth.read_password()
-        why = self._refusal.forbids(password, time.monotonic()) if self._refusal else ""
-        if why:
-            raise DatabaseError("login_suspended", f"login {self._auth.user} {why}")
+        refused, times, at = self._refused
+        if password == refused:
+            if times >= LOGIN_ATTEMPTS:
+                raise DatabaseError(
+                    "login_suspended",
+                    f"login {self._auth.user} refused {times} times; waiting for a new password or a reload",
+                )
+            if time.monotonic() < at:
+                raise DatabaseError("login_suspended", f"login {self._auth.user} was refused; waiting")
+        else:
+            times = 0
         self.cost.connects += 1
         limit = min(deadline, time.monotonic() + self._limits.connect_timeout)
         try:
             connection = Connection.open(self._endpoint, self._auth.user, password, deadline=limit)
         except DatabaseError as error:
             if error.kind in ("login_failed", "login_locked"):
-                self._refusal = refused(self._refusal, password, time.monotonic())
+                pause = LOGIN_PAUSE * random.uniform(1.0, 2.0)
+                self._refused = (password, times + 1, time.monotonic() + pause)
             raise
-        self._refusal = None
+        self._refused = ("", 0, 0.0)
         return connection
 
     def _drop_connection(self) -> None:
@@ -286,12 +305,18 @@ class TargetScraper:
             self.cost.received += max(0, self._received - before)
 
     def _query(self, sql: str, deadline: float) -> list[Row]:
+        return self._counted(Connection.query, sql, deadline)
+
+    def _read_rows(self, sql: str, deadline: float) -> Table | list[Row]:
+        return self._counted(Connection.read, sql, deadline)
+
+    def _counted(self, read: Callable[[Connection, str, float], Rows], sql: str, deadline: float) -> Rows:
         if self._connection is None:
             raise DatabaseError("lost", "the connection was lost")
         self.cost.statements += 1
         started = time.monotonic()
         try:
-            rows = self._connection.query(sql, deadline)
+            rows = read(self._connection, sql, deadline)
         finally:
             self.cost.seconds += time.monotonic() - started
         self.cost.rows += len(rows)
@@ -344,7 +369,7 @@ class TargetScraper:
         limit = min(limit, run.deadline)
         reason, spent, families = "internal", self.cost.seconds, list[Family]()
         try:
-            results = [self._query(sql, limit) for sql in collector.statements]
+            results = [self._read_rows(sql, limit) for sql in collector.statements]
             run.up = True
             families = self._families(collector, results)
             run.collected[name] = families
@@ -367,7 +392,7 @@ class TargetScraper:
                 self._reading.kept[name] = _Kept(started, families, reason)
             run.outcomes[name] = Outcome(time.monotonic() - started, reason)
 
-    def _families(self, collector: PlannedCollector, results: list[list[Row]]) -> list[Family]:
+    def _families(self, collector: PlannedCollector, results: Sequence[Table | list[Row]]) -> list[Family]:
         try:
             return collector.families(results, self._reading.counters, time.monotonic())
         except UnreadableError as error:

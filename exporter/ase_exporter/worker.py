@@ -9,7 +9,6 @@ import gzip
 import logging
 import os
 import queue
-import resource
 import signal
 import socket
 import sys
@@ -23,9 +22,8 @@ from ase_exporter import logs
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
-from ase_exporter.families import render_openmetrics, render_text
+from ase_exporter.families import render_bytes, render_openmetrics
 from ase_exporter.ipc import Admission, Assignment, Dismissal, Ready, ScrapeReply, ScrapeRequest, pack, unpack
-from ase_exporter.refusal import Refusal
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.watchdog import Watchdog
@@ -43,10 +41,6 @@ STUCK_AFTER = 3.0
 # The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver.
 STARVED = 1.0
 STUCK_STATUS = 3
-# Most memory of the process, in bytes, and what a target adds: a thread's stack, of which little is ever touched,
-# and what is kept of it. A server that announces a value of 2 GiB then costs its connection, not the machine.
-MEMORY = 512 << 20
-MEMORY_PER_TARGET = 16 << 20
 _PR_SET_PDEATHSIG = 1
 
 # A scrape, what it has so far, and what calls off its late answer.
@@ -57,7 +51,7 @@ class TargetThread:
     """One target's thread: takes scrapes one after the other. idle: seconds after which it logs out."""
 
     def __init__(self, scraper: TargetScraper, worker: "Worker", idle: float | None) -> None:
-        self._scraper = scraper
+        self.scraper = scraper
         self._idle = idle
         self._worker = worker
         self._requests: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
@@ -80,12 +74,12 @@ class TargetThread:
     def _loop(self) -> None:
         while True:
             try:
-                asked = self._requests.get(timeout=self._idle if self._scraper.connected else None)
+                asked = self._requests.get(timeout=self._idle if self.scraper.connected else None)
             except queue.Empty:
-                self._scraper.close()
+                self.scraper.close()
                 continue
             if asked is None:
-                self._scraper.close()
+                self.scraper.close()
                 return
             request, run, late = asked
             if time.monotonic() >= request.deadline:
@@ -93,7 +87,7 @@ class TargetThread:
             self._under_way = run
             back = self._expect_back(run, request.deadline + STUCK_AFTER)
             try:
-                self._scraper.scrape(run)
+                self.scraper.scrape(run)
             finally:
                 self._under_way = None
                 back()
@@ -116,7 +110,7 @@ class TargetThread:
         if time.monotonic() - due > STARVED:
             self._expect_back(run, time.monotonic() + STUCK_AFTER)
             return
-        log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)
+        log.warning("this worker ends: the driver did not come back for target %s", self.scraper.name)
         os._exit(STUCK_STATUS)
 
 
@@ -134,25 +128,28 @@ class Worker:
         if not isinstance(assignment, Assignment):
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
-        allow = assignment.config.allow
-        _bound_memory(len(assignment.targets) + (allow.most if allow.addresses else 0))
         threads: dict[str, TargetThread] = {}
+        # Who was refused stays refused: a target that comes and goes must not get its login locked.
+        refused: dict[str, TargetScraper] = {}
 
-        def admit(target: Target, refusal: Refusal | None) -> None:
-            scraper = _scraper(assignment.config, target, catalogue, refusal)
+        def admit(target: Target) -> None:
+            scraper = refused.pop(target.name, None) or _scraper(assignment.config, target, catalogue)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
         for target in assignment.targets:
-            admit(target, assignment.refusals.get(target.name))
+            admit(target)
         self._connection.sendall(pack(Ready()))
         while True:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case Admission(target, refusal):
-                    admit(target, refusal)
+                case Admission(target):
+                    admit(target)
                 case Dismissal(name):
-                    threads.pop(name).end()
+                    thread = threads.pop(name)
+                    thread.end()
+                    if thread.scraper.refused:
+                        refused[name] = thread.scraper
 
     def reply(self, request: ScrapeRequest, run: Run, *, late: bool) -> None:
         """Render what the run has and send it. late: while its thread is still at it."""
@@ -176,16 +173,9 @@ class Worker:
         return b"".join(chunks)
 
 
-def _bound_memory(targets: int) -> None:
-    limit = MEMORY + targets * MEMORY_PER_TARGET
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if hard == resource.RLIM_INFINITY or limit < hard:
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-
-
 def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
     families = run.all_families(late)
-    body = (render_openmetrics if request.openmetrics else render_text)(families).encode()
+    body = render_openmetrics(families).encode() if request.openmetrics else render_bytes(families)
     return ScrapeReply(
         number=request.number,
         body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,
@@ -195,11 +185,10 @@ def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
         series=sum(len(family.samples) for family in families),
         look=run.look,
         stretched=run.stretched,
-        refusal=run.refusal,
     )
 
 
-def _scraper(config: Config, target: Target, catalogue: Catalogue, refusal: Refusal | None) -> TargetScraper:
+def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScraper:
     watch = Watch(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
         target,
@@ -210,7 +199,6 @@ def _scraper(config: Config, target: Target, catalogue: Catalogue, refusal: Refu
         watch,
         _sysmon(config, target),
         {"default": config.module("default"), **config.modules},
-        refusal,
     )
 
 

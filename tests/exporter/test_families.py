@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.utils import floatToGoString
 
-from ase_exporter.families import Family, Kind, number, render_text, to_metrics
+from ase_exporter.families import Family, Kind, Layout, Samples, number, render_text, to_metrics
+from ase_exporter.numerals import numerals
 
 LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -63,3 +65,44 @@ def test_unsorted_labels_are_refused() -> None:
 def test_counters_and_only_counters_end_in_total(name: str, kind: Kind) -> None:
     with pytest.raises(ValueError, match="_total"):
         Family(name, kind, "")
+
+
+WHOLE = st.integers(0, 2**53)
+# Those with zeros at the end, and those next to a power of ten.
+ROUND = st.builds(lambda digits, zeros: digits * 10**zeros, st.integers(0, 999), st.integers(0, 13))
+EDGES = st.builds(lambda power, step: max(0, 10**power + step), st.integers(0, 15), st.integers(-2, 2))
+
+
+@given(
+    st.one_of(
+        st.lists(st.one_of(WHOLE, ROUND, EDGES, st.integers(-(2**62), 2**62)), min_size=1),
+        st.lists(st.one_of(WHOLE.map(float), ROUND.map(float), st.floats()), min_size=1),
+    )
+)
+def test_many_numbers_equal_prometheus_client(values: list[float]) -> None:
+    assert [text.decode() for text in numerals(np.array(values))] == list(map(floatToGoString, values))
+
+
+@given(st.data(), st.sampled_from([("ase_m_total", "counter"), ("ase_m", "gauge")]))
+def test_many_samples_equal_prometheus_client_scrape_after_scrape(
+    data: st.DataObject, named: tuple[str, Kind]
+) -> None:
+    labels = data.draw(st.sampled_from([(), ("a",), ("a", "b")]))
+    texts = data.draw(st.lists(st.tuples(*[LABEL_VALUES] * len(labels)), min_size=1, max_size=5))
+    layout = Layout(texts)
+    for _ in range(2):
+        values = np.array(data.draw(st.lists(WHOLE, min_size=len(texts), max_size=len(texts))))
+        family = Family(*named, "Many.", labels, Samples(layout, values))
+        plain = Family(*named, "Many.", labels, list(zip(texts, values.tolist(), strict=True)))
+        assert render_text([family]) == reference([plain]) == reference([family])
+        assert list(family.samples) == plain.samples
+        assert (family.samples[0], family.samples[1:]) == (plain.samples[0], plain.samples[1:])
+
+
+def test_samples_and_single_ones_share_a_family() -> None:
+    many = Samples(Layout([("x",), ("y",)]), np.array([1, 2]))
+    for parts in ([many, [(("z",), 3.0)]], [[(("z",), 3.0)], many], [many, many]):
+        family = Family("ase_m", "gauge", "", ("a",))
+        for part in parts:
+            family.extend(part)
+        assert list(family.samples) == [sample for part in parts for sample in part]

@@ -1,16 +1,15 @@
 """From the cells of a row to the texts of its labels."""
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.lookups import lookup
 from ase_exporter.catalogue.model import Label
+from ase_exporter.table import Table
 
 Row = Sequence[Any]
 Texts = tuple[str, ...]
-Picker = Callable[[Row], tuple[Any, ...]]
 
 # Tells the instances of Cluster Edition apart.
 INSTANCE_LABEL = "instance_id"
@@ -19,33 +18,26 @@ INSTANCE_LABEL = "instance_id"
 _MOST_KNOWN = 50_000
 
 
-def picker(indexes: Sequence[int]) -> Picker:
-    """Picks these columns of a row as a tuple."""
-    if not indexes:
-        return lambda row: ()
-    if len(indexes) == 1:
-        only = indexes[0]
-        return lambda row: (row[only],)
-    return itemgetter(*indexes)
-
-
 class Labels:
-    """The labels of some metrics: names in the order of the wire, and their texts per row."""
+    """The labels of some metrics: names in the order of the wire, and their texts per row.
+
+    places: of the columns that they are made of.
+    """
 
     def __init__(self, labels: Mapping[str, Label], indexes: Mapping[str, int], facts: ServerFacts) -> None:
         self.names = tuple(sorted(labels))
         columns = list(dict.fromkeys(label.column for label in labels.values() if label.column in indexes))
-        self._pick = picker([indexes[column] for column in columns])
+        self.places = [indexes[column] for column in columns]
         self._makers = [_maker(labels[name], columns, facts) for name in self.names]
         self._known: dict[tuple[Any, ...], Texts] = {}
 
-    def texts(self, rows: Sequence[Row]) -> list[Texts]:
+    def texts(self, table: Table) -> list[Texts]:
         """Label values of each row."""
         known = self._known
         if len(known) > _MOST_KNOWN:
             known.clear()
         texts = []
-        for raw in map(self._pick, rows):
+        for raw in table.rows(self.places):
             text = known.get(raw)
             if text is None:
                 text = known[raw] = tuple([make(raw) for make in self._makers])

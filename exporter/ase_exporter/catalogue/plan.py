@@ -12,6 +12,7 @@ from ase_exporter.catalogue.reader import Reader
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.counters import CounterStore
 from ase_exporter.families import Family
+from ase_exporter.table import Table
 
 _BIGINT = parse_version("15.0")
 DEFAULT_TOP = 20
@@ -38,7 +39,9 @@ class PlannedCollector:
         """Whether it can be read."""
         return self.reader is not None
 
-    def families(self, results: Sequence[Sequence[Row]], counters: CounterStore, now: float) -> list[Family]:
+    def families(
+        self, results: Sequence[Table | Sequence[Row]], counters: CounterStore, now: float
+    ) -> list[Family]:
         """Families of one reading. results: rows per statement, in select order. now: seconds."""
         if self.reader is None:
             raise ValueError(f"collector {self.name} is not available: {self.detail}")

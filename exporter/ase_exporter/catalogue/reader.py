@@ -1,6 +1,6 @@
 """From rows to families: one collector, compiled for the columns that one server has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -8,12 +8,13 @@ from types import NoneType
 from typing import Any, Literal
 
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.labels import INSTANCE_LABEL, Labels, Picker, Row, Texts, picker
+from ase_exporter.catalogue.labels import INSTANCE_LABEL, Labels, Row, Texts
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, shares
 from ase_exporter.counters import CounterStore, Key, Ledger, Raw, Width
 from ase_exporter.errors import UnreadableError
-from ase_exporter.families import Family
+from ase_exporter.families import Family, Layout, Samples
+from ase_exporter.table import BULK, Table, listed, same
 
 _NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
 _DATES: frozenset[type] = frozenset((datetime, NoneType))
@@ -46,12 +47,54 @@ class _Value:
     by: tuple[int, str] | None
 
 
+class _Rows:
+    """What the rows of a table mean to a group of metrics, for as long as the table shows the same rows.
+
+    texts: label values per row. keys: what tells rows apart, each once, and `all_keys` as they come; firsts: the
+    first row of each key, None where all differ. series: label values, each once.
+    """
+
+    def __init__(self, texts: list[Texts], keys: list[Key]) -> None:
+        self.texts = texts
+        self.all_keys = keys
+        self.keys, self.firsts = _unique(keys)
+        self.series = list(dict.fromkeys(texts))
+        self._layouts: dict[tuple[int, str] | None, Layout] = {}
+        self._numbered: tuple[Ledger, int, Any, Any] | None = None
+
+    def numbers(self, ledger: Ledger) -> tuple[Any, Any]:
+        """The series that each key counts for, and those of `series`, by number; as arrays of large tables."""
+        known = self._numbered
+        if known is None or known[0] is not ledger or known[1] != ledger.renumbered:
+            owners: Any = [ledger.series(text) for text in self.singles(self.texts)]
+            numbers: Any = [ledger.series(text) for text in self.series]
+            if len(owners) >= BULK:
+                import numpy as np
+
+                owners, numbers = np.array(owners), np.array(numbers)
+            known = self._numbered = (ledger, ledger.renumbered, owners, numbers)
+        return known[2:]
+
+    def singles(self, cells: list[Any]) -> list[Any]:
+        """Of one cell per row, those of the first row of each key."""
+        return cells if self.firsts is None else [cells[first] for first in self.firsts]
+
+    def layout(self, by: tuple[int, str] | None) -> Layout:
+        """How the samples of all series are written. by: place and value of one more label."""
+        if by not in self._layouts:
+            self._layouts[by] = Layout(
+                self.series if by is None else [_with(by, text) for text in self.series]
+            )
+        return self._layouts[by]
+
+
 @dataclass(slots=True)
 class _Group:
     """Metrics of a collector with the same labels. ranked: only its top rows have series of their own."""
 
     labels: Labels
     ranked: bool
+    rows: _Rows | None = None
     counters: list[_Value] = field(default_factory=list)
     gauges: list[_Value] = field(default_factory=list)
     widths: list[Width] = field(default_factory=list)
@@ -74,13 +117,12 @@ class Reader:
         self._top = top
         self._indexes = {column: index for index, column in enumerate(columns)}
         own = [label.column for label in collector.labels.values()]
-        self._pick_key: Picker = picker(
-            [
-                self._indexes[column]
-                for column in dict.fromkeys([*own, *collector.key, "InstanceID"])
-                if column in columns
-            ]
-        )
+        self._key_places = [
+            self._indexes[column]
+            for column in dict.fromkeys([*own, *collector.key, "InstanceID"])
+            if column in columns
+        ]
+        self._last: list[Any] | None = None
         self._generation = self._indexes.get(collector.generation or "")
         self._event_time = self._indexes.get(collector.events or "")
         self._ranked_by = [
@@ -135,125 +177,136 @@ class Reader:
             self._groups[key] = _Group(Labels(labels, self._indexes, self._facts), ranked)
         return self._groups[key]
 
-    def families(self, rows: Sequence[Row], counters: CounterStore, now: float) -> list[Family]:
+    def families(self, rows: Table | Sequence[Row], counters: CounterStore, now: float) -> list[Family]:
         """The families of one reading; those without samples are left out. now: seconds.
 
         UnreadableError, with nothing counted, if the rows are not those of the statement.
         """
-        self._verify(rows)
-        if self._collector.epoch and rows:
-            started = self._indexes[self._collector.epoch.started]
-            cleared = self._indexes[self._collector.epoch.cleared]
-            counters.observe_epoch(
-                tuple(row[started] for row in rows), tuple(row[cleared] for row in rows), instances=len(rows)
-            )
+        table = rows if isinstance(rows, Table) else Table.of_rows(rows, len(self._columns))
+        self._verify(table)
+        if self._collector.epoch and len(table):
+            started = table.listed(self._indexes[self._collector.epoch.started])
+            cleared = table.listed(self._indexes[self._collector.epoch.cleared])
+            counters.observe_epoch(tuple(started), tuple(cleared), instances=len(table))
         made = {
             name: Family(name, "counter" if name.endswith("_total") else "gauge", text, labels)
             for name, (text, labels) in self._heads.items()
         }
+        if self._event_time is None and not self._shows_the_same_rows(table):
+            for group in self._groups.values():
+                group.rows = _Rows(group.labels.texts(table), table.rows(self._key_places))
         for key, group in self._groups.items():
             ledger = counters.ledger((self.name, key), group.widths)
             if self._event_time is None:
-                self._read(group, ledger, rows, now, made)
+                self._read(group, ledger, table, now, made)
             else:
-                _count_events(group, ledger, ledger.unseen(rows, self._event_time, now), made)
+                unseen = ledger.unseen(table.rows(), self._event_time, now)
+                _count_events(group, ledger, Table.of_rows(unseen, len(self._columns)), made)
         return [family for family in made.values() if family.samples]
 
-    def _verify(self, rows: Sequence[Row]) -> None:
+    def _verify(self, table: Table) -> None:
         # Checked before anything is counted: a counter that held a text once would be wrong for ever.
-        if rows and len(rows[0]) < len(self._columns):
-            raise UnreadableError(f"{self.name}: {len(rows[0])} columns instead of {len(self._columns)}")
+        if len(table.columns) < len(self._columns):
+            raise UnreadableError(
+                f"{self.name}: {len(table.columns)} columns instead of {len(self._columns)}"
+            )
         for place, kinds in self._kinds.items():
-            if not kinds.issuperset(map(type, [row[place] for row in rows])):
+            if not kinds.issuperset(_types(table.columns[place])):
                 raise UnreadableError(
                     f"{self.name}: column {list(self._columns)[place]} holds something else"
                 )
 
-    def _read(
-        self, group: _Group, ledger: Ledger, rows: Sequence[Row], now: float, made: Mapping[str, Family]
-    ) -> None:
-        texts = group.labels.texts(rows)
-        columns = [_column(rows, value) for value in group.counters]
-        if group.counters or group.ranked:
-            keys: Sequence[Key] = list(map(self._pick_key, rows))
-            unique, merged, firsts = _unique(keys, columns)
-            deltas = ledger.grow(unique, merged, now, self._generations(rows, firsts))
-            booked = texts
-            if group.ranked:
-                booked, texts = self._rank(group, ledger, rows, keys, texts, deltas, firsts)
-            owners = [ledger.series(text) for text in booked]
-            ledger.book(owners if firsts is None else [owners[first] for first in firsts], deltas)
-        numbered = [(text, ledger.series(text)) for text in dict.fromkeys(texts)] if group.counters else []
-        for value, column, totals in zip(group.counters, columns, ledger.totals, strict=True):
-            shown = numbered
-            if None in column:
-                known = {text for text, cell in zip(texts, column, strict=True) if cell is not None}
-                shown = [(text, number) for text, number in numbered if text in known]
-            _emit(made[value.metric], value, [(text, totals[number]) for text, number in shown])
-        for value in group.gauges:
-            _emit(made[value.metric], value, _folded(value, rows, texts, self._facts.utc_offset))
+    def _shows_the_same_rows(self, table: Table) -> bool:
+        """Whether labels and keys are those of the reading before, row by row: mostly they are."""
+        places = {
+            *self._key_places,
+            *(place for group in self._groups.values() for place in group.labels.places),
+        }
+        last, self._last = self._last, [len(table), *(table.columns[place] for place in sorted(places))]
+        return last is not None and last[0] == len(table) and all(map(same, last[1:], self._last[1:]))
 
-    def _generations(self, rows: Sequence[Row], firsts: list[int] | None) -> list[object] | None:
-        if self._generation is None:
-            return None
-        cells = [row[self._generation] for row in rows]
-        return cells if firsts is None else [cells[first] for first in firsts]
+    def _read(
+        self, group: _Group, ledger: Ledger, table: Table, now: float, made: Mapping[str, Family]
+    ) -> None:
+        rows = group.rows
+        assert rows is not None
+        columns = [_column(table, value) for value in group.counters]
+        texts, series = rows.texts, rows.series
+        numbers: Any = []
+        if group.counters or group.ranked:
+            merged = columns if rows.firsts is None else _merged(rows.all_keys, columns)
+            deltas = ledger.grow(rows.keys, merged, now, self._generations(table, rows))
+            if group.ranked:
+                booked, texts = self._rank(group, ledger, table, rows, deltas)
+                series = list(dict.fromkeys(texts))
+                ledger.book([ledger.series(text) for text in rows.singles(booked)], deltas)
+                numbers = [ledger.series(text) for text in series]
+            else:
+                owners, numbers = rows.numbers(ledger)
+                ledger.book(owners, deltas)
+        for value, column, totals in zip(group.counters, columns, ledger.totals, strict=True):
+            if isinstance(totals, list) or group.ranked:
+                pairs = [(text, totals[number]) for text, number in zip(series, numbers, strict=True)]
+                if isinstance(column, list) and None in column:
+                    known = {text for text, cell in zip(texts, column, strict=True) if cell is not None}
+                    pairs = [(text, total) for text, total in pairs if text in known]
+                _emit(made[value.metric], value, pairs)
+            else:
+                _emit_many(made[value.metric], value, rows, totals[numbers])
+        for value in group.gauges:
+            column = _column(table, value)
+            if isinstance(column, list) or group.ranked or len(series) < len(table):
+                _emit(
+                    made[value.metric], value, _folded(value, listed(column), texts, self._facts.utc_offset)
+                )
+            else:
+                _emit_many(made[value.metric], value, rows, column)
+
+    def _generations(self, table: Table, rows: _Rows) -> list[object] | None:
+        return None if self._generation is None else rows.singles(table.listed(self._generation))
 
     def _rank(
-        self,
-        group: _Group,
-        ledger: Ledger,
-        rows: Sequence[Row],
-        keys: Sequence[Key],
-        texts: Sequence[Texts],
-        deltas: Sequence[Sequence[Raw]],
-        firsts: list[int] | None,
+        self, group: _Group, ledger: Ledger, table: Table, rows: _Rows, deltas: Sequence[Any]
     ) -> tuple[list[Texts], list[Texts]]:
         """Series per row: for what grew since the last reading, and for what is shown from now on.
 
         A row that rises to a series of its own brings no growth along: until now it belonged to the rest.
         """
-        singles = rows if firsts is None else [rows[first] for first in firsts]
-        single_keys = keys if firsts is None else [keys[first] for first in firsts]
-        growth = {value.column: delta for value, delta in zip(group.counters, deltas, strict=True)}
+        growth = {value.column: listed(delta) for value, delta in zip(group.counters, deltas, strict=True)}
         if ledger.reads == 1:
             growth = {}
         values = (*group.counters, *group.gauges)
         places = self._ranked_by or [value.column for value in values if value.column is not None]
-        cost = [growth.get(place) or [row[place] for row in singles] for place in places]
-        ranked = dict(zip(single_keys, shares(cost), strict=True))
+        cost = [growth.get(place) or rows.singles(table.listed(place)) for place in places]
+        ranked = dict(zip(rows.keys, shares(cost), strict=True))
         members = choose(ledger.members, ranked, self._top)
         before = ledger.members if ledger.reads > 1 else members
         ledger.members = members
-        rest = [group.labels.rest(text, INSTANCE_LABEL) for text in texts]
-        booked = [
-            text if key in before else other for key, text, other in zip(keys, texts, rest, strict=True)
-        ]
-        shown = [
-            text if key in members else other for key, text, other in zip(keys, texts, rest, strict=True)
-        ]
+        rest = [group.labels.rest(text, INSTANCE_LABEL) for text in rows.texts]
+        labelled = list(zip(rows.all_keys, rows.texts, rest, strict=True))
+        booked = [text if key in before else other for key, text, other in labelled]
+        shown = [text if key in members else other for key, text, other in labelled]
         return booked, shown
 
 
-def _count_events(group: _Group, ledger: Ledger, rows: Sequence[Row], made: Mapping[str, Family]) -> None:
+def _count_events(group: _Group, ledger: Ledger, table: Table, made: Mapping[str, Family]) -> None:
     """Book each event once; what the pipe held at the first reading is the base, and counts nothing.
 
     A kind of event that is new is shown as 0 first: rate() does not see what a series begins with.
     """
     known = {number for _, number in ledger.known_series()}
-    owners = [ledger.series(text) for text in group.labels.texts(rows)]
+    owners = [ledger.series(text) for text in group.labels.texts(table)]
     if ledger.reads > 1:
-        ledger.book(owners, [[cell or 0 for cell in _column(rows, value)] for value in group.counters])
+        ledger.book(owners, [[cell or 0 for cell in _column(table, value)] for value in group.counters])
     for value, totals in zip(group.counters, ledger.totals, strict=True):
         cells = [(text, totals[number] if number in known else 0) for text, number in ledger.known_series()]
         _emit(made[value.metric], value, cells)
 
 
 def _folded(
-    value: _Value, rows: Sequence[Row], texts: Sequence[Texts], utc_offset: timedelta
+    value: _Value, column: Sequence[Any], texts: Sequence[Texts], utc_offset: timedelta
 ) -> list[tuple[Texts, Raw]]:
     """A gauge's value per series."""
-    column = _column(rows, value)
     cells = [(text, cell) for text, cell in zip(texts, column, strict=True) if cell is not None]
     if value.timestamp:
         cells = [
@@ -275,36 +328,62 @@ def _emit(family: Family, value: _Value, cells: Sequence[tuple[Texts, Raw]]) -> 
         factor = value.factor
         cells = [(text, float(number) * factor) for text, number in cells]
     if value.by is not None:
-        place, extra = value.by
-        cells = [((*text[:place], extra, *text[place:]), number) for text, number in cells]
-    family.samples.extend(cells)
+        by = value.by
+        cells = [(_with(by, text), number) for text, number in cells]
+    family.extend(cells)
 
 
-def _unique(
-    keys: Sequence[Key], columns: Sequence[Sequence[Raw | None]]
-) -> tuple[Sequence[Key], Sequence[Sequence[Raw | None]], list[int] | None]:
-    """Rows that nothing tells apart, summed; third: the first row of each key, None if all differ."""
+def _emit_many(family: Family, value: _Value, rows: _Rows, values: Any) -> None:
+    """One value per series of a large table, as an array."""
+    if value.factor != 1:
+        values = values.astype(float) * value.factor
+    family.extend(Samples(rows.layout(value.by), values))
+
+
+def _with(by: tuple[int, str], texts: Texts) -> Texts:
+    """Label values with one more in its place."""
+    place, extra = by
+    return (*texts[:place], extra, *texts[place:])
+
+
+def _unique(keys: list[Key]) -> tuple[list[Key], list[int] | None]:
+    """Each key once, and the first row of each; None if all differ."""
+    firsts: dict[Key, int] = {}
+    for index, key in enumerate(keys):
+        firsts.setdefault(key, index)
+    if len(firsts) == len(keys):
+        return keys, None
+    return list(firsts), list(firsts.values())
+
+
+def _merged(keys: Sequence[Key], columns: Sequence[Any]) -> list[list[Raw | None]]:
+    """The columns with rows of the same key, which nothing tells apart, summed."""
     order: dict[Key, int] = {}
     for key in keys:
         order.setdefault(key, len(order))
-    if len(order) == len(keys):
-        return keys, columns, None
     merged: list[list[Raw | None]] = []
-    for column in columns:
+    for column in map(listed, columns):
         sums: list[Raw | None] = [None] * len(order)
         for key, cell in zip(keys, column, strict=True):
             if cell is not None:
                 sums[order[key]] = (sums[order[key]] or 0) + cell
         merged.append(sums)
-    firsts: dict[Key, int] = {}
-    for index, key in enumerate(keys):
-        firsts.setdefault(key, index)
-    return list(order), merged, list(firsts.values())
+    return merged
 
 
-def _column(rows: Sequence[Row], value: _Value) -> list[Any]:
-    place = value.column
-    return [1] * len(rows) if place is None else [row[place] for row in rows]
+def _column(table: Table, value: _Value) -> Any:
+    """What a metric is read from: an array, or else a list."""
+    if value.column is None:
+        return [1] * len(table)
+    column = table.columns[value.column]
+    return column if hasattr(column, "dtype") else listed(column)
+
+
+def _types(column: Any) -> Iterable[type]:
+    """The types of all cells."""
+    if isinstance(column, list):
+        return set(map(type, column))
+    return (float,) if hasattr(column, "dtype") else (str,)
 
 
 def _factor(unit: str, facts: ServerFacts) -> float:

@@ -56,15 +56,16 @@ class HostCollectors:
             start = time.perf_counter()
             complaint = ""
             families: list[Family] = []
-            success.add(1, collector.name)
+            good = 1
             try:
                 for family in collector.collect():  # what came before a failure is kept
                     families.append(family)  # noqa: PERF402
             except NotOfferedError as error:
                 unavailable.add(1, collector.name, str(error))
             except Exception as error:  # a collector must never cost the scrape
-                success.samples[-1] = ((collector.name,), 0)
+                good = 0
                 complaint = f"{type(error).__name__}: {error}"
+            success.add(good, collector.name)
             self._say(collector.name, complaint)
             duration.add(time.perf_counter() - start, collector.name)
             yield from (family for family in families if family.samples)

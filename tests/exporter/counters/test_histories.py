@@ -4,8 +4,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import ge
+from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -202,6 +204,34 @@ def test_growth_is_the_truth_in_ten_thousand_histories(history: tuple[str, list[
 @given(histories(calm=False))
 def test_growth_is_no_spike_in_ten_thousand_histories(history: tuple[str, list[Reading]]) -> None:
     check_safety(*history)
+
+
+@settings(max_examples=200)
+@given(histories(calm=False))
+def test_columns_as_arrays_count_as_lists_do(history: tuple[str, list[Reading]]) -> None:
+    """Arrays in every other reading or always, keys the same object as long as they are the same."""
+    kind, readings = history
+    for arrays in (lambda step: True, lambda step: bool(step % 2)):
+        plain, other = CounterStore(), CounterStore()
+        keys: list[tuple[int]] = []
+        for step, reading in enumerate(readings):
+            numbers = list(reading.rows)
+            if [(number,) for number in numbers] != keys:
+                keys = [(number,) for number in numbers]
+            totals = []
+            for store in (plain, other):
+                store.observe_epoch(reading.restarted, reading.cleared)
+                ledger = store.ledger("table", [KINDS[kind][0]] * COLUMNS)
+                columns: list[Any] = [
+                    [reading.rows[number][column] for number in numbers] for column in range(COLUMNS)
+                ]
+                if store is other and numbers and arrays(step):
+                    columns = [np.array(column) for column in columns]
+                deltas = ledger.grow(list(keys) if store is plain else keys, columns, reading.now)
+                ledger.book([ledger.series(key) for key in keys], deltas)
+                totals.append([list(column) for column in ledger.totals])
+            assert totals[0] == totals[1]
+            assert plain.events == other.events
 
 
 def _as_a_naive_exporter(

@@ -1,0 +1,105 @@
+"""A table of many rows, which comes as arrays, gives the very text that its rows give one by one."""
+
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.limits import limit_series
+from ase_exporter.catalogue.model import Collector
+from ase_exporter.catalogue.reader import Reader
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.counters import CounterStore
+from ase_exporter.families import Samples, render_openmetrics, render_text
+from ase_exporter.table import BULK, Table, Texts
+
+FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
+COLUMNS = {
+    "Name": "varchar",
+    "Slot": "int",
+    "Grabs": "bigint",
+    "Waits": "int",
+    "Pages": "bigint",
+    "Ms": "bigint",
+}
+METRICS = {
+    "ase_x_grabs_total": {"help": "Counted.", "column": "Grabs"},
+    "ase_x_time_seconds_total": {
+        "help": "Timed.",
+        "by": "mode",
+        "columns": {"user": "Waits", "system": "Ms"},
+        "unit": "milliseconds",
+    },
+    "ase_x_bytes": {"help": "Held.", "column": "Pages", "unit": "server pages"},
+    "ase_x_rows": {"help": "Rows.", "count": True},
+}
+SHAPES: dict[str, dict[str, Any]] = {
+    "a series a row": {"labels": {"name": "Name", "slot": "Slot"}},
+    "rows that share series": {"labels": {"name": "Name"}, "key": ["Slot"]},
+    "rows that nothing tells apart": {"labels": {"name": "Name"}},
+    "no labels": {"key": ["Name", "Slot"]},
+    "ranked": {"labels": {"name": "Name", "slot": "Slot"}, "top": {"by": ["Grabs"]}},
+}
+
+
+def reader(shape: str) -> Reader:
+    collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
+    return Reader("x", Collector.model_validate(collector), COLUMNS, FACTS, 5)
+
+
+def as_table(rows: Sequence[Sequence[Any]]) -> Table:
+    """As the driver's memory gives it: arrays but where there are NULLs."""
+    names, *numbers = (list(column) for column in zip(*rows, strict=True))
+    units = [name.encode("utf-16-le") for name in names]
+    width = max(map(len, units)) // 2 + 2
+    memory = np.frombuffer(b"".join(unit.ljust(2 * width, b"\0") for unit in units), "<u2")
+    texts = Texts(memory.reshape(-1, width), np.array([len(unit) // 2 for unit in units]))
+    return Table([texts, *(column if None in column else np.array(column) for column in numbers)], len(rows))
+
+
+def history(seed: int) -> list[list[tuple[Any, ...]]]:
+    """Readings of a table that grows, wraps, is cleared, loses rows and gets them back, and has NULLs."""
+    chance = random.Random(seed)
+    values = [[chance.randrange(1 << 31) for _ in range(4)] for _ in range(BULK + 20)]
+    readings = []
+    for step in range(12):
+        for row in values:
+            for place in range(4):
+                row[place] += chance.choice([0, 1, 999, 1_000_000])
+            if step == 5 or chance.random() < 0.01:
+                row[:] = [0] * 4
+        rows = [
+            (f'spin "{slot % 50}" ü', slot, grabs, waits % (1 << 31), pages, ms)
+            for slot, (grabs, waits, pages, ms) in enumerate(values)
+            if not (step in (3, 4) and slot % 7 == 0)
+        ]
+        if step in (7, 8):
+            rows = [(*row[:2], None, *row[3:]) if row[1] % 5 == 0 else row for row in rows]
+        readings.append(rows)
+    return readings
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_arrays_give_the_text_that_rows_give(shape: str, mixed: bool) -> None:
+    one, other = reader(shape), reader(shape)
+    plain, arrays = CounterStore(), CounterStore()
+    for step, rows in enumerate(history(seed=1)):
+        expected = one.families(rows, plain, step * 15.0)
+        made = other.families(rows if mixed and step % 3 == 0 else as_table(rows), arrays, step * 15.0)
+        assert render_text(made) == render_text(expected)
+        assert plain.events == arrays.events
+    assert render_openmetrics(made) == render_openmetrics(expected)
+    assert render_text(limit_series({"x": made}, 100)) == render_text(limit_series({"x": expected}, 100))
+
+
+def test_a_series_a_row_is_never_taken_apart() -> None:
+    """What makes it quick: arrays from the driver to the text."""
+    read, store = reader("a series a row"), CounterStore()
+    for step, rows in enumerate(history(seed=2)[:2]):
+        made = read.families(as_table(rows), store, step * 15.0)
+    assert [type(family.samples) for family in made if family.name == "ase_x_grabs_total"] == [Samples]

@@ -1,0 +1,193 @@
+"""What is read with bound columns is what pyodbc reads, and ends as it does."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from tests.exporter.test_connection import SLACK, connect, failure
+from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.scripted import ScriptedBackend
+
+from ase_exporter import odbc
+from ase_exporter.connection import Connection
+from ase_exporter.table import BULK, Table, Texts, same
+from ase_simulator.faults import Break, Faults
+from ase_simulator.results import Column, Rows, Type
+from ase_simulator.server import Listener
+
+MANY = 3 * BULK
+QUERY = f"numbers {MANY}"
+NAMES = ["", "a", "naïve", "x" * 30, "a\0b", 'quo"te', "back\\slash", "new\nline", "\U0001f600" * 3]
+
+
+@pytest.fixture
+def backend() -> ScriptedBackend:
+    return ScriptedBackend()
+
+
+@pytest.fixture
+def faults() -> Faults:
+    return Faults()
+
+
+@pytest.fixture
+def server(backend: ScriptedBackend, faults: Faults) -> Iterator[Running]:
+    with running(lambda: Listener(backend, faults=faults)) as run:
+        yield run
+
+
+def soon() -> float:
+    return time.monotonic() + 30
+
+
+def large(connection: Connection, sql: str) -> Table:
+    """The result of the second reading, which knows of the first that it is large."""
+    connection.read(sql, soon())
+    table = connection.read(sql, soon())
+    assert isinstance(table, Table)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Type("tinyint"), [0, 255]),
+        (Type("smallint"), [-32768, 32767]),
+        (Type("int"), [-(2**31), 2**31 - 1]),
+        (Type("bigint"), [0, 2**53 + 1, 2**61]),
+        (Type("bigint"), [-(2**63), 2**63 - 1]),
+        (Type("unsigned bigint"), [0, 2**40]),
+        (Type("unsigned bigint"), [0, 2**64 - 1]),
+        (Type("bit"), [True, False]),
+        (Type("real"), [1.5, -0.0]),
+        (Type("float"), [-2.25e100, 1e-300]),
+        (Type("datetime"), [datetime(2024, 2, 29, 23, 59, 59, 997000), datetime(1753, 1, 1)]),
+        (Type("varchar", 30), NAMES),
+        (Type("varchar", 30), ["plain", "all of it ASCII"]),
+        (Type("univarchar", 30), NAMES),
+        (Type("varchar", 255), ["y" * 255]),
+    ],
+)
+@pytest.mark.parametrize("nulls", [False, True])
+def test_every_type_reads_as_pyodbc_reads_it(
+    server: Running, backend: ScriptedBackend, kind: Type, values: list[Any], nulls: bool
+) -> None:
+    if nulls and kind.name != "bit":
+        values = [*values, None]
+    cells = [values[row % len(values)] for row in range(MANY)]
+    columns = [Column("a", kind, nulls), Column("row", Type("int"), False)]
+    backend.answers["table"] = lambda: [Rows(columns, list(zip(cells, range(MANY), strict=True)))]
+    connection = connect(server)
+    expected = connection.query("table", soon())
+    table = large(connection, "table")
+    assert len(table) == MANY
+    assert [tuple(row) for row in table.rows()] == [tuple(row) for row in expected]
+    assert {type(cell) for cell in table.listed(0)} == {type(row[0]) for row in expected}
+    connection.close()
+
+
+def test_a_type_that_cannot_be_bound_is_left_to_pyodbc(server: Running, backend: ScriptedBackend) -> None:
+    columns = [Column("a", Type("text")), Column("b", Type("numeric", precision=20))]
+    backend.answers["table"] = lambda: [Rows(columns, [(f"text {row}", row) for row in range(MANY)])]
+    connection = connect(server)
+    for _ in range(3):
+        rows = connection.read("table", soon())
+        assert [tuple(row) for row in rows][-1] == (f"text {MANY - 1}", MANY - 1)
+    assert [sql for sql, _ in backend.heard].count("table") == 4, "tried once, and not again"
+    connection.close()
+
+
+def test_a_table_that_grew_and_one_that_needs_several_calls_are_whole(
+    server: Running, backend: ScriptedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(row, f"row {row}", row << 20) for row in range(4 * MANY)]
+    connection = connect(server)
+    for chunk in (odbc.CHUNK, 10_000):
+        monkeypatch.setattr(odbc, "CHUNK", chunk)
+        with odbc.Statement(connection._raw.hdbc) as statement:
+            statement.execute(f"numbers {len(rows)}")
+            table = statement.table(expected=BULK, most=len(rows))
+            statement.close()
+        assert table.rows() == rows
+    connection.close()
+
+
+def test_more_rows_than_may_be_end_it_and_the_connection_stays(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    monkeypatch.setattr("ase_exporter.connection.MOST_ROWS", BULK)
+    error = failure(lambda: connection.read(QUERY, soon()), 30)
+    assert (error.kind, error.usable) == ("too_many_rows", True)
+    assert len(connection.query("numbers 2", soon())) == 2
+    connection.close()
+
+
+def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
+    server: Running, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ase_exporter.connection.CANCEL_GRACE", SLACK)
+    connection = connect(server)
+    large(connection, QUERY)
+    faults.hang = True
+    error = failure(lambda: connection.read(QUERY, time.monotonic() + 1), 1)
+    assert (error.kind, error.usable) == ("deadline", True)
+    faults.hang = False
+    assert len(connection.read(QUERY, soon())) == MANY
+    connection.close()
+
+
+def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    faults.seconds_per_row = 0.3
+    assert failure(lambda: connection.read(QUERY, time.monotonic() + 1), 1).kind == "deadline"
+    connection.close()
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "garbage"])
+def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, faults: Faults, how: str) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    faults.broken = Break(how, after_rows=5)  # type: ignore[arg-type]
+    error = failure(lambda: connection.read(QUERY, soon()), 30)
+    assert (error.kind, error.usable) == ("lost", False)
+    connection.close()
+
+
+def test_an_error_of_the_server_costs_only_the_statement(server: Running, backend: ScriptedBackend) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    backend.answers[QUERY] = backend.answers["error"]
+    error = failure(lambda: connection.read(QUERY, soon()), 30)
+    assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
+    assert str(error) == str(failure(lambda: connection.query(QUERY, soon()), 30))
+    assert len(connection.query("numbers 2", soon())) == 2
+    connection.close()
+
+
+def test_a_table_that_shrinks_goes_back_to_pyodbc(server: Running, backend: ScriptedBackend) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    backend.answers[QUERY] = lambda: [Rows([Column("n", Type("int"), False)], [(1,)])]
+    connection.read(QUERY, soon())
+    assert [tuple(row) for row in connection.read(QUERY, soon())] == [(1,)]
+    backend.answers[QUERY] = list
+    assert connection.read(QUERY, soon()) == []
+    connection.close()
+
+
+def test_texts_are_the_same_only_with_the_same_strings(server: Running, backend: ScriptedBackend) -> None:
+    columns = [Column("name", Type("varchar", 30))]
+    tables = []
+    connection = connect(server)
+    for last in ("name", "name", "other", "name\0", None):
+        names = [*["first"] * (MANY - 1), last]
+        backend.answers["table"] = lambda names=names: [Rows(columns, [(name,) for name in names])]  # type: ignore[misc]
+        tables.append(large(connection, "table").columns[0])
+    assert all(isinstance(column, Texts) for column in tables)
+    assert [same(tables[0], other) for other in tables] == [True, True, False, False, False]
+    connection.close()
