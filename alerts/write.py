@@ -32,12 +32,28 @@ class DefinitionError(Exception):
     """A definition or a parameter is not as it must be: one line that names it."""
 
 
-def parameters(path: Path = PARAMETERS) -> dict[str, str]:
-    """Parameters by dotted name, as the text that goes into a rule."""
-    content = yaml.safe_load(path.read_text())
-    return {
-        f"{group}.{name}": str(value) for group, values in content.items() for name, value in values.items()
-    }
+def parameters(own: Path | None = None) -> dict[str, str]:
+    """Parameters by dotted name, as the text that goes into a rule.
+
+    own: a file in the form of parameters.yaml that names what differs. Raises DefinitionError.
+    """
+    shipped = _read(PARAMETERS)
+    changed = _read(own) if own else {}
+    if unknown := sorted(changed.keys() - shipped.keys()):
+        raise DefinitionError(f"{own}: {unknown[0]}: no such parameter; parameters.yaml has them all")
+    return shipped | changed
+
+
+def _read(path: Path) -> dict[str, str]:
+    content = yaml.safe_load(path.read_text()) or {}
+    try:
+        return {
+            f"{group}.{name}": str(value)
+            for group, values in content.items()
+            for name, value in values.items()
+        }
+    except AttributeError:
+        raise DefinitionError(f"{path}: expected groups of parameters, as in parameters.yaml") from None
 
 
 def placeholders(definition: Path) -> set[str]:
@@ -116,9 +132,9 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def _files(thresholds: Path, directory: Path) -> Iterator[tuple[Path, str]]:
+def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
     """All files to be written; the last one is made of the others, as they are by then."""
-    for name, text in rule_files(parameters(thresholds)):
+    for name, text in rule_files(parameters(own)):
         yield directory / name, text
     if directory == RULES:
         yield PROMETHEUS_RULE, prometheus_rule()
@@ -127,7 +143,7 @@ def _files(thresholds: Path, directory: Path) -> Iterator[tuple[Path, str]]:
 def main() -> None:
     """Write the rule files; with --check, only say whether they are up to date (exit code 1 if not)."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--parameters", type=Path, default=PARAMETERS, help="your own thresholds")
+    arguments.add_argument("--parameters", type=Path, help="a file with your own, where they differ")
     arguments.add_argument("--to", type=Path, default=RULES, help="directory to write the rule files into")
     arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if any is stale")
     options = arguments.parse_args()

@@ -8,9 +8,9 @@ times, with the same intervals and durations as in production.
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,19 +18,35 @@ import pytest
 import yaml
 from tests.simulator.tds.running import running
 
-from ase_exporter import scrape
+from ase_exporter import connection, scrape, watchdog
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.changes import detect, journal
+from ase_exporter.changes.config import ChangesConfig
+from ase_exporter.changes.detect import Watch
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.metrics import target_families
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.families import Family
 from ase_exporter.scrape import Run, TargetScraper
-from ase_simulator.model import load_scenario
+from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
 RULES = sorted((Path(__file__).parents[2] / "alerts" / "rules").glob("*.yaml"))
 INTERVAL = 15
 HOST = "127.0.0.1"
-PATIENCE = 60.0
+UNITS = {"h": 3600, "m": 60, "s": 1}
+FIRING = 'ALERTS{alertstate="firing"}'
+# How promtool says that something fires where nothing was expected.
+WRONG = re.compile(r"time: (\S+),\s+exp: nil\s+got: (.*)")
+SAMPLE = re.compile(r"\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\}")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+# The labels that say what an alert is about, if not the server as a whole.
+THINGS = ("spinlock", "kind", "database", "cache", "pool", "device", "collector", "error", "resource")
+# Seconds: a deadline that never comes.
+LONG = 3600.0
 
+Deed = Callable[[SimulatedServer], object]
+NO_DEEDS: Mapping[int, Deed] = {}
 Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 
@@ -39,6 +55,30 @@ def metrics_in_rules() -> frozenset[str]:
     """Names of all scraped metrics that a rule reads."""
     text = "".join(path.read_text() for path in RULES)
     return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text))
+
+
+def groups_in_order() -> list[str]:
+    """Names of the rule groups, recorded series before alerts: left alone, promtool takes any order, each time."""
+    paths = sorted(RULES, key=lambda path: (path.name.endswith(".alerts.yaml"), path.name))
+    return [group["name"] for path in paths for group in yaml.safe_load(path.read_text())["groups"]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """An alert as it fired. fired, resolved: seconds into the recording; resolved None: it fires at the end.
+
+    about: the spinlock, database, kind of change… or '' for the server.
+    """
+
+    fired: int
+    resolved: int | None
+    alert: str
+    severity: str
+    about: str = ""
+
+    def order(self) -> tuple[int, str, str, str]:
+        """What to sort by."""
+        return self.fired, self.alert, self.severity, self.about
 
 
 @dataclass
@@ -70,61 +110,111 @@ class Recording:
             yield {"series": f"{name}{{{selector}}}", "values": _notation(samples, self.scrapes)}
 
 
-def record(scenario: str, seconds: float, patch: pytest.MonkeyPatch) -> Recording:
-    """Live through that much of a scenario."""
+def record(
+    scenario: str,
+    seconds: float,
+    patch: pytest.MonkeyPatch,
+    *,
+    patience: float | None = None,
+    deeds: Mapping[int, Deed] = NO_DEEDS,
+) -> Recording:
+    """Live through that much of a scenario.
+
+    patience: wall seconds after which a scrape gives up, where faults make it wait; None: it takes no time at all,
+    however long it takes, so that nothing depends on the machine's load.
+    deeds: what is done to the server just before the scrape at that second.
+    """
     (server,) = load_scenario(scenario, speed=0)
-    ahead = 0.0
-    # Intervals of collectors count in simulated seconds; deadlines come later than they must, which harms nobody.
-    patch.setattr(scrape, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead))
     recording = Recording(server.now().replace(tzinfo=None).timestamp())
+    ahead, began = 0.0, time.monotonic()
+
+    def monotonic() -> float:
+        return ahead + (time.monotonic() - began if patience else 0.0)
+
+    # Collectors' intervals, pauses and changes count in simulated seconds. All who deal in deadlines must read the
+    # same clock: else a hung request is given up as much later as the simulated time is ahead.
+    clock = SimpleNamespace(monotonic=monotonic, time=lambda: recording.start + ahead)
+    for module in (scrape, connection, watchdog, detect, journal):
+        patch.setattr(module, "time", clock)
+    # The pause after a refused login, which is random otherwise, ends between two scrapes.
+    patch.setattr(scrape, "random", SimpleNamespace(uniform=lambda *_: 1.6))
+    changes = Journal(ChangesConfig(), None)
+
+    def live_on() -> None:
+        server.world.clock.advance(INTERVAL)
+        # Whoever asks the server brings it up to date: steps begin and connections drop before the scrape.
+        server.options()
+
     with running(lambda: simulation(server, None, HOST, 0)) as run:
         scraper = TargetScraper(
             Target(name=scenario, host=HOST, port=run.port),
             Auth(user="ase_exporter", password="exporter"),
             Module(),
-            Scrape(connect_timeout=60.0),
+            Scrape(connect_timeout=patience or 60.0),
             load_catalogue()[0],
+            Watch(ChangesConfig().interval, monotonic),
         )
-        for _ in range(int(seconds / INTERVAL)):
-            now = scrape.time.monotonic()
-            result = Run(now + PATIENCE, started=now)
+        for number in range(int(seconds / INTERVAL)):
+            if number:
+                run.ask(live_on)
+                ahead += INTERVAL
+            if deed := deeds.get(number * INTERVAL):
+                run.ask(partial(deed, server))
+            began = time.monotonic()
+            result = Run(ahead + (patience or LONG), started=ahead)
             scraper.scrape(result)
-            recording.add(result.all_families(stuck=False))
-            run.ask(lambda: server.world.clock.advance(INTERVAL))
-            ahead += INTERVAL
+            if result.look:
+                changes.on_look(scenario, result.look)
+                changes._take_pending()
+            recording.add([*result.all_families(stuck=False), *target_families(changes, scenario)])
         scraper.close()
     return recording
 
 
-def firing(recording: Recording, directory: Path) -> str:
-    """What promtool says of `nothing fired in all that time`: empty if so, else what did."""
-    fired = 'count_over_time(ALERTS{alertstate="firing"}[10y])'
-    end = INTERVAL * (recording.scrapes - 1)
-    return _promtool(recording, directory, [{"expr": fired, "eval_time": f"{end}s", "exp_samples": []}])
+def timeline(recording: Recording, directory: Path) -> list[Told]:
+    """What Prometheus' own rule engine fires over the recording, in the order of time."""
+    checks: list[dict[str, object]] = [
+        {"expr": FIRING, "eval_time": f"{number * INTERVAL}s", "exp_samples": []}
+        for number in range(recording.scrapes)
+    ]
+    seen: dict[tuple[str, str, str], list[int]] = {}
+    for at, samples in WRONG.findall(_promtool(recording, directory, checks)):
+        for text in SAMPLE.findall(samples):
+            labels = dict(LABEL.findall(text))
+            about = next((labels[name] for name in THINGS if name in labels), "")
+            key = (labels["alertname"], labels["severity"], about)
+            seen.setdefault(key, []).append(seconds_of(at))
+    end = (recording.scrapes - 1) * INTERVAL
+    told = [
+        Told(times[0], times[-1] + INTERVAL if times[-1] < end else None, *key)
+        for key, all_times in seen.items()
+        for times in _unbroken(sorted(set(all_times)))
+    ]
+    return sorted(told, key=Told.order)
 
 
-def differing(recording: Recording, directory: Path, expected: Mapping[str, Sequence[str]]) -> str:
-    """What promtool says of `these alerts fire at these times, and no others`: empty if so.
+def seconds_of(duration: str) -> int:
+    """Seconds of a duration as promtool prints it: 1h2m15s."""
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", duration))
 
-    expected: time such as 11m -> alerts as `name severity` or `name severity spinlock`.
-    """
-    firing_now = 'count by (alertname, severity, spinlock) (ALERTS{alertstate="firing"})'
-    checks = []
-    for at, alerts in expected.items():
-        samples = []
-        for alert in alerts:
-            name, severity, *spinlock = alert.split(" ", 2)
-            labels = f'alertname="{name}",severity="{severity}"'
-            labels += f',spinlock="{spinlock[0]}"' if spinlock else ""
-            samples.append({"labels": f"{{{labels}}}", "value": 1})
-        checks.append({"expr": firing_now, "eval_time": at, "exp_samples": samples})
-    return _promtool(recording, directory, checks)
+
+def _unbroken(times: list[int]) -> Iterator[list[int]]:
+    """Times in runs of one interval apart."""
+    run: list[int] = []
+    for at in times:
+        if run and at - run[-1] > INTERVAL:
+            yield run
+            run = []
+        run.append(at)
+    yield run
 
 
 def _promtool(recording: Recording, directory: Path, checks: list[dict[str, object]]) -> str:
+    """What promtool says that is not as the checks expect it."""
     test = {
         "rule_files": [str(path) for path in RULES],
         "evaluation_interval": f"{INTERVAL}s",
+        "group_eval_order": groups_in_order(),
         "tests": [
             {
                 "interval": f"{INTERVAL}s",
@@ -138,7 +228,9 @@ def _promtool(recording: Recording, directory: Path, checks: list[dict[str, obje
     done = subprocess.run(
         ["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False
     )
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 or "FAILED:" in said, said
+    return said if done.returncode else ""
 
 
 def _notation(samples: list[float | None], scrapes: int) -> str:
