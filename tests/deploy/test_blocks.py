@@ -8,6 +8,7 @@ from pathlib import Path
 import certifi
 import pytest
 import yaml
+from alerts import write
 from tests.deploy.fenced import Block, blocks
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
@@ -68,11 +69,17 @@ def load_prometheus(text: str, directory: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def load_alert_parameters(text: str, directory: Path) -> None:
+    (directory / "own.yaml").write_text(text)
+    write.parameters(directory / "own.yaml")
+
+
 # By a key that only such a file has; the first that fits.
 LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
     ({"scrape_configs", "rule_files"}, load_prometheus),
     ({"tls_server_config", "basic_auth_users"}, load_web_configuration),
     ({"workload"}, load_scenario),
+    ({"links"}, load_alert_parameters),
     (set(Config.model_fields), load_configuration),
 ]
 
