@@ -49,7 +49,7 @@ class Bridge:
     def close(self) -> None:
         assert self._program.stdin is not None
         self._program.stdin.close()
-        self._program.wait(20)
+        self._program.wait(60)
 
     def _connected_ask(self, *fields: str) -> Transcript:
         if not self._connected:
@@ -72,7 +72,7 @@ class Bridge:
             if fields == ["end"]:
                 return
             yield fields
-        raise AssertionError(f"{self.name} ended with {self._program.wait(20)}")
+        raise AssertionError(f"{self.name} ended with {self._program.wait(60)}")
 
 
 def _unescaped(text: str) -> str | None:

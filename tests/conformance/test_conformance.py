@@ -2,11 +2,15 @@
 
 import re
 
+import pytest
 from tests.conformance import cases
 from tests.conformance.target import Target
 from tests.conformance.transcript import Client, Row, Transcript
 
 NULLS = (None, "NULL", "")
+
+# The first test of a client may have to fetch and build it.
+pytestmark = pytest.mark.timeout(700)
 
 
 def _last(answer: Transcript, width: int) -> Row:

@@ -41,7 +41,9 @@ def pod() -> dict[str, Any]:
 
 def dashboards_configmap() -> dict[str, Any]:
     """What the commands of the README make of the dashboards, up to the API server."""
-    (commands,) = re.findall(r"```\n(kubectl [^`]*dashboards[^`]*)```", (MANIFESTS / "README.md").read_text())
+    (commands,) = re.findall(
+        r"```sh\n(kubectl [^`]*dashboards[^`]*)```", (MANIFESTS / "README.md").read_text()
+    )
     offline = commands.replace("| kubectl apply --server-side -f -", "")
     made = subprocess.run(offline, shell=True, cwd=REPOSITORY, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
