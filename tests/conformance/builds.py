@@ -24,9 +24,7 @@ def jtds_bridge() -> list[str]:
     with _alone():
         if not jar.exists():
             _fetch("mvn", "-q", "-B", "dependency:get", f"-Dartifact={JTDS}")
-            _fetch(
-                ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={JTDS}", f"-DoutputDirectory={BUILDS}"]
-            )
+            _fetch("mvn", "-q", "-B", "dependency:copy", f"-Dartifact={JTDS}", f"-DoutputDirectory={BUILDS}")
         if _stale(built, [source]):
             _run("javac", "-d", str(BUILDS), str(source))
     return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILDS}:{jar}", "Bridge"]
