@@ -14,6 +14,7 @@ prometheus:/usr/bin/prometheus
 prometheus-alertmanager:/usr/bin/prometheus-alertmanager
 prometheus-node-exporter:/usr/bin/prometheus-node-exporter
 postgresql:/usr/lib/postgresql
+curl:/usr/bin/curl
 chromium:/usr/bin/chromium
 fonts-dejavu-core:/usr/share/fonts/truetype/dejavu
 '

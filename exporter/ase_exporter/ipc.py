@@ -5,22 +5,28 @@ Both ends are this program, of one user, over a socket pair that nothing else ca
 
 import pickle
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ase_exporter.changes.snapshot import Look
 from ase_exporter.config import Config, Target
 from ase_exporter.families import Family
+from ase_exporter.refusal import Refusal
 
 _LENGTH = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """First message to a worker: the configuration and the targets that are its own."""
+    """First message to a worker: the configuration, and the targets that are its own.
+
+    refusals: by target, of logins that the worker before was refused: a worker that is replaced must not get
+    a login locked.
+    """
 
     config: Config
     targets: tuple[Target, ...]
+    refusals: Mapping[str, Refusal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class Admission:
     """One more target for the worker, beyond the configured ones."""
 
     target: Target
+    refusal: Refusal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class ScrapeReply:
     """The answer, on time.
 
     look: what the target's configuration is, where it was time to look. stretched: collectors that are read
-    less often, to keep the budget.
+    less often, to keep the budget. refusal: of the login, where it was refused.
     """
 
     number: int
@@ -76,6 +83,7 @@ class ScrapeReply:
     series: int = 0
     look: Look | None = None
     stretched: int = 0
+    refusal: Refusal | None = None
 
 
 Message = Assignment | Ready | Admission | Dismissal | ScrapeRequest | ScrapeReply

@@ -30,6 +30,7 @@ from ase_exporter.ipc import (
     ScrapeRequest,
     pack,
 )
+from ase_exporter.refusal import Refusal
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ class WorkerPool:
         count = min(config.workers or os.cpu_count() or 1, most)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
+        self._refusals: dict[str, Refusal] = {}
         self._guests: dict[str, asyncio.TimerHandle] = {}
         self._workers: list[_Worker | None] = [None] * count
         self._ready = [asyncio.Event() for _ in range(count)]
@@ -125,12 +127,14 @@ class WorkerPool:
             worker.writer.close()
             with contextlib.suppress(ProcessLookupError):
                 worker.process.terminate()
-        for worker in workers:
-            try:
-                await asyncio.wait_for(worker.process.wait(), STOP_TIMEOUT)
-            except TimeoutError:
+        # All together: those that stand still must not each take their time.
+        ends = [asyncio.create_task(worker.process.wait()) for worker in workers]
+        if ends:
+            await asyncio.wait(ends, timeout=STOP_TIMEOUT)
+        for worker, end in zip(workers, ends, strict=True):
+            with contextlib.suppress(ProcessLookupError):
                 worker.process.kill()
-                await worker.process.wait()
+            await end
             worker.reading.cancel()
 
     @property
@@ -151,7 +155,7 @@ class WorkerPool:
         self._shares[index] += (target,)
         self._share_of[target.name] = index
         self.states[target.name] = TargetState()
-        self._tell(index, Admission(target))
+        self._tell(index, Admission(target, self._refusals.get(target.name)))
         self._expect(target.name)
 
     def _expect(self, guest: str) -> None:
@@ -231,6 +235,10 @@ class WorkerPool:
         state.up, state.error, state.series, state.at = reply.up, reply.error, reply.series, time.time()
         state.version = reply.version or state.version
         state.stretched = reply.stretched
+        if reply.refusal:
+            self._refusals[target] = reply.refusal
+        elif reply.up:
+            self._refusals.pop(target, None)
         return reply
 
     async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:
@@ -287,7 +295,7 @@ class WorkerPool:
         reader, writer = await asyncio.open_connection(sock=ours)
         reading = asyncio.create_task(self._read(index, reader))
         self._workers[index] = _Worker(process, writer, reading)
-        writer.write(pack(Assignment(self.config, self._shares[index])))
+        writer.write(pack(Assignment(self.config, self._shares[index], self._refusals)))
 
     async def _read(self, index: int, reader: asyncio.StreamReader) -> None:
         """Hand replies to those who wait; when the worker ends, start another."""

@@ -5,7 +5,6 @@ answer) is made when a connection is made, and again when something was unavaila
 """
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Sized
@@ -22,6 +21,7 @@ from ase_exporter.cost import Budget, Cost, session_cpu
 from ase_exporter.counters import CounterStore
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.families import Family, single
+from ase_exporter.refusal import Refusal, refused
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.table import Table
 
@@ -32,11 +32,6 @@ Rows = TypeVar("Rows", bound=Sized)
 # Collectors after a slow one must get their turn, so each may take this share of the time that is left.
 COLLECTOR_SHARE = 0.6
 COLLECTOR_LEAST = 1.0
-# ASE may lock a login after a few failures, whenever they happen, so a password that was refused this often
-# is not tried again until it has changed or the configuration is loaded anew.
-LOGIN_ATTEMPTS = 2
-LOGIN_PAUSE = 30.0
-
 # The server's clock may change its hour, databases and caches come and go.
 FACTS_LAST = 3600.0
 
@@ -62,7 +57,7 @@ class Run:
     module: what is read, by name; '' for the target's own. families: what others gave beforehand;
     collected: what each collector gave, up to series_limit samples in all.
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
-    stretched: how many collectors are read less often, to keep the budget.
+    stretched: how many collectors are read less often, to keep the budget. refusal: of the login, if it was.
     """
 
     deadline: float
@@ -80,6 +75,7 @@ class Run:
     error_kind: str = ""
     version: str = ""
     stretched: int = 0
+    refusal: Refusal | None = None
     started: float = field(default_factory=time.monotonic)
     _finished: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -169,7 +165,8 @@ class _Reading:
 class TargetScraper:
     """What a target has between scrapes: connection, plans, counters. For one thread at a time.
 
-    module: what is read where a scrape names no other; modules: the others, by name.
+    module: what is read where a scrape names no other; modules: the others, by name. refusal: what another
+    process knew of the login.
     """
 
     def __init__(
@@ -182,6 +179,7 @@ class TargetScraper:
         watch: Watch | None = None,
         sysmon: SysmonRunner | None = None,
         modules: Mapping[str, Module] | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
         self.name = target.name
         self._endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
@@ -195,7 +193,7 @@ class TargetScraper:
         self._last_look = ""
         self._sysmon = sysmon
         self._connection: Connection | None = None
-        self._refused: tuple[str, int, float] = ("", 0, 0.0)
+        self._refusal = refusal
         self._version = ""
         self.cost = Cost()
         self._budget = Budget(target.budget or scrape.budget)
@@ -224,6 +222,7 @@ class TargetScraper:
         self._count_received()
         self.cost.scrapes += 1
         run.version = self._version
+        run.refusal = self._refusal
         run.unavailable = dict(self._reading.unavailable)
         run.own = [*self.cost.families(), *self._keep_budget(run), *self._reading.counters.families()]
         if self._sysmon is not None and run.collectors is None:
@@ -233,11 +232,6 @@ class TargetScraper:
     def connected(self) -> bool:
         """Whether there is a connection, which may have been lost meanwhile."""
         return self._connection is not None
-
-    @property
-    def refused(self) -> bool:
-        """Whether the server refused the login when it was last tried."""
-        return self._refused[1] > 0
 
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
@@ -269,27 +263,18 @@ class TargetScraper:
 
     def _connect(self, deadline: float) -> Connection:
         password = self._auth.read_password()
-        refused, times, at = self._refused
-        if password == refused:
-            if times >= LOGIN_ATTEMPTS:
-                raise DatabaseError(
-                    "login_suspended",
-                    f"login {self._auth.user} refused {times} times; waiting for a new password or a reload",
-                )
-            if time.monotonic() < at:
-                raise DatabaseError("login_suspended", f"login {self._auth.user} was refused; waiting")
-        else:
-            times = 0
+        why = self._refusal.forbids(password, time.monotonic()) if self._refusal else ""
+        if why:
+            raise DatabaseError("login_suspended", f"login {self._auth.user} {why}")
         self.cost.connects += 1
         limit = min(deadline, time.monotonic() + self._limits.connect_timeout)
         try:
             connection = Connection.open(self._endpoint, self._auth.user, password, deadline=limit)
         except DatabaseError as error:
             if error.kind in ("login_failed", "login_locked"):
-                pause = LOGIN_PAUSE * random.uniform(1.0, 2.0)
-                self._refused = (password, times + 1, time.monotonic() + pause)
+                self._refusal = refused(self._refusal, password, time.monotonic())
             raise
-        self._refused = ("", 0, 0.0)
+        self._refusal = None
         return connection
 
     def _drop_connection(self) -> None:

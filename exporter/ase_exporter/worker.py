@@ -9,6 +9,7 @@ import gzip
 import logging
 import os
 import queue
+import resource
 import signal
 import socket
 import sys
@@ -24,6 +25,7 @@ from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
 from ase_exporter.families import render_bytes, render_openmetrics
 from ase_exporter.ipc import Admission, Assignment, Dismissal, Ready, ScrapeReply, ScrapeRequest, pack, unpack
+from ase_exporter.refusal import Refusal
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.watchdog import Watchdog
@@ -41,6 +43,10 @@ STUCK_AFTER = 3.0
 # The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver.
 STARVED = 1.0
 STUCK_STATUS = 3
+# Most memory of the process, in bytes, and what a target adds: a thread's stack, of which little is ever touched,
+# and what is kept of it. A server that announces a value of 2 GiB then costs its connection, not the machine.
+MEMORY = 512 << 20
+MEMORY_PER_TARGET = 16 << 20
 _PR_SET_PDEATHSIG = 1
 
 # A scrape, what it has so far, and what calls off its late answer.
@@ -51,7 +57,7 @@ class TargetThread:
     """One target's thread: takes scrapes one after the other. idle: seconds after which it logs out."""
 
     def __init__(self, scraper: TargetScraper, worker: "Worker", idle: float | None) -> None:
-        self.scraper = scraper
+        self._scraper = scraper
         self._idle = idle
         self._worker = worker
         self._requests: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
@@ -74,12 +80,12 @@ class TargetThread:
     def _loop(self) -> None:
         while True:
             try:
-                asked = self._requests.get(timeout=self._idle if self.scraper.connected else None)
+                asked = self._requests.get(timeout=self._idle if self._scraper.connected else None)
             except queue.Empty:
-                self.scraper.close()
+                self._scraper.close()
                 continue
             if asked is None:
-                self.scraper.close()
+                self._scraper.close()
                 return
             request, run, late = asked
             if time.monotonic() >= request.deadline:
@@ -87,7 +93,7 @@ class TargetThread:
             self._under_way = run
             back = self._expect_back(run, request.deadline + STUCK_AFTER)
             try:
-                self.scraper.scrape(run)
+                self._scraper.scrape(run)
             finally:
                 self._under_way = None
                 back()
@@ -110,7 +116,7 @@ class TargetThread:
         if time.monotonic() - due > STARVED:
             self._expect_back(run, time.monotonic() + STUCK_AFTER)
             return
-        log.warning("this worker ends: the driver did not come back for target %s", self.scraper.name)
+        log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)
         os._exit(STUCK_STATUS)
 
 
@@ -128,28 +134,25 @@ class Worker:
         if not isinstance(assignment, Assignment):
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
+        allow = assignment.config.allow
+        _bound_memory(len(assignment.targets) + (allow.most if allow.addresses else 0))
         threads: dict[str, TargetThread] = {}
-        # Who was refused stays refused: a target that comes and goes must not get its login locked.
-        refused: dict[str, TargetScraper] = {}
 
-        def admit(target: Target) -> None:
-            scraper = refused.pop(target.name, None) or _scraper(assignment.config, target, catalogue)
+        def admit(target: Target, refusal: Refusal | None) -> None:
+            scraper = _scraper(assignment.config, target, catalogue, refusal)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
         for target in assignment.targets:
-            admit(target)
+            admit(target, assignment.refusals.get(target.name))
         self._connection.sendall(pack(Ready()))
         while True:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case Admission(target):
-                    admit(target)
+                case Admission(target, refusal):
+                    admit(target, refusal)
                 case Dismissal(name):
-                    thread = threads.pop(name)
-                    thread.end()
-                    if thread.scraper.refused:
-                        refused[name] = thread.scraper
+                    threads.pop(name).end()
 
     def reply(self, request: ScrapeRequest, run: Run, *, late: bool) -> None:
         """Render what the run has and send it. late: while its thread is still at it."""
@@ -173,6 +176,13 @@ class Worker:
         return b"".join(chunks)
 
 
+def _bound_memory(targets: int) -> None:
+    limit = MEMORY + targets * MEMORY_PER_TARGET
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
 def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
     families = run.all_families(late)
     body = render_openmetrics(families).encode() if request.openmetrics else render_bytes(families)
@@ -185,10 +195,11 @@ def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
         series=sum(len(family.samples) for family in families),
         look=run.look,
         stretched=run.stretched,
+        refusal=run.refusal,
     )
 
 
-def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScraper:
+def _scraper(config: Config, target: Target, catalogue: Catalogue, refusal: Refusal | None) -> TargetScraper:
     watch = Watch(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
         target,
@@ -199,6 +210,7 @@ def _scraper(config: Config, target: Target, catalogue: Catalogue) -> TargetScra
         watch,
         _sysmon(config, target),
         {"default": config.module("default"), **config.modules},
+        refusal,
     )
 
 

@@ -27,7 +27,7 @@ class Odbc:
     def login(self, password: str) -> Transcript:
         try:
             self._connection = pyodbc.connect(
-                f"{self._server};PWD={password};ClientCharset=UTF-8", timeout=20, autocommit=True
+                f"{self._server};PWD={password};ClientCharset=UTF-8", timeout=60, autocommit=True
             )
         except pyodbc.Error as error:
             return Transcript(errors=[_error(error)])

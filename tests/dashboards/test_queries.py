@@ -175,15 +175,19 @@ def unexplained(asked: Asked, dashboard: Json) -> tuple[list[str], set[tuple[str
     return [str(case) for case in empty if (case.uid, case.title) not in explained], filled_panels
 
 
+def missing(asked: Asked, dashboard: Json) -> set[str]:
+    """Queries that stay without data nor a reason to have none: on a busy machine a scrape may miss a table."""
+    found, deadline = set(unexplained(asked, dashboard)[0]), time.monotonic() + PATIENCE
+    while found and time.monotonic() < deadline:
+        time.sleep(0.5)
+        found &= set(unexplained(replace(asked, at=time.time()), dashboard)[0])
+    return found
+
+
 @every_dashboard
 def test_every_panel_has_data_or_a_reason_to_have_none(asked: Asked, dashboard: Json) -> None:
-    found, filled_panels = unexplained(asked, dashboard)
-    missing, deadline = set(found), time.monotonic() + PATIENCE
-    while missing and time.monotonic() < deadline:
-        time.sleep(0.5)
-        missing &= set(unexplained(replace(asked, at=time.time()), dashboard)[0])
-    assert not missing, "\n".join(missing)
-    assert not filled_panels & EMPTY.keys(), "these have data: take them off the list"
+    assert missing(asked, dashboard) == set()
+    assert not unexplained(asked, dashboard)[1] & EMPTY.keys(), "these have data: take them off the list"
 
 
 @every_dashboard

@@ -11,11 +11,11 @@ from tests.dashboards.filled import SERVERS, filled
 from tests.dashboards.test_queries import (
     Asked,
     Case,
-    ask,
+    awaited,
     every_dashboard,
+    missing,
     queries,
     settled,
-    unexplained,
 )
 
 pytestmark = [
@@ -32,26 +32,25 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     with filled(tmp_path_factory.mktemp("victoria"), victoria=True) as stack:
-        stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)")
+        stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)", timeout=120)
         machine.after(stack.root)
         yield settled(stack, timeout=240)
 
 
 @every_dashboard
 def test_victoriametrics_answers_what_prometheus_answers(victoria: Asked, dashboard: Json) -> None:
-    missing, _ = unexplained(victoria, dashboard)
-    assert not missing, "\n".join(missing)
+    assert missing(victoria, dashboard) == set()
 
 
 @every_dashboard
 def test_victoriametrics_has_the_change_marks(victoria: Asked, dashboard: Json) -> None:
     for annotation in dashboard["annotations"]["list"]:
         case = Case(dashboard["uid"], annotation["name"], annotation["expr"], instant=False)
-        assert ask(victoria, case), str(case)
+        assert awaited(victoria, case), str(case)
 
 
 def test_a_server_without_a_past_or_a_change_keeps_its_row_and_name(victoria: Asked) -> None:
     """VictoriaMetrics drops NaN, so nothing may stand for "none" but a number."""
     for metric in ("offset 1w", "ase:change_last"):
         (case,) = (case for case in queries(FLEET) if metric in case.expr)
-        assert {series["metric"]["instance"] for series in ask(victoria, case)} == set(SERVERS), case
+        assert {series["metric"]["instance"] for series in awaited(victoria, case)} == set(SERVERS), case

@@ -18,6 +18,7 @@ NOT_RUN = {
     "sudo": "changes the machine, as root",
     "docker": "needs an engine; tests/deploy/test_containers.py has one where there is one",
     "kubectl": "needs a cluster; tests/deploy/test_kubernetes.py checks what it is given",
+    "pmm-admin": "needs a PMM Server",
     "git": "needs the place of the repository",
     "make": "is how this test was started, or starts what tests/e2e starts",
 }

@@ -68,7 +68,8 @@ def test_a_service_can_write_nowhere_but_its_volumes_and_has_no_capability(name:
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert not {"privileged", "cap_add", "user", "network_mode", "devices"} & service.keys()
+    assert not {"privileged", "cap_add", "user", "devices"} & service.keys()
+    assert service.get("network_mode", "service:alertmanager") == "service:alertmanager"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -148,6 +149,15 @@ def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> No
     assert here == ports | {"host": ["10150"]}
     assert ours["global"] == shipped["global"]
     assert {each.partition(":")[0] for found in targets(ours).values() for each in found} <= SERVICES.keys()
+
+
+def test_the_demo_listens_where_the_shipped_alertmanager_sends_to() -> None:
+    webhook = SERVICES["webhook"]
+    assert webhook["network_mode"] == "service:alertmanager"
+    (port,) = webhook["command"]
+    shipped = yaml.safe_load((REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
+    urls = [each["url"] for receiver in shipped["receivers"] for each in receiver["webhook_configs"]]
+    assert urls and all(url.startswith(f"http://127.0.0.1:{port}/") for url in urls)
 
 
 def test_the_image_runs_as_nobody_in_particular_and_pulls_no_frontend() -> None:

@@ -1,8 +1,13 @@
-"""docker-compose.yml run for real, where there is an engine; left out, saying so, where there is none."""
+"""docker-compose.yml run for real, where there is an engine; left out, saying so, where there is none.
+
+An engine that can pull no image takes the stand-ins that stand_ins/make.sh makes: the run says which they were.
+"""
 
 import json
 import os
+import re
 import subprocess
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +18,19 @@ import pytest
 import yaml
 
 REPOSITORY = Path(__file__).parents[2]
+DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 # An address of its own, so that its ports meet nobody's.
 ADDRESS = "127.0.0.119"
 NEEDED = {"simulator", "exporter", "prometheus"}
+PROJECT = "ase-exporter-test"
+IMAGE = "ase-exporter:0.1.0"
 PATIENCE = 90.0
+# A memscale run begins with contention; the alert waits five minutes, Alertmanager and the first rates another.
+ALERT_PATIENCE = 480.0
+SECRET_FILE = re.compile(
+    r"(^|/)(\.git|\.env|\.netrc|\.ssh|pip\.conf|id_[a-z0-9]+|ase_password|[^/]+\.key)(/|$)"
+)
+PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/]{16}")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -32,7 +46,7 @@ def docker(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def compose(*words: str) -> subprocess.CompletedProcess[str]:
-    return docker("compose", "--env-file", ".env.example", "--project-name", "ase-exporter-test", *words)
+    return docker("compose", "--env-file", ".env.example", "--project-name", PROJECT, *words)
 
 
 def obtainable(service: dict[str, Any]) -> bool:
@@ -51,25 +65,58 @@ def asked(path: str) -> Any:
         return client.get(f"http://{ADDRESS}:9090/api/v1/{path}").json()["data"]
 
 
+def told(services: dict[str, dict[str, Any]]) -> None:
+    """Print which images are what they say, and which stand in for them."""
+    for image in sorted({service["image"] for service in services.values() if "build" not in service}):
+        found = docker("image", "inspect", "--format={{.RepoDigests}}", image).stdout.strip()
+        print(
+            f"\n{image}: {'none' if not found else 'stand-in, made here' if found == '[]' else 'real'}",
+            end="",
+        )
+
+
 @pytest.fixture(scope="module")
-def running() -> Iterator[set[str]]:
-    """The names of the services that run, all of them healthy."""
+def engine() -> None:
+    """There is one, and compose."""
     try:
         usable = docker("info").returncode == 0 and docker("compose", "version").returncode == 0
     except FileNotFoundError:
         usable = False
     if not usable:
-        pytest.skip("no container engine, or no docker compose: the stack was not run")
+        pytest.skip("no container engine, or no docker compose: nothing was run")
+
+
+@pytest.fixture(scope="module")
+def image(engine: None) -> dict[str, Any]:
+    """Our image, built from these sources, as the engine describes it."""
+    base = re.findall(r"^ARG PYTHON=(\S+)$", DOCKERFILE.read_text(), re.MULTILINE)[0]
+    if not obtainable({"image": base}):
+        pytest.skip(f"no image {base}: ours was not built")
+    built = docker("build", "--file", str(DOCKERFILE), "--tag", IMAGE, ".")
+    assert built.returncode == 0, built.stderr
+    (described,) = json.loads(docker("image", "inspect", IMAGE).stdout)
+    (below,) = json.loads(docker("image", "inspect", base).stdout)
+    return dict(described, below=len(below["RootFS"]["Layers"]))
+
+
+@pytest.fixture(scope="module")
+def running(image: dict[str, Any]) -> Iterator[set[str]]:
+    """The names of the services that run, all of them healthy."""
     services = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())["services"]
     names = {name for name, service in services.items() if obtainable(service)}
     if not names >= NEEDED:
         pytest.skip(f"no images for {', '.join(sorted(NEEDED - names))}: the stack was not run")
+    told(services)
     try:
-        started = compose("up", "--detach", "--build", "--wait", *sorted(names))
+        started = compose("up", "--detach", "--wait", *sorted(names))
         assert started.returncode == 0, started.stderr + compose("logs", "--tail=20").stdout
         yield names
     finally:
-        compose("down", "--volumes", "--timeout=10")
+        ended = compose("down", "--volumes", "--timeout=10")
+        assert ended.returncode == 0, ended.stderr
+        assert not docker(
+            "ps", "--all", "--quiet", f"--filter=label=com.docker.compose.project={PROJECT}"
+        ).stdout
 
 
 def test_every_target_is_up_and_the_simulated_server_answers(running: set[str]) -> None:
@@ -84,6 +131,19 @@ def test_every_target_is_up_and_the_simulated_server_answers(running: set[str]) 
         time.sleep(1)
 
 
+def test_an_alert_arrives_at_the_webhook(running: set[str]) -> None:
+    if "alertmanager" not in running:
+        pytest.skip("no image for alertmanager: no alert was sent")
+    deadline = time.monotonic() + ALERT_PATIENCE
+    while True:
+        arrived = compose("logs", "--no-log-prefix", "webhook").stdout
+        if "critical firing AseSpinlockContention exporter:10150" in arrived:
+            break
+        assert time.monotonic() < deadline, arrived
+        time.sleep(2)
+    print("\n" + arrived)
+
+
 def test_no_container_has_a_capability_or_a_file_system_to_write_to(running: set[str]) -> None:
     for name in running:
         container = compose("ps", "--quiet", name).stdout.strip()
@@ -93,10 +153,48 @@ def test_no_container_has_a_capability_or_a_file_system_to_write_to(running: set
         assert state["HostConfig"]["Memory"] > 0
 
 
-def test_the_image_is_not_roots_and_has_no_secret_in_its_history(running: set[str]) -> None:
-    (image,) = json.loads(docker("image", "inspect", "ase-exporter:0.1.0").stdout)
+def test_a_container_can_write_to_its_volumes_and_nowhere_else(running: set[str]) -> None:
+    for path, written in {"/opt": False, "/etc": False, "/var/lib/ase-exporter": True, "/tmp": True}.items():
+        tried = compose(
+            "exec", "--no-TTY", "exporter", "sh", "-c", f"echo x >{path}/probe && rm {path}/probe"
+        )
+        assert (tried.returncode == 0) is written, path + tried.stderr
+        assert written or "Read-only file system" in tried.stderr or "ermission denied" in tried.stderr
+
+
+def test_the_process_is_not_roots_and_has_no_capability(running: set[str]) -> None:
+    status = compose("exec", "--no-TTY", "exporter", "cat", "/proc/1/status").stdout
+    fields = {name: value.split() for name, _, value in (line.partition(":") for line in status.splitlines())}
+    assert fields["Uid"] == fields["Gid"] == ["10150"] * 4
+    assert [fields[name] for name in ("CapEff", "CapPrm", "CapBnd")] == [["0" * 16]] * 3
+    assert fields["NoNewPrivs"] == ["1"]
+
+
+def test_the_image_is_not_roots_and_has_no_secret_in_its_history(image: dict[str, Any]) -> None:
     assert image["Config"]["User"] == "10150:10150"
-    history = docker("history", "--no-trunc", "--format={{.CreatedBy}}", "ase-exporter:0.1.0").stdout
+    assert not any("password" in each.lower() for each in image["Config"]["Env"])
+    history = docker("history", "--no-trunc", "--format={{.CreatedBy}}", IMAGE).stdout
     assert "password" not in history.lower()
-    listed = docker("run", "--rm", "--entrypoint=find", "ase-exporter:0.1.0", "/", "-name", "ase_password")
-    assert not listed.stdout
+    print(f"\n{IMAGE}: {image['Size'] / 1e6:,.0f} MB, by layers, newest first:")
+    print(docker("history", "--format={{.Size}} {{.CreatedBy}}", IMAGE).stdout)
+
+
+def test_no_layer_of_ours_holds_a_secret_or_anything_but_the_program(
+    image: dict[str, Any], tmp_path: Path
+) -> None:
+    """Layer by layer, for a file that a later layer deletes is still there to be had."""
+    saved = tmp_path / "image.tar"
+    assert docker("save", "--output", str(saved), IMAGE).returncode == 0
+    names, suspicious = [], []
+    with tarfile.open(saved) as archive:
+        (manifest,) = json.load(archive.extractfile("manifest.json"))  # type: ignore[arg-type]
+        for layer in manifest["Layers"][image["below"] :]:
+            with tarfile.open(fileobj=archive.extractfile(layer)) as content:
+                for member in content:
+                    names.append(member.name)
+                    inside = content.extractfile(member) if member.isfile() else None
+                    if SECRET_FILE.search(member.name) or (inside and PRIVATE_KEY.search(inside.read())):
+                        suspicious.append(member.name)
+    assert any(name.endswith("site-packages/ase_exporter/cli.py") for name in names)
+    assert suspicious == []
+    assert not [name for name in names if re.match(r"(source|root|home|tmp)/.", name)]

@@ -109,7 +109,7 @@ def furnish(directory: Path) -> None:
     for path in REPOSITORY.iterdir():
         if not path.name.startswith(".") or path.name == ".env.example":
             (directory / path.name).symlink_to(path)
-    for name in ("bin", "etc", "prometheus"):
+    for name in ("bin", "etc", "etc/metrics", "prometheus"):
         (directory / name).mkdir()
     for name, script in (("isql", ISQL), ("until-ready", UNTIL_READY)):
         (directory / "bin" / name).write_text(script)

@@ -16,7 +16,7 @@ from ase_exporter.allow import AllowedAddress
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.pool import BusyError, WorkerPool
-from ase_exporter.scrape import LOGIN_ATTEMPTS
+from ase_exporter.refusal import LOGIN_ATTEMPTS
 
 AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="monitor", password="wrong")}
 

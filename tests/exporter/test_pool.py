@@ -17,6 +17,10 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.ipc import ScrapeReply
 from ase_exporter.pool import MOST_FLIGHTS, BusyError, WorkerPool
+from ase_exporter.refusal import LOGIN_ATTEMPTS
+from ase_simulator.contracts import LoginRequest, Message
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.session import SqlSession
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +152,39 @@ def test_a_worker_that_is_slow_to_start_is_waited_for(
         assert pool.restarts == 0
 
     with_pool(server, act)
+
+
+def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_than_twice(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, port = server.address
+    wrong = Config(
+        targets=(Target(name="ONE", host=host, port=port),),
+        auth={"default": Auth(user="monitor", password="wrong")},
+    )
+    logins: list[object] = []
+    login = SqlBackend.login
+
+    def noting(backend: SqlBackend, request: LoginRequest) -> SqlSession | Message:
+        logins.append(request)
+        return login(backend, request)
+
+    monkeypatch.setattr(SqlBackend, "login", noting)
+
+    async def act(pool: WorkerPool) -> None:
+        for number in range(100):
+            reply = await scrape(pool)
+            assert not reply.up
+            if number in (30, 60):
+                # A driver that crashes takes along what the worker knew.
+                (victim,) = pool.pids
+                os.kill(victim, signal.SIGKILL)
+                while pool.pids == [victim]:
+                    await asyncio.sleep(0.02)
+        assert "login monitor" in reply.error
+
+    with_pool(server, act, wrong)
+    assert 1 <= len(logins) <= LOGIN_ATTEMPTS
 
 
 def test_an_unknown_target_is_a_key_error(server: Simulated) -> None:

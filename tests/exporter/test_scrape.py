@@ -10,7 +10,8 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.families import render_text
-from ase_exporter.scrape import LOGIN_ATTEMPTS, Run, TargetScraper
+from ase_exporter.refusal import LOGIN_ATTEMPTS
+from ase_exporter.scrape import Run, TargetScraper
 
 # What a busy machine may add to a deadline before a test calls it missed; without one, each would last for ever.
 SLACK = 20.0
@@ -121,7 +122,7 @@ def test_a_lost_connection_keeps_what_was_read_and_the_next_scrape_is_whole(serv
 def test_a_refused_password_is_tried_twice_and_then_waits_for_another(
     server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ase_exporter.scrape.LOGIN_PAUSE", 0.0)
+    monkeypatch.setattr("ase_exporter.refusal.LOGIN_PAUSE", 0.0)
     secret = tmp_path / "secret"
     secret.write_text("wrong", encoding="utf-8")
     one = scraper(server, auth=Auth(user="monitor", password_file=secret))

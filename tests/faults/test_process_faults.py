@@ -1,20 +1,27 @@
 """What may happen to the exporter's own processes and its callers, seen from outside."""
 
+import contextlib
 import json
 import os
 import resource
 import signal
 import socket
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from tests.exporter.running_exporter import RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
+from ase_exporter.pool import STOP_TIMEOUT
+from ase_exporter.serve import SHUTDOWN_SECONDS
 from ase_exporter.web import TIMEOUT_HEADER
+from ase_simulator.faults import Faults
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +57,16 @@ def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> 
     return answer.text
 
 
+def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    """False if it does not come true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def test_a_driver_that_crashes_costs_its_target_one_scrape_and_the_others_none(
     server: Simulated, tmp_path: Path
 ) -> None:
@@ -79,9 +96,7 @@ def test_a_caller_that_leaves_within_a_scrape_holds_nothing(server: Simulated, t
         assert "\nase_up 0.0\n" in probe(running, seconds=3)
         server.faults.hang = False
         assert "\nase_up 1.0\n" in probe(running)
-        # The connection of the probe itself may still be closing.
-        assert front.num_fds() <= open_before + 1
-        assert server.listener.connections <= 1
+        assert eventually(lambda: front.num_fds() <= open_before + 1 and server.listener.connections <= 1)
 
 
 def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
@@ -102,3 +117,50 @@ def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
         crowd.close()
         assert "\nase_up 1.0\n" in probe(running)
         assert running.process.poll() is None
+
+
+def test_sigterm_ends_everything_while_servers_hang_and_a_worker_stands_still(
+    server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    struck = threading.Event()
+    strikes = Faults.strikes
+
+    def noting(faults: Faults, request: str) -> bool:
+        struck.set()
+        return strikes(faults, request)
+
+    def ask(running: RunningExporter, target: str) -> None:
+        # Whoever waits is cut off, or told that there is no answer.
+        with contextlib.suppress(httpx.TransportError, AssertionError):
+            probe(running, target, 60)
+
+    with socket.create_server(("127.0.0.1", 0)) as mute, ExitStack() as stack:
+        mute.settimeout(60)
+        settings = json.loads(configuration(server, 3))
+        settings["targets"][1]["port"] = mute.getsockname()[1]
+        running = stack.enter_context(exporter(tmp_path, json.dumps(settings)))
+        assert "\nase_up 1.0\n" in probe(running, "S0") + probe(running, "S2")
+        stack.callback(setattr, server.faults, "hang", False)
+        stack.callback(setattr, server.faults, "ignore_attention", False)
+        server.faults.hang = server.faults.ignore_attention = True
+        monkeypatch.setattr(Faults, "strikes", noting)
+        asking = [threading.Thread(target=ask, args=(running, name)) for name in ("S0", "S1")]
+        for thread in asking:
+            thread.start()
+        login, _ = mute.accept()
+        stack.enter_context(login)
+        assert struck.wait(60)
+        processes = running.processes()
+        assert len(processes) == 4
+        processes[-1].suspend()
+        running.process.terminate()
+        assert running.process.wait(60) == 0
+        _, alive = psutil.wait_procs(processes, 60)
+        assert not alive
+        for thread in asking:
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_the_parts_of_an_end_take_less_than_five_seconds_together() -> None:
+    assert SHUTDOWN_SECONDS + STOP_TIMEOUT < 5

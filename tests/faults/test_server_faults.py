@@ -15,7 +15,8 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.connection import MOST_ROWS, Connection, DatabaseError, Endpoint
 from ase_exporter.families import render_text
-from ase_exporter.scrape import LOGIN_ATTEMPTS, Run, TargetScraper
+from ase_exporter.refusal import LOGIN_ATTEMPTS
+from ase_exporter.scrape import Run, TargetScraper
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Column, Message, Rows, Type
 from ase_simulator.server import Listener
@@ -131,7 +132,7 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
 def test_a_locked_login_is_tried_twice_and_then_left_alone(
     server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ase_exporter.scrape.LOGIN_PAUSE", 0.0)
+    monkeypatch.setattr("ase_exporter.refusal.LOGIN_PAUSE", 0.0)
     server.model.world.locked = frozenset({"monitor"})
     one = scraper(server.address)
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]

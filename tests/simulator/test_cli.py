@@ -56,7 +56,7 @@ def test_it_says_where_it_listens_and_ends_at_a_signal_though_a_batch_runs(numbe
         assert client.login("sa", "")[-1]["status"] == 0
         client.send(client.codec.language("waitfor delay '00:10:00'"))
         program.send_signal(number)
-        assert program.wait(20) == 0
+        assert program.wait(60) == 0
         assert program.stderr is not None
         assert program.stderr.read() == ""
 

@@ -1,6 +1,10 @@
-"""A small webhook receiver: keeps what Alertmanager sends, so that it can be shown and awaited."""
+"""A small webhook receiver: keeps what Alertmanager sends, so that it can be shown and awaited.
+
+`python -m ase_exporter.demo.webhook PORT` prints each alert as a line: receiver, status, name, server.
+"""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,10 +34,16 @@ class Notification:
 
 
 class Webhook:
-    """Listens on host:port (0 picks a free one) from entering the block until leaving it."""
+    """Listens on host:port (0 picks a free one) from entering the block until leaving it.
 
-    def __init__(self, host: str, port: int = 0) -> None:
+    show: is given each message's alerts as they come.
+    """
+
+    def __init__(
+        self, host: str, port: int = 0, show: Callable[[Sequence[Notification]], None] = lambda alerts: None
+    ) -> None:
         self._arrived = threading.Condition()
+        self._show = show
         self._notifications: list[Notification] = []
         webhook = self
 
@@ -94,3 +104,19 @@ class Webhook:
         with self._arrived:
             self._notifications.extend(alerts)
             self._arrived.notify_all()
+            self._show(alerts)
+
+
+def main() -> None:
+    """Listen on the port that the command line names, and print what comes, until ended."""
+
+    def show(message: Sequence[Notification]) -> None:
+        for each in message:
+            print(each.receiver, each.status, each.name, each.labels.get("instance", ""), flush=True)
+
+    with Webhook("0.0.0.0", int(sys.argv[1]), show):
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

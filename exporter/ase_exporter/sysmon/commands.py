@@ -16,6 +16,7 @@ from ase_exporter.progress import progress
 from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.encode import as_csv, as_json
 from ase_exporter.sysmon.headlines import SECTION_KEYWORDS
+from ase_exporter.sysmon.history import history
 from ase_exporter.sysmon.lines import decode
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.report import parse, parse_all
@@ -27,6 +28,13 @@ from ase_exporter.targets import ConfigFile, TargetName, choose_target, load_con
 app = typer.Typer(
     name="sysmon", help="Read sp_sysmon reports of any version, run it, compare two.", no_args_is_help=True
 )
+
+
+class TableFormat(StrEnum):
+    """How a comparison of two is printed."""
+
+    json = "json"
+    table = "table"
 
 
 class Format(StrEnum):
@@ -56,20 +64,39 @@ def parse_command(
         show(report, form, wanted)
 
 
+@app.command("history")
+def history_command(
+    files: Annotated[list[str], typer.Argument(help="Saved reports, in any order.")],
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A label for every series; instance is the server's name."),
+    ] = None,
+    cells: CellSections = "",
+) -> None:
+    """Print saved reports as OpenMetrics with their times, for `promtool tsdb create-blocks-from openmetrics`."""
+    labels = {}
+    for text in label or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UserError(f"--label: {text}: expected NAME=VALUE")
+        labels[name] = value
+    reports = [(file, report) for file in files for report in parse_all(_read(file), file)]
+    for line in history(reports, _sections(cells), labels):
+        print(line)
+
+
 @app.command("diff")
 def diff_command(
     before: Annotated[str, typer.Argument(help="The report from before the change.")],
     after: Annotated[str, typer.Argument(help="The report from after it.")],
     top: Annotated[int, typer.Option(min=0, help="How many changes to show; 0 for all.")] = 40,
-    form: Annotated[Format, typer.Option("--format", help="table or json.")] = Format.table,
+    form: Annotated[TableFormat, typer.Option("--format", help="table or json.")] = TableFormat.table,
 ) -> None:
     """Compare two reports: the biggest changes first."""
-    if form not in (Format.table, Format.json):
-        raise UserError(f"sysmon diff: --format {form}: expected table or json")
     old, new = parse(_read(before), before), parse(_read(after), after)
     found = changes(old, new)
     shown = found[:top] if top else found
-    if form is Format.json:
+    if form is TableFormat.json:
         fields = ("section", "name", "measure", "before", "after", "weight")
         print(json.dumps([{field: getattr(change, field) for field in fields} for change in shown], indent=2))
         return

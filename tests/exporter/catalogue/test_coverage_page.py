@@ -1,4 +1,4 @@
-"""docs/dbxtune-coverage.md names collectors that exist, and leaves none of DbxTune's out."""
+"""docs/from-dbxtune.md names collectors that exist, and leaves none of DbxTune's out."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from ase_exporter.catalogue import load_catalogue
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "dbxtune-coverage.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "from-dbxtune.md").read_text(encoding="utf-8")
 NOTES = ROOT.parent / "shared" / "notes" / "dbxtune-collectors.md"
 
 

@@ -43,3 +43,10 @@ def test_a_body_that_is_no_message_is_refused() -> None:
         answer = httpx.post(f"http://127.0.0.1:{webhook.port}/", content=b"[1]", trust_env=False, timeout=60)
         assert answer.status_code == 400
         assert webhook.notifications() == []
+
+
+def test_each_message_is_shown_as_it_comes() -> None:
+    shown: list[list[str]] = []
+    with Webhook("127.0.0.1", show=lambda alerts: shown.append([each.name for each in alerts])) as webhook:
+        httpx.post(f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False)
+        assert shown == [["A", "B"]]

@@ -49,5 +49,5 @@ def wait(collector: PerfCollector, condition: Callable[[Tallies], bool]) -> dict
     """Wait until perf came so far; what the collector then says."""
     tallies = collector.child.tallies
     with tallies.changed:
-        assert tallies.changed.wait_for(lambda: condition(tallies), 30)
+        assert tallies.changed.wait_for(lambda: condition(tallies), 60)
     return values(collector.collect())

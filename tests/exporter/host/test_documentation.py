@@ -97,7 +97,7 @@ def families(stand_in: StandIn) -> dict[str, Family]:
         perf = next(c for c in host._collectors if c.name == "perf")
         tallies = perf.child.tallies  # type: ignore[attr-defined]
         with tallies.changed:
-            assert tallies.changed.wait_for(lambda: tallies.problem and tallies.counted_seconds, 30)
+            assert tallies.changed.wait_for(lambda: tallies.problem and tallies.counted_seconds, 60)
         found = {family.name: family for family in host.collect()}
     finally:
         host.close()

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,25 @@ def test_diff_puts_the_biggest_change_first(
     assert run(monkeypatch, "diff", str(saved), str(after)) == 0
     out = capsys.readouterr().out
     assert "+150.0%" in out and "+4.0 points" in out and out.index("+150.0%") < out.index("+4.0 points")
+
+
+def test_saved_reports_become_a_history_with_their_times(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path, tmp_path: Path
+) -> None:
+    later = tmp_path / "later.txt"
+    later.write_text(TEXT.replace("Nov 03, 2025", "Nov 04, 2025"))
+    # The later one first, and one of them twice.
+    assert run(monkeypatch, "history", str(later), str(saved), str(later), "--label", "job=ase") == 0
+    lines = capsys.readouterr().out.splitlines()
+    ends = [datetime(2025, 11, day, 9, 1).timestamp() for day in (3, 4)]
+    series = 'ase_sysmon_server_busy_ratio{instance="PROD_DS",job="ase",state="user"}'
+    assert [line for line in lines if line.startswith(series)] == [f"{series} 0.5 {end}" for end in ends]
+    assert lines[-1] == "# EOF"
+    assert not [line for line in lines if "sample_age" in line]
+
+
+def test_a_history_takes_labels_as_name_and_value_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "history", str(saved), "--label", "PROD") == 2
+    assert capsys.readouterr().err == "ase-exporter: --label: PROD: expected NAME=VALUE\n"

@@ -1,6 +1,7 @@
 """Whatever happened to a report on its way: reading it neither raises nor hangs.
 
-The limit on processor time guards against patterns that go quadratic; it is ten times what is needed.
+The limit on processor time guards against patterns that go quadratic, which take minutes; it is fifty times what
+is needed.
 """
 
 import random
@@ -13,7 +14,7 @@ from tests.exporter.sysmon.samples import row, section, table
 
 from ase_exporter.sysmon.report import NotAReportError, parse_all
 
-MAX_SECONDS_PER_100_KB = 1.0
+MAX_SECONDS_PER_100_KB = 5.0
 _ERROR = "Msg 11039, Level 16, State 1:\nServer 'PROD_DS', Procedure 'sp_sysmon_locks', Line 77:\nfailed"
 _ALPHABET = "-= %*n/a0123456789.:\n\t"
 
@@ -90,13 +91,13 @@ def check(seed: int) -> None:
     text = whole(rng)
     for mutation in rng.choices(MUTATIONS, k=rng.randint(1, 3)):
         text = mutation(text, rng)
-    started = time.process_time()
+    started = time.thread_time()
     try:
         for report in parse_all(text):
             assert all(cell.value == cell.value for _, _, cell in report.cells())
     except NotAReportError:
         pass
-    assert time.process_time() - started < MAX_SECONDS_PER_100_KB * max(len(text), 100_000) / 100_000
+    assert time.thread_time() - started < MAX_SECONDS_PER_100_KB * max(len(text), 100_000) / 100_000
 
 
 @pytest.mark.parametrize("first", range(0, 500, 50))
@@ -131,7 +132,7 @@ def test_ten_thousand_mutated_reports(first: int) -> None:
 def test_one_line_over_and_over(line: str) -> None:
     head = "Kernel Utilization\n------------------\n Tuning Recommendations\n"
     text = samples.HEADER + head + f"{line}\n" * (100_000 // (len(line) + 1))
-    started = time.process_time()
+    started = time.thread_time()
     parse_all(text)
     parse_all(text.replace("\n", f"\n{row('      x', 1, 1, 1)}\n", 2000))
-    assert time.process_time() - started < 4 * MAX_SECONDS_PER_100_KB
+    assert time.thread_time() - started < 4 * MAX_SECONDS_PER_100_KB

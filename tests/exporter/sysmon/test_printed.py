@@ -24,17 +24,17 @@ class Client:
         self._pool = pool
         endpoint = Endpoint("127.0.0.1", port)
         self._connection = self._do(
-            lambda: Connection.open(endpoint, "sa", "", deadline=time.monotonic() + 20)
+            lambda: Connection.open(endpoint, "sa", "", deadline=time.monotonic() + 60)
         )
 
-    def printed(self, sql: str, seconds: float = 20.0) -> list[str]:
+    def printed(self, sql: str, seconds: float = 60.0) -> list[str]:
         return self._do(lambda: self._connection.printed(sql, time.monotonic() + seconds))
 
     def close(self) -> None:
         self._do(self._connection.close)
 
     def _do(self, call: Callable[[], Result]) -> Result:
-        return self._pool.submit(call).result(60)
+        return self._pool.submit(call).result(90)
 
 
 class Sleepy(FakeServer):

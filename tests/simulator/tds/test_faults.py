@@ -69,7 +69,7 @@ def test_hang_never_answers_but_an_attention(server: Running, client: RawClient)
     server.listener.faults.hang = True
     client.send(client.codec.language("numbers 1"))
     assert silent(client)
-    client.socket.settimeout(20)
+    client.socket.settimeout(60)
     client.send(b"", ATTENTION)
     (done,) = client.reply()
     assert done["status"] == 0x20

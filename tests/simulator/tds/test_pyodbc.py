@@ -17,7 +17,7 @@ Connect = Callable[..., Any]
 def connected(port: int, extra: str = "", password: str = PASSWORD) -> Iterator[Any]:
     text = f"DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={port};TDS_Version=5.0;UID={USER};PWD={password}"
     with closing(
-        pyodbc.connect(f"{text};ClientCharset=UTF-8;{extra}", timeout=10, autocommit=True)
+        pyodbc.connect(f"{text};ClientCharset=UTF-8;{extra}", timeout=60, autocommit=True)
     ) as connection:
         yield connection
 

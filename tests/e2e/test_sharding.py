@@ -1,0 +1,75 @@
+"""Two exporters of the same targets: Prometheus gives each target to exactly one, and none is left out."""
+
+import json
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.deploy.fenced import blocks
+from tests.exporter.compare.conftest import running_prometheus
+from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.exporter.simulated import PASSWORD, run
+
+from ase_exporter.prometheus import Prometheus, Sample
+
+PAGE = "docs/serving.md"
+NAMES = [f"PROD{number}" for number in range(6)]
+
+pytestmark = [pytest.mark.e2e]
+
+
+def of_the_page(*exporters: RunningExporter) -> str:
+    """The job as the page has it, with the addresses of these exporters."""
+    (text,) = [block.text for block in blocks("yaml") if block.page == PAGE and "hashmod" in block.text]
+    for number, running in enumerate(exporters):
+        text = text.replace(f"exporter-{number}.example.com:10150", running.url.removeprefix("http://"))
+    assert "example.com" not in text
+    return f"global: {{scrape_interval: 3s}}\n{text}"
+
+
+def scraped(running: RunningExporter) -> set[str]:
+    """The targets that an exporter has been asked for, by its landing page."""
+    page = httpx.get(running.url, trust_env=False, timeout=60).text
+    rows = dict(re.findall(r'<tr><td><a href="[^"]*">([^<]*)</a></td><td><span class="(\w+)">', page))
+    assert set(rows) == set(NAMES)
+    return {name for name, state in rows.items() if state != "not"}
+
+
+def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("zero", "one", "prometheus")]
+    for folder in folders:
+        folder.mkdir()
+    with run("16.0 SP04") as server:
+        host, port = server.address
+        configuration = json.dumps(
+            {
+                "targets": [{"name": name, "host": host, "port": port} for name in NAMES],
+                "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+                "changes": {"enabled": False},
+                "workers": 1,
+            }
+        )
+        with exporter(folders[0], configuration) as zero, exporter(folders[1], configuration) as one:
+            (folders[2] / "prometheus.yml").write_text(of_the_page(zero, one), encoding="utf-8")
+            with running_prometheus(folders[2]) as url:
+                prometheus = Prometheus(url)
+                ups = until_all_are_up(prometheus)
+                prometheus.close()
+            shares = [scraped(zero), scraped(one)]
+            connections = server.listener.connections
+    assert Counter(sample.labels["instance"] for sample in ups) == Counter(NAMES)
+    assert shares[0] | shares[1] == set(NAMES)
+    assert not shares[0] & shares[1]
+    assert all(shares)
+    assert connections == len(NAMES)
+
+
+def until_all_are_up(prometheus: Prometheus) -> list[Sample]:
+    end = time.monotonic() + 90
+    while len(ups := prometheus.query("ase_up == 1")) < len(NAMES):
+        assert time.monotonic() < end, ups
+        time.sleep(0.2)
+    return ups

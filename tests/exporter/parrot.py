@@ -1,0 +1,135 @@
+"""A server that repeats, byte by byte, what a simulated one answered: many targets for little CPU.
+
+It knows packets, not tokens: what it was never asked it asks the simulated server, over one connection, once.
+"""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+HEADER = struct.Struct(">BBHHBB")
+LOGIN, REPLY, ATTENTION = 2, 4, 6
+EOM = 1
+LOGOUT = b"\x71\0"
+MOST_ANSWERS = 10_000
+# DONE, by an attention
+ACKNOWLEDGED = HEADER.pack(REPLY, EOM, HEADER.size + 9, 0, 0, 0) + b"\xfd\x20\0\0\0\0\0\0\0"
+
+
+class Recording:
+    """What a server answers, by request. An answer is b'' where it ended the connection instead."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._address = address
+        self._login = b""
+        self._answers: dict[bytes, bytes] = {}
+        self._asking = asyncio.Lock()
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    def known(self, request: bytes) -> bytes | None:
+        """The answer to a whole message, if it was asked before."""
+        return self._answers.get(b"" if request[0] == LOGIN else request)
+
+    async def ask(self, request: bytes) -> bytes:
+        """The same, from the server if need be. Logins are all the same to us."""
+        async with self._asking:
+            if request[0] == LOGIN:
+                self._login = self._login or request
+            answer = self.known(request)
+            if answer is None:
+                try:
+                    answer = await self._heard(request)
+                except (asyncio.IncompleteReadError, ConnectionError):
+                    self.close()
+                    answer = b""
+                if len(self._answers) < MOST_ANSWERS:
+                    self._answers[b"" if request[0] == LOGIN else request] = answer
+            return answer
+
+    def forget(self) -> None:
+        """Ask everything anew: the server has other answers now."""
+        self._answers = {request: answer for request, answer in self._answers.items() if not request}
+
+    def close(self) -> None:
+        """Leave the server."""
+        if self._streams:
+            self._streams[1].close()
+            self._streams = None
+
+    async def _heard(self, request: bytes) -> bytes:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._address)
+            if request[0] != LOGIN:
+                await self._heard(self._login)
+        reader, writer = self._streams
+        writer.write(request)
+        answer, status = b"", 0
+        while not status & EOM:
+            header = await reader.readexactly(HEADER.size)
+            _, status, length, *_ = HEADER.unpack(header)
+            answer += header + await reader.readexactly(length - HEADER.size)
+        return answer
+
+
+class Parrot(asyncio.Protocol):
+    """One connection. `say` is what a misbehaving one overrides."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._message = b""
+        self._read = 0
+        self._asking: asyncio.Task[None] | None = None  # never cancelled: others may get its answer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._message += data
+        while len(self._message) - self._read >= HEADER.size:
+            kind, status, length, *_ = HEADER.unpack_from(self._message, self._read)
+            if len(self._message) - self._read < length:
+                return
+            self._read += length
+            if status & EOM:
+                request, self._message = self._message[: self._read], self._message[self._read :]
+                self._read = 0
+                self.asked(kind, request)
+
+    def asked(self, kind: int, request: bytes) -> None:
+        """One whole message."""
+        if kind == ATTENTION:
+            self.transport.write(ACKNOWLEDGED)
+        elif request[HEADER.size :] == LOGOUT:
+            self.transport.close()
+        elif (answer := self.recording.known(request)) is not None:
+            self.say(answer)
+        else:
+            self._asking = asyncio.create_task(self._ask(request))
+
+    def say(self, answer: bytes) -> None:
+        """Send an answer to the client; b'' ends the connection."""
+        if answer:
+            self.transport.write(answer)
+        else:
+            self.transport.close()
+
+    async def _ask(self, request: bytes) -> None:
+        answer = await self.recording.ask(request)
+        if not self.transport.is_closing():
+            self.say(answer)
+
+
+@asynccontextmanager
+async def listening(make: Callable[[], Parrot], count: int = 1) -> AsyncIterator[list[tuple[str, int]]]:
+    """Listens on so many ports of loopback; gives their addresses."""
+    loop = asyncio.get_running_loop()
+    servers = [await loop.create_server(make, "127.0.0.1", 0, backlog=512) for _ in range(count)]
+    try:
+        yield [server.sockets[0].getsockname()[:2] for server in servers]
+    finally:
+        for server in servers:
+            server.close()

@@ -1,0 +1,80 @@
+"""A light scraper: many scrapes at once over few connections, as Prometheus makes them."""
+
+import asyncio
+import gzip
+import re
+import time
+from dataclasses import dataclass
+
+from ase_exporter.web import TIMEOUT_HEADER
+
+TIMEOUT = 10.0
+_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """One scrape: seconds since it was due, and what became of it: '' or why it is missed."""
+
+    target: str
+    due: float
+    seconds: float
+    missed: str
+
+
+class Scraper:
+    """Scrapes one exporter over connections that are kept and shared."""
+
+    def __init__(self, url: str, accept: str = "text/plain") -> None:
+        host, _, port = url.removeprefix("http://").partition(":")
+        self._address = (host, int(port))
+        self._accept = accept
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.scrapes: list[Scrape] = []
+
+    async def scrape(self, name: str, due: float, seconds: float = TIMEOUT) -> str:
+        """Scrape one target now, note how it went, and give the text; '' if there is none."""
+        body, missed = b"", ""
+        try:
+            async with asyncio.timeout(due + seconds - time.monotonic()):
+                body = gzip.decompress(await self.get(f"/probe?target={name}", seconds))
+        except TimeoutError:
+            missed = "timeout"
+        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
+            missed = repr(error)
+        taken = time.monotonic() - due
+        if not missed and b"\nase_up 1.0\n" not in body:
+            missed = "down"
+        self.scrapes.append(Scrape(name, due, taken, missed))
+        return body.decode()
+
+    async def get(self, path: str, seconds: float) -> bytes:
+        """The body of an answer, compressed. ValueError if it is not 200."""
+        request = (
+            f"GET {path} HTTP/1.1\r\nHost: exporter\r\nUser-Agent: Prometheus/2.42.0\r\n"
+            f"Accept: {self._accept}\r\nAccept-Encoding: gzip\r\n{TIMEOUT_HEADER}: {seconds}\r\n\r\n"
+        ).encode()
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof():
+                break
+            writer.close()
+        else:
+            reader, writer = await asyncio.open_connection(*self._address)
+        try:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = _LENGTH.search(head)
+            if not head.startswith(b"HTTP/1.1 200 ") or length is None:
+                raise ValueError(head.split(b"\r\n")[0].decode())
+            body = await reader.readexactly(int(length[1]))
+        except BaseException:
+            writer.close()
+            raise
+        self._idle.append((reader, writer))
+        return body
+
+    def close(self) -> None:
+        """Close what is kept."""
+        for _, writer in self._idle:
+            writer.close()
