@@ -115,11 +115,18 @@ def _framed(body: bytes) -> bytes:
 
 @dataclass
 class Campaign:
-    """Whether answers are damaged now, and how many were, by kind of damage."""
+    """Whether answers are damaged now, how many were, by kind of damage, and the connections that are open."""
 
     chance: random.Random
     on: bool = False
     made: Counter[str] = field(default_factory=Counter)
+    open: set["Corruptor"] = field(default_factory=set)
+
+    def end(self) -> None:
+        """No more; and whoever believed something wrong about the server has to log in and ask again."""
+        self.on = False
+        for connection in self.open:
+            connection.transport.abort()
 
 
 class Corruptor(Parrot):
@@ -133,6 +140,14 @@ class Corruptor(Parrot):
         self._spared = campaign.chance.choice(
             (0, campaign.chance.randrange(15), campaign.chance.randrange(30))
         )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._campaign.open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._campaign.open.discard(self)
 
     def asked(self, kind: int, request: bytes) -> None:
         if self._late:

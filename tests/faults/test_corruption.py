@@ -74,7 +74,7 @@ class Fuzzed:
 
         self.campaign.on = True
         await asyncio.gather(*(scrape(name) for name in names()))
-        self.campaign.on = False
+        self.campaign.end()
 
     async def recovered(self) -> list[Figures]:
         """Two good scrapes of each target, the reference first.
