@@ -22,6 +22,7 @@ def test_every_configuration_is_accepted_by_amtool(path: Path) -> None:
 @pytest.mark.parametrize(
     ("labels", "receiver"),
     [
+        ({"severity": "none", "team": "unix"}, "nobody"),
         ({"severity": "info"}, "info"),
         ({"severity": "warning"}, "warning"),
         ({"severity": "critical"}, "critical"),

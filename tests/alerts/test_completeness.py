@@ -84,7 +84,7 @@ def test_every_recorded_series_has_a_test_of_its_value() -> None:
 def test_every_alert_says_what_where_and_how_bad() -> None:
     for rule in rules():
         if "alert" in rule:
-            assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+            assert rule["labels"]["severity"] in {"none", "info", "warning", "critical"}
             assert "{{ $labels.instance }}" in rule["annotations"]["summary"]
             assert set(rule["annotations"]) == {"summary", "description", "dashboard_url", "runbook_url"}
 

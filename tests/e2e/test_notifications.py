@@ -139,6 +139,25 @@ def test_a_server_that_is_down_mutes_its_other_alerts_and_no_other_servers(tmp_p
         assert before == [("AseDown", "firing")]
 
 
+def test_maintenance_mutes_the_other_alerts_of_its_server_and_is_told_to_nobody(tmp_path: Path) -> None:
+    maintenance = alert("AseMaintenance", "none", "prod1")
+    with shipped(tmp_path) as (running, webhook):
+        running.tell(maintenance)
+        running.tell(
+            alert("AseDown", "critical", "prod1"),
+            alert("AseBlocking", "warning", "prod1"),
+            alert("AseDown", "critical", "prod2"),
+        )
+        assert webhook.wait(has("AseDown"), timeout=60)
+        running.resolve(alert("AseDown", "critical", "prod1"))
+        running.resolve(maintenance)
+        # What was muted and still fires is told afterwards, so it did arrive and was held.
+        assert webhook.wait(has("AseBlocking"), timeout=60)
+        told = [(n.name, n.status, n.labels["instance"]) for n in webhook.notifications()]
+        assert [each for each in told if each[2] == "prod1"] == [("AseBlocking", "firing", "prod1")]
+        assert ("AseDown", "firing", "prod2") in told
+
+
 def test_critical_mutes_the_warning_of_the_same_thing_only(tmp_path: Path) -> None:
     with shipped(tmp_path) as (running, webhook):
         running.tell(

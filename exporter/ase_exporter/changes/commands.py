@@ -20,6 +20,7 @@ from ase_exporter.changes.annotate import Desk, ExporterDesk, GrafanaDesk, run_m
 from ase_exporter.changes.change import ANNOTATION, HOST, Change, clock, new_id
 from ase_exporter.changes.config import GrafanaConfig
 from ase_exporter.changes.filters import MOST, parse_filter
+from ase_exporter.changes.journal import MAINTENANCE
 from ase_exporter.changes.store import read_history
 from ase_exporter.errors import UserError
 
@@ -125,6 +126,8 @@ def annotate(
             raise UserError("annotate: --finish takes no text, no --run and no --start")
         desk.finish(finish, time.time(), failed)
         return
+    if MAINTENANCE in (tag or ()) and run is None and not start:
+        raise UserError(f"annotate: --tag {MAINTENANCE}: expected --start or --run, so that it has an end")
     if failed:
         raise UserError("annotate: --failed: expected --finish ID with it")
     if run is not None:

@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 # Of the changes of one target, so many stand in the metrics.
 MOST_RECENT = 50
+# An annotation with this tag announces maintenance until it is finished, but no longer than so many seconds: a mark
+# that somebody forgot must not mute alerts for ever.
+MAINTENANCE = "maintenance"
+LONGEST_MAINTENANCE = 86400.0
 PRUNE_INTERVAL = 600.0
 _POSTER = "posted to Grafana"
 
@@ -49,6 +53,7 @@ class Journal:
         self._confirmed: dict[str, float] = {}
         self._recent: defaultdict[str, deque[Change]] = defaultdict(lambda: deque(maxlen=MOST_RECENT))
         self._totals: dict[tuple[str, str], int] = {}
+        self._maintenance: dict[str, Change] = {}
         self._work = asyncio.Event()
         self.store_errors = 0
         self.store_ok = True
@@ -109,11 +114,14 @@ class Journal:
             return
         self._recent[change.target].append(change)
         self._count(change)
+        if MAINTENANCE in change.tags:
+            self._maintenance[change.id] = change
         self._wake_poster()
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
         """End a region; None if no region of that id is open. StoreError if it cannot be kept."""
         change = await self._in_store(lambda: self._store.finish(change_id, end, failed, self._posts))
+        self._maintenance.pop(change_id, None)
         self._wake_poster()
         return change
 
@@ -130,6 +138,13 @@ class Journal:
     def totals(self, target: str) -> dict[str, int]:
         """Changes so far, by kind."""
         return {kind: count for (name, kind), count in self._totals.items() if name == target}
+
+    def in_maintenance(self, target: str) -> bool:
+        """Whether maintenance of a target ('' for the machine), or of everything, is announced now."""
+        oldest = time.time() - LONGEST_MAINTENANCE
+        return any(
+            change.target in ("", target) and change.at >= oldest for change in self._maintenance.values()
+        )
 
     @property
     def _posts(self) -> bool:
@@ -180,6 +195,11 @@ class Journal:
         oldest = time.time() - self.config.recent
         for change in reversed(self._store.find(Filter(since=oldest, limit=100_000))):
             self._recent[change.target].append(change)
+        begun = time.time() - LONGEST_MAINTENANCE
+        announced = self._store.find(Filter(kind=ANNOTATION, text=MAINTENANCE, since=begun, limit=100_000))
+        self._maintenance = {
+            change.id: change for change in announced if change.end is None and MAINTENANCE in change.tags
+        }
 
     async def _keep(self) -> None:
         """Compare and save as looks come in; tidy up now and then."""

@@ -78,7 +78,14 @@ def _families(prefix: str, whose: str, journal: Journal, target: str) -> list[Fa
     )
     for kind, number in sorted(journal.totals(target).items()):
         count.add(float(number), kind)
-    return [family for family in (when, count) if family.samples]
+    maintenance = Family(
+        f"{prefix}_maintenance",
+        "gauge",
+        f"1 while maintenance of {whose} is announced: an open annotation with the tag maintenance.",
+    )
+    if journal.in_maintenance(target):
+        maintenance.add(1.0)
+    return [family for family in (when, count, maintenance) if family.samples]
 
 
 def _latest(changes: Iterable[Change]) -> dict[tuple[str, str, str, str], float]:

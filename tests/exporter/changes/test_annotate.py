@@ -192,6 +192,7 @@ def test_a_wrong_token_is_one_clear_line(run: Run, grafana: GrafanaStandIn, tmp_
         (["  "], "a text that says something"),
         (["--run", "x"], "expected a command after --"),
         (["text", "--failed", "x"], "expected --finish"),
+        (["text", "--tag", "maintenance"], "expected --start or --run"),
         (["text", "--finish", "0123456789abcdef"], "--finish takes no text"),
         (["text", "--grafana-url", "http://127.0.0.1:9"], "expected --grafana-token-file"),
         (["text", "--grafana-url", "ftp://x", "--grafana-token-file", "x"], "expected an http"),

@@ -11,7 +11,7 @@ from tests.exporter.changes.journal_process import look_at
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.config import ChangesConfig
 from ase_exporter.changes.journal import MOST_RECENT, Journal
-from ase_exporter.changes.metrics import own_families, target_families
+from ase_exporter.changes.metrics import host_families, own_families, target_families
 from ase_exporter.changes.snapshot import Look
 from ase_exporter.changes.store import Filter, Store, StoreError
 from ase_exporter.families import render_text
@@ -29,8 +29,12 @@ async def settled(journal: Journal) -> None:
     await eventually(lambda: "PROD" in journal._looks and not journal._pending and not journal._unsaved)
 
 
+def metrics_of(journal: Journal, target: str) -> str:
+    return render_text([*target_families(journal, target), *own_families(journal)])
+
+
 def metrics(journal: Journal) -> str:
-    return render_text([*target_families(journal, "PROD"), *own_families(journal)])
+    return metrics_of(journal, "PROD")
 
 
 def test_the_first_look_is_a_baseline_and_the_next_a_change() -> None:
@@ -82,6 +86,54 @@ def test_an_annotation_that_names_no_target_stands_at_every_target() -> None:
         for target, text in (("", "for all"), ("PROD", "mine"), ("TEST", "another's")):
             await journal.annotate(Change(new_id(), target, ANNOTATION, text, "", "", time.time()))
         assert {change.name for change in journal.recent("PROD")} == {"for all", "mine"}
+        await journal.stop()
+
+    asyncio.run(story())
+
+
+def announced(target: str, *tags: str, hours_ago: float = 0.0) -> Change:
+    at = time.time() - hours_ago * 3600
+    return Change(new_id(), target, ANNOTATION, "patching", "", "", at, source="hand", tags=tags)
+
+
+def in_maintenance(journal: Journal) -> set[str]:
+    """Of these targets, and '' for the machine, those whose metrics say so."""
+    found = {target for target in ("PROD", "TEST") if "\nase_maintenance 1.0" in metrics_of(journal, target)}
+    return found | ({""} if "\ndbhost_maintenance 1.0" in render_text(host_families(journal)) else set())
+
+
+def test_maintenance_is_announced_by_a_tag_until_it_is_finished_and_outlives_a_restart(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), tmp_path)
+        await journal.start()
+        await journal.annotate(announced("TEST", "another tag"))
+        assert in_maintenance(journal) == set()
+        mine, everybodys = announced("PROD", "maintenance"), announced("", "maintenance")
+        await journal.annotate(mine)
+        assert in_maintenance(journal) == {"PROD"}
+        await journal.annotate(everybodys)
+        assert in_maintenance(journal) == {"", "PROD", "TEST"}
+        await journal.finish(everybodys.id, time.time())
+        await journal.stop()
+        again = Journal(ChangesConfig(), tmp_path)
+        await again.start()
+        assert in_maintenance(again) == {"PROD"}
+        await again.finish(mine.id, time.time())
+        assert in_maintenance(again) == set()
+        await again.stop()
+
+    asyncio.run(story())
+
+
+def test_maintenance_that_was_forgotten_ends_after_a_day() -> None:
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), None)
+        await journal.start()
+        await journal.annotate(announced("PROD", "maintenance", hours_ago=25))
+        await journal.annotate(announced("TEST", "maintenance", hours_ago=23))
+        assert in_maintenance(journal) == {"TEST"}
         await journal.stop()
 
     asyncio.run(story())
