@@ -85,6 +85,24 @@ def test_python_that_asks_prometheus_runs(block: Block, reader: World) -> None:
     assert "system tables cache" in done.stdout
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("s", {"serve", "sysmon"}), ("compare --be", {"--before"}), ("sysmon di", {"diff"})],
+)
+def test_the_shell_completes_commands_and_options(reader: World, typed: str, offered: set[str]) -> None:
+    words = typed.split()
+    done = reader.run(
+        f"""
+        source <(ase-exporter --show-completion)
+        COMP_WORDS=(ase-exporter {typed}) COMP_CWORD={len(words)}
+        _ase_exporter_completion ase-exporter
+        echo "${{COMPREPLY[@]}}"
+        """
+    )
+    assert set(done.stdout.split()) == offered, done.stderr
+
+
 def test_what_is_not_run_is_there() -> None:
     first = {line.split()[0] for block in blocks("sh") for line in lines(block) if line.strip()}
     assert NOT_RUN.keys() <= first

@@ -15,10 +15,8 @@ from tests.exporter.compare.conftest import Phase, openmetrics, running_promethe
 
 TOOLS = Path(sys.executable).parent
 PATIENCE = 60.0
-PAST = [
-    Phase("base", 120, 0.90, 1000, {"system tables cache": 0.856}),
-    Phase("enabled", 120, 0.86, 1200, {"system tables cache": 0.579}),
-]
+# Whose past Prometheus holds -> the change that was made in the middle of it.
+SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled", "db1": "commits no longer wait for the disk"}
 # isql is SAP's, and not to be had; FreeTDS has one with the same options. The simulated sa needs no password.
 ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
 UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
@@ -44,6 +42,8 @@ class World:
             ("ase1.example.com ASE_PORT=5000", f"127.0.0.1 ASE_PORT={self.simulator}"),
             ("/etc/ase-exporter", str(self.directory / "etc")),
             ("/var/lib/ase-exporter", str(self.directory / "state")),
+            # The past here was scraped every 15 s, that of the page every second.
+            ("--length 120", "--length 1200"),
             # A sample is as good after a second.
             ("--seconds 60", "--seconds 1"),
             # What would not end is ended once it listens, wherever a port is free.
@@ -72,6 +72,7 @@ def world(directory: Path) -> Iterator[World]:
     environment = os.environ | {
         "PATH": f"{directory / 'bin'}{os.pathsep}{TOOLS}{os.pathsep}{os.environ['PATH']}",
         "FREETDSCONF": str(directory / "freetds.conf"),
+        "HOME": str(directory),
         "ASE_HOST": "127.0.0.1",
         "ASE_USER": "sa",
         "ASE_PASSWORD": "",
@@ -121,17 +122,27 @@ def furnish(directory: Path) -> None:
 
     past = directory / "prometheus"
     (past / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n")
-    seconds = 60 * sum(phase.minutes for phase in PAST)
-    text = openmetrics(float(int(time.time() - seconds)), PAST).removesuffix("# EOF\n")
-    # The machine's past has the shape of the server's.
-    machine = text.replace("ASE1", "dbhost1:10150").replace("ase_thread", "dbhost_process")
-    machine = machine.replace("ase_up", "dbhost_memory_bytes").replace("ase_", "dbhost_")
-    (past / "past.txt").write_text(f"{text}{machine}# EOF\n")
+    text = "".join(history(name, change) for name, change in SERVER.items())
+    for name, change in MACHINES.items():
+        # A machine's past has the shape of a server's.
+        machine = history(name, change).replace("ase_thread", "dbhost_process")
+        text += machine.replace("ase_up", "dbhost_memory_bytes").replace("ase_", "dbhost_")
+    (past / "past.txt").write_text(f"{text}# EOF\n")
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", past / "past.txt", past / "data"],
         check=True,
         capture_output=True,
     )
+
+
+def history(name: str, change: str) -> str:
+    """Four hours of a server, until now, as OpenMetrics without its end."""
+    phases = [
+        Phase("base", 120, 0.90, 1000, {"system tables cache": 0.856}),
+        Phase(change, 120, 0.86, 1200, {"system tables cache": 0.579}),
+    ]
+    start = float(int(time.time()) - 4 * 3600)
+    return openmetrics(start, phases).removesuffix("# EOF\n").replace("ASE1", name)
 
 
 @contextlib.contextmanager

@@ -46,8 +46,8 @@ def comparison(seen: Mapping[str, Figures], published: Mapping[str, Figures]) ->
     for name, printed in published.items():
         if name in seen:
             table.add_row(name, *(f"{ours} ({theirs})" for ours, theirs in _cells(seen[name], printed)))
-        else:
-            table.add_row(name, "not seen long enough", style="dim")
+    if missing := [name for name in published if name not in seen]:
+        table.caption = f"not seen long enough: {', '.join(missing)}"
     return table
 
 

@@ -1,0 +1,177 @@
+"""docs/neighbours.md, walked: real PostgreSQL and MariaDB with their own exporters, our host mode, marks and compare.
+
+No claim about which setting is better on which machine: what is shown is that the figures come together.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.exporter.host.postgres import postgres
+from tests.ports import HOST, free_block
+
+pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PAGE = Path(__file__).parents[2] / "docs" / "neighbours.md"
+TOOLS = Path(sys.executable).parent
+NEEDED = {
+    "mariadbd": "mariadb-server",
+    "mysqlslap": "mariadb-server",
+    "prometheus-postgres-exporter": "prometheus-postgres-exporter",
+    "prometheus-mysqld-exporter": "prometheus-mysqld-exporter",
+}
+SECONDS = 45
+PATIENCE = 60
+
+
+@contextmanager
+def running(log: Path, *command: str | Path, **environment: str) -> Iterator[None]:
+    """A program from here to the end of the block."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | environment,
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def await_(what: str, condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < limit, f"{what} did not come"
+        time.sleep(0.1)
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def mariadb(directory: Path, port: int) -> Iterator[Callable[..., str]]:
+    """A MariaDB with an empty database `shop`, whose root needs no password; gives a way to run its clients."""
+    data, socket = directory / "mariadb", directory / "mariadb.sock"
+    subprocess.run(
+        [
+            "mariadb-install-db",
+            "--no-defaults",
+            f"--datadir={data}",
+            "--auth-root-authentication-method=normal",
+        ]
+        + (["--user=root"] if os.geteuid() == 0 else []),
+        check=True,
+        capture_output=True,
+    )
+    command = ["mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={socket}", f"--port={port}"]
+    command += [f"--bind-address={HOST}", f"--pid-file={directory / 'mariadb.pid'}"]
+    command += ["--user=root"] if os.geteuid() == 0 else []
+
+    def client(program: str, *arguments: str) -> str:
+        asked = [program, "--no-defaults", f"--socket={socket}", "--user=root", *arguments]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+
+    with running(directory / "mariadb.log", *command):
+        ping = ["mariadb-admin", "--no-defaults", f"--socket={socket}", "--user=root", "ping"]
+        await_("MariaDB", lambda: subprocess.run(ping, capture_output=True).returncode == 0)
+        client("mariadb", "-e", "create database shop")
+        yield client
+
+
+def prometheus_configuration(page: str, ports: dict[int, int]) -> str:
+    """The page's, with this test's ports."""
+    text = page.partition("```yaml\nscrape_configs:")[2].partition("```")[0]
+    for theirs, ours in ports.items():
+        text = text.replace(f"db1.example.com:{theirs}", f"{HOST}:{ours}")
+    return f"global: {{scrape_interval: 1s}}\nscrape_configs:{text}"
+
+
+def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: Path) -> None:
+    if missing := {package for program, package in NEEDED.items() if not shutil.which(program)}:
+        pytest.skip(f"needs {', '.join(sorted(missing))}")
+    host, pg, my, web, mariadb_port = range(first := free_block(5), first + 5)
+    ports = {10151: host, 9187: pg, 9104: my}
+    configuration = prometheus_configuration(PAGE.read_text(encoding="utf-8"), ports)
+    (tmp_path / "prometheus.yml").write_text(configuration)
+    (tmp_path / "host.yaml").write_text("host: {}\nchanges: {interval: 1s}\n")
+
+    with ExitStack() as stack:
+        server = stack.enter_context(postgres(fsync="on", shared_buffers="128MB"))
+        client = stack.enter_context(mariadb(tmp_path, mariadb_port))
+        start = lambda name, *words, **more: stack.enter_context(  # noqa: E731
+            running(tmp_path / f"{name}.log", *words, **more)
+        )
+        start(
+            "pg",
+            "prometheus-postgres-exporter",
+            f"--web.listen-address={HOST}:{pg}",
+            DATA_SOURCE_NAME=f"postgresql://tester@{HOST}:{server.port}/postgres?sslmode=disable",
+        )
+        start(
+            "my",
+            "prometheus-mysqld-exporter",
+            f"--web.listen-address={HOST}:{my}",
+            DATA_SOURCE_NAME=f"root@unix({tmp_path / 'mariadb.sock'})/",
+        )
+        options = [f"--config.file={tmp_path}/host.yaml", f"--web.listen-address={HOST}:{host}"]
+        start("host", TOOLS / "ase-exporter", "serve", *options)
+        storage = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb"]
+        start("prometheus", "prometheus", *storage, f"--web.listen-address={HOST}:{web}")
+        for port in (host, pg, my):
+            await_(str(port), lambda port=port: answers(f"http://{HOST}:{port}/metrics"))
+        query = f"http://{HOST}:{web}/api/v1/query?query=sum(up)"
+        await_("all three in Prometheus", lambda: answers(query) and '"3"' in httpx.get(query).text)
+
+        server.run("pgbench", "-i", "-q", "-s", "5")
+
+        def work() -> None:
+            slap = [
+                "mysqlslap", "--no-defaults", f"--socket={tmp_path / 'mariadb.sock'}", "--user=root",
+                "--concurrency=2", "--auto-generate-sql", "--auto-generate-sql-load-type=write",
+                "--number-of-queries=10000000",
+            ]  # fmt: skip
+            with running(tmp_path / "slap.log", *slap):
+                server.run("pgbench", "-n", "-c", "4", "-j", "2", "-T", str(SECONDS))
+
+        work()
+        mark = [TOOLS / "ase-exporter", "annotate", "commits no longer wait for the disk", "--tag", "tuning"]
+        subprocess.run([*mark, f"--url=http://{HOST}:{host}"], check=True)
+        server.run(
+            "psql", "-qc", "alter system set synchronous_commit = off", "-c", "select pg_reload_conf()"
+        )
+        client("mariadb", "-e", "set global innodb_flush_log_at_trx_commit = 2")
+        work()
+        compared = subprocess.run(
+            [
+                *(TOOLS / "ase-exporter", "compare", f"--prometheus=http://{HOST}:{web}", "--target=db1"),
+                *("--around", "no longer wait", "--settle=5", f"--length={SECONDS - 5}"),
+            ],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "130"},
+        )
+    print(compared.stdout)
+    assert compared.returncode == 0, compared.stderr
+    for told in (
+        "annotation: commits no longer wait for the disk",
+        "PostgreSQL transactions per second",
+        "CPU milliseconds per PostgreSQL transaction",
+        "MySQL statements per second",
+        "CPU milliseconds per MySQL statement",
+        "TLB shootdowns per second",
+    ):
+        assert told in compared.stdout
