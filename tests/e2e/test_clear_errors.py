@@ -19,7 +19,7 @@ from ase_simulator.simulation import simulation
 
 EXPORTER = str(Path(sys.executable).parent / "ase-exporter")
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from ase_exporter.prometheus import Prometheus, Sample
 PAGE = "docs/serving.md"
 NAMES = [f"PROD{number}" for number in range(6)]
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 
 def of_the_page(*exporters: RunningExporter) -> str:
