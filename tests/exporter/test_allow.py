@@ -214,7 +214,10 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
             assert answer.status_code == 403
             assert answer.text.count("\n") == 1
             assert "planted" not in answer.text
-        assert "ase_exporter_allowed_targets 1.0" in httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
+        assert (
+            "ase_exporter_allowed_targets 1.0"
+            in httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
+        )
         assert f"probe?target={address}" in httpx.get(running.url, trust_env=False, timeout=60).text
         assert httpx.get(f"{running.url}/targets", trust_env=False, timeout=60).json() == []
 
