@@ -64,7 +64,7 @@ PYTHON=${PYTHON:-python3}
 stamp=.venv/installed-from
 wanted=$(cat requirements.txt requirements-dev.txt pyproject.toml | sha256sum)
 if [ ! -x .venv/bin/python ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
-    echo "setup: building .venv"
+    echo "setup: building .venv, which takes a minute or so"
     [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
