@@ -113,5 +113,5 @@ async def _serve(
     scheme = "https" if settings.ssl else "http"
     log.info("listening on %s://%s:%d, %d targets", scheme, host, port, len(front.config.targets))
     if not front.config.targets and not front.config.host:
-        log.warning("nothing to read: no target and no host; give --config.file, or set ASE_HOST and its kin")
+        log.warning("nothing to read: no target and no host; give --config.file, or set ASE_HOST")
     await server.serve(sockets=[listener])

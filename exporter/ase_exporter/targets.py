@@ -11,7 +11,10 @@ from ase_exporter.errors import UserError
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config.file", help="YAML configuration; without it ASE_HOST and its kin are read."),
+    typer.Option(
+        "--config.file",
+        help="YAML configuration; without it ASE_HOST, ASE_PORT, ASE_USER, ASE_PASSWORD_FILE.",
+    ),
 ]
 TargetName = Annotated[
     str | None, typer.Option("--target", help="Which target; may be left out if there is only one.")
@@ -29,7 +32,9 @@ def choose_target(loaded: Config, name: str | None) -> config.Target:
         if len(loaded.targets) == 1:
             return loaded.targets[0]
         if not loaded.targets:
-            raise UserError("no target: give --config.file with targets, or set ASE_HOST and its kin")
+            raise UserError(
+                "no target: give --config.file with targets, or set ASE_HOST, ASE_USER and ASE_PASSWORD_FILE"
+            )
         raise UserError(f"--target: expected one of {', '.join(target.name for target in loaded.targets)}")
     for candidate in loaded.targets:
         if candidate.name == name:

@@ -35,7 +35,7 @@ def advise(
     config_file: ConfigFile = None,
     target: TargetName = None,
     seconds: Annotated[float, typer.Option(min=1, max=3600, help="How long to watch the server.")] = 30.0,
-    output: Annotated[Format, typer.Option("--format")] = Format.TERMINAL,
+    output: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TERMINAL,
 ) -> None:
     """Watch a server and say what eases its hot spinlocks: statements, arithmetic, prediction."""
     loaded = load_config(config_file)

@@ -22,7 +22,10 @@ class Format(StrEnum):
 def compare(
     prometheus: Annotated[str, typer.Option(help="URL of Prometheus, Mimir or VictoriaMetrics.")],
     target: Annotated[
-        list[str], typer.Option(help="The server's `instance`; twice to compare two servers (with --window).")
+        list[str],
+        typer.Option(
+            help="The server's label `instance` in Prometheus; twice to compare two servers (with --window)."
+        ),
     ],
     before: Annotated[str | None, typer.Option(help="START..END, for example now-3h..now-2h.")] = None,
     after: Annotated[str | None, typer.Option(help="START..END.")] = None,
@@ -54,10 +57,17 @@ def compare(
         ),
     ] = None,
     selector: Annotated[str, typer.Option(help="More label matchers, for example 'job=\"ase\"'.")] = "",
-    output: Annotated[Format, typer.Option("--format")] = Format.TERMINAL,
+    output: Annotated[
+        Format, typer.Option("--format", help="How to write it; html needs --out.")
+    ] = Format.TERMINAL,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="A file instead of the terminal.")] = None,
 ) -> None:
-    """Compare a server before and after, run by run, or with another, and say how sure that is."""
+    """Compare a server before and after, run by run, or with another, and say how sure that is.
+
+    ase-exporter compare --prometheus http://localhost:9090 --target PROD1 --before now-3h..now-2h --after now-1h..now
+
+    ase-exporter compare --prometheus http://localhost:9090 --target PROD1 --around "lock address spinlock ratio"
+    """
     from ase_exporter.compare.request import Request, run
 
     run(

@@ -94,7 +94,7 @@ class Stack:
         run = f"--length {RUN_SECONDS / self.pace.speed:g} --settle {self.pace.scrape_interval:g}"
         return [
             f"{command} advise --config.file {configuration}",
-            f"{command} changes --url {self.url('exporter')}",
+            f"{command} changes --url {self.url('exporter')}   # from the second run on",
             f"{command} compare --prometheus {self.url('prometheus')} --target {HOST}:{self.ports.exporter}"
             f' --around "enable mem scale 0" {run}   # from the third run on',
         ]

@@ -37,7 +37,9 @@ def hugepages(
     memory: Annotated[
         int | None, typer.Option("--memory", metavar="BYTES", help="Any other database's shared memory.")
     ] = None,
-    page_size: Annotated[str, typer.Option("--page-size", metavar="2MiB|1GiB")] = "2MiB",
+    page_size: Annotated[
+        str, typer.Option("--page-size", metavar="2MiB|1GiB", help="Huge pages of this size.")
+    ] = "2MiB",
     headroom: Annotated[
         int, typer.Option("--headroom", metavar="PAGES", help="Kept free for growth, in 2 MiB pages.")
     ] = 512,
