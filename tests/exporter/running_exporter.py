@@ -10,6 +10,9 @@ from pathlib import Path
 
 import psutil
 
+# For `scrape` of a configuration: a busy machine may take long to start a worker and to log in.
+PATIENT = {"timeout": "60s", "connect_timeout": "60s"}
+
 
 class RunningExporter:
     """A process and what it writes."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.exporter.running_exporter import exporter
+from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
 from ase_exporter import config
@@ -196,13 +196,14 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
     configuration = {
         "allow": {"addresses": [{"address": address}]},
         "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+        "scrape": PATIENT,
         "modules": {"small": {"collectors": {"waits": False}}},
     }
     with exporter(tmp_path, json.dumps(configuration)) as running:
 
         def probe(target: str, module: str = "") -> httpx.Response:
             asked = {"target": target, "module": module}
-            return httpx.get(f"{running.url}/probe", params=asked, trust_env=False, timeout=60)
+            return httpx.get(f"{running.url}/probe", params=asked, trust_env=False, timeout=90)
 
         assert "\nase_up 1.0\n" in probe(address).text
         small = probe(address, "small").text

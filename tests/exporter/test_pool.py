@@ -1,6 +1,7 @@
 """Workers: shared collections, replacement after a crash or a stop, and nothing left behind."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from tests.exporter.running_exporter import PATIENT
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
 from ase_exporter.config import Auth, Config, Scrape, Target
@@ -203,7 +205,8 @@ def test_when_the_exporter_ends_no_process_stays(
     file = tmp_path / "exporter.yml"
     file.write_text(
         f"auth: {{default: {{user: monitor, password: {PASSWORD}}}}}\n"
-        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n",
+        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
+        f"scrape: {json.dumps(PATIENT)}\n",
         encoding="utf-8",
     )
     command = [sys.executable, "-m", "ase_exporter", "serve", "--config.file", str(file)]
@@ -213,7 +216,7 @@ def test_when_the_exporter_ends_no_process_stays(
     assert exporter.stderr is not None
     line = next(line for line in exporter.stderr if "listening on" in line)
     address = line.split("listening on ")[1].split(",")[0]
-    with httpx.Client(trust_env=False, timeout=60) as client:
+    with httpx.Client(trust_env=False, timeout=90) as client:
         assert "ase_up 1.0" in client.get(f"{address}/metrics").text
     children = psutil.Process(exporter.pid).children(recursive=True)
     assert children

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
 from ase_exporter.pool import STOP_TIMEOUT
@@ -39,6 +39,7 @@ def configuration(server: Simulated, count: int = 1) -> str:
         {
             "targets": targets,
             "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+            "scrape": PATIENT,
             "changes": {"enabled": False},
             "workers": count,
         }

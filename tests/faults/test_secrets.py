@@ -8,7 +8,7 @@ from pathlib import Path
 
 import bcrypt
 import httpx
-from tests.exporter.running_exporter import exporter
+from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, run
 
 # Each stands in another place of the configuration; none may stand anywhere else.
@@ -39,6 +39,7 @@ def configuration(directory: Path, address: tuple[str, int]) -> dict[str, object
     host, port = address
     return {
         "auth": {name: {"user": "monitor", **source} for name, source in logins.items()},
+        "scrape": PATIENT,
         "targets": [{"name": name, "host": host, "port": port, "auth": name} for name in logins],
         # Nobody listens there, so every post is an error.
         "changes": {"grafana": {"url": "http://127.0.0.1:1", "token_file": str(directory / "token")}},
