@@ -18,7 +18,7 @@ import pytest
 import yaml
 from tests.simulator.tds.running import running
 
-from ase_exporter import connection, scrape, watchdog
+from ase_exporter import connection, refusal, scrape, watchdog
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes import detect, journal
 from ase_exporter.changes.config import ChangesConfig
@@ -137,7 +137,7 @@ def record(
     for module in (scrape, connection, watchdog, detect, journal):
         patch.setattr(module, "time", clock)
     # The pause after a refused login, which is random otherwise, ends between two scrapes.
-    patch.setattr(scrape, "random", SimpleNamespace(uniform=lambda *_: 1.6))
+    patch.setattr(refusal, "random", SimpleNamespace(uniform=lambda *_: 1.6))
     changes = Journal(ChangesConfig(), None)
 
     def live_on() -> None:
