@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.planted import DATABASE
+
 from ase_exporter.catalogue.facts import Query
 from ase_exporter.connection import Connection, Endpoint
 from ase_simulator.faults import Faults
@@ -16,7 +18,7 @@ from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import FULL, Login
 
-PASSWORD = "as good as any"
+PASSWORD = DATABASE
 LOGINS = {"sa": list(FULL), "monitor": ["mon_role"], "nobody": []}
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.planted import IN_ADDRESS
 
 from ase_exporter import config
 from ase_exporter.allow import AllowedAddress
@@ -210,11 +211,16 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
         assert 'collector="spinlocks"' in small
         assert 'collector="waits"' not in small
         assert probe(address, "none").status_code == 404
-        for refused in ("127.0.0.1:1", f"127.0.0.2:{server.address[1]}", f"monitor:planted@{address}", "db"):
+        for refused in (
+            "127.0.0.1:1",
+            f"127.0.0.2:{server.address[1]}",
+            f"monitor:{IN_ADDRESS}@{address}",
+            "db",
+        ):
             answer = probe(refused)
             assert answer.status_code == 403
             assert answer.text.count("\n") == 1
-            assert "planted" not in answer.text
+            assert IN_ADDRESS not in answer.text
         assert (
             "ase_exporter_allowed_targets 1.0"
             in httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.planted import UNUSED
 
 from ase_exporter import config
 from ase_exporter.config import Config
@@ -14,7 +15,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.pool import TargetState
 from ase_exporter.web import TIMEOUT_HEADER, Front, _landing_row, create_app
 
-SECRET = "planted-web-secret"
+SECRET = UNUSED
 
 
 @pytest.fixture(scope="module")

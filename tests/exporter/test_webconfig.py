@@ -15,6 +15,7 @@ import httpx
 import pytest
 from tests.exporter.authority import Authority
 from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.planted import WEB_FILE
 from tests.ports import free_block
 
 from ase_exporter import yamlfile
@@ -23,7 +24,7 @@ from ase_exporter.guard import Passwords
 from ase_exporter.prometheus import Prometheus, PrometheusError
 from ase_exporter.webconfig import WebConfig, WebSettings
 
-PASSWORD = "planted:web password"
+PASSWORD = WEB_FILE
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
 USERS = f"basic_auth_users: {{scraper: '{HASH}'}}\n"
 

@@ -10,10 +10,8 @@ import bcrypt
 import httpx
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, run
+from tests.planted import IN_ENVIRONMENT, IN_FILE, INLINE, MISPLACED, TOKEN, WEB
 
-# Each stands in another place of the configuration; none may stand anywhere else.
-INLINE, IN_FILE, IN_ENVIRONMENT = "planted-inline-pw", "planted-file-pw", "planted-environ-pw"
-WEB, TOKEN, MISPLACED = "planted-web-pw", "planted-grafana-token", "planted-misplaced"
 PATHS = (
     "/",
     "/metrics",
@@ -98,6 +96,10 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
             get("/metrics")
             command_lines = [" ".join(process.cmdline()) for process in running.processes()]
             assert len(command_lines) > 1
+            # What the user put into the environment stays there, and nothing else is put beside it.
+            environments = [dict(process.environ()) for process in running.processes()]
+            assert {environment.pop("PLANTED") for environment in environments} == {IN_ENVIRONMENT}
+            seen += [" ".join(environment.values()) for environment in environments]
         for command in ("check", "probe"):
             ended = subprocess.run(
                 [sys.executable, "-m", "ase_exporter", command, f"--config.file={file}", "--target=inline"],

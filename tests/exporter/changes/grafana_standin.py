@@ -11,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
-TOKEN = "glsa_test_token"
+from tests.planted import GRAFANA
+
+TOKEN = GRAFANA
 Mood = Literal["ok", "500", "401", "hang", "hang_then_store", "store_then_500", "store_then_drop"]
 HANG = 1.0
 

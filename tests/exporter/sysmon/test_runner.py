@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.exporter.sysmon import samples
+from tests.planted import SYSMON
 
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
@@ -18,7 +19,7 @@ from ase_exporter.sysmon.runner import SampleError, SysmonRunner, statement, tak
 from ase_exporter.sysmon.settings import SysmonSettings
 
 REPORT = samples.report(samples.TRANSACTIONS).splitlines()
-AUTH = Auth(user="sysmon", password="not-to-be-seen")
+AUTH = Auth(user="sysmon", password=SYSMON)
 
 
 @dataclass
@@ -75,7 +76,7 @@ def test_a_sample_is_taken_with_a_login_and_a_connection_of_its_own(target: Targ
     server = Scripted()
     report = take_sample(target, AUTH, 60, open_connection=server)
     assert report.header.server == "PROD_DS"
-    assert server.logins == [("sysmon", "not-to-be-seen", "ase-exporter-sysmon")]
+    assert server.logins == [("sysmon", SYSMON, "ase-exporter-sysmon")]
     assert server.statements[-1] == "sp_sysmon '00:01:00', 'noclear'"
     assert server.closed == 1
 
@@ -116,7 +117,7 @@ def test_a_failure_costs_a_metric(target: Target, server: Scripted, outcome: str
     assert f'ase_sysmon_runs_total{{outcome="{outcome}"}} 1.0' in text
     assert "ase_sysmon_last_run_success 0.0" in text
     assert "ase_sysmon_committed" not in text
-    assert "not-to-be-seen" not in text
+    assert SYSMON not in text
 
 
 def test_an_unexpected_error_costs_a_sample_and_not_the_schedule(target: Target) -> None:
