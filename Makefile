@@ -1,5 +1,5 @@
-# make setup | demo | test | test-slow | bench | lint | alerts | dashboards
-.PHONY: setup demo test test-slow bench lint alerts dashboards
+# make setup | demo | test | test-slow | bench | lint | audit | alerts | dashboards
+.PHONY: setup demo test test-slow bench lint audit alerts dashboards
 
 VENV := .venv/bin
 DURATION ?=
@@ -22,6 +22,9 @@ bench: setup
 
 lint: setup
 	@deploy/dev/lint.sh
+
+audit:
+	@deploy/dev/audit.sh
 
 alerts: setup
 	@$(VENV)/python -m alerts.write

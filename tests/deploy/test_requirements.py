@@ -1,0 +1,105 @@
+"""Dependencies: pinned with hashes, installed by them, all used, none undeclared."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+REPOSITORY = Path(__file__).parents[2]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OWN = {"ase_exporter", "ase_simulator"}
+LOCKS = ("requirements.txt", "requirements-dev.txt")
+
+
+def declared(requirements: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(text).name) for text in requirements}
+
+
+def pinned(lock: str) -> set[str]:
+    """The name of each entry; every one must be exact and have hashes."""
+    text = (REPOSITORY / lock).read_text(encoding="utf-8").replace("\\\n", " ")
+    found = set()
+    for line in text.splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        head, *hashes = re.split(r"\s+--hash=", line.strip())
+        requirement = Requirement(head)
+        assert [version.operator for version in requirement.specifier] == ["=="], line
+        assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in hashes), line
+        found.add(canonicalize_name(requirement.name))
+    return found
+
+
+def imported() -> set[str]:
+    """The distributions that our programs import, wherever in a file."""
+    distributions = metadata.packages_distributions()
+    found = set()
+    for path in (*REPOSITORY.glob("exporter/**/*.py"), *REPOSITORY.glob("simulator/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            else:
+                continue
+            modules = {name.partition(".")[0] for name in names} - OWN - sys.stdlib_module_names
+            found |= {canonicalize_name(distributions[module][0]) for module in modules}
+    return found
+
+
+def needed(names: set[str]) -> set[str]:
+    """These and all that they need, on any platform, as far as it is installed here."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        try:
+            requirements = [Requirement(text) for text in metadata.requires(name) or ()]
+        except metadata.PackageNotFoundError:
+            continue
+        waiting |= {
+            canonicalize_name(requirement.name)
+            for requirement in requirements
+            if "extra ==" not in str(requirement.marker)
+        } - found
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_requirement_is_exact_has_hashes_and_names_no_index(lock: str) -> None:
+    assert len(pinned(lock)) > 20
+    text = (REPOSITORY / lock).read_text(encoding="utf-8")
+    assert not re.search(r"://|--index|--extra-index|--find-links|--trusted-host", text)
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    assert imported() == declared(PROJECT["dependencies"])
+
+
+def test_what_is_pinned_is_what_is_needed() -> None:
+    direct = declared(PROJECT["dependencies"])
+    assert direct <= pinned("requirements.txt") <= needed(direct)
+
+
+def test_requirements_are_installed_by_their_hashes_wherever_they_are() -> None:
+    files = [*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("deploy/**/*")]
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in files
+        if path.suffix in (".md", ".sh", "") and path.is_file()
+    ]
+    commands = [
+        command
+        for text in texts
+        for command in text.replace("\\\n", " ").splitlines()
+        if re.search(r"pip install.*-r \S*requirements", command)
+    ]
+    assert len(commands) >= 3
+    assert all("--require-hashes" in command for command in commands)
