@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
@@ -29,6 +28,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.families import Family, render_openmetrics, render_text, single
 from ase_exporter.host import HostCollectors
 from ase_exporter.ipc import ScrapeReply
+from ase_exporter.pages import page
 from ase_exporter.pool import BusyError, TargetState, WorkerPool
 from ase_exporter.webconfig import WebConfig
 
@@ -336,9 +336,9 @@ def _exposition(request: Request, body: bytes) -> Response:
 
 
 def _landing_page(front: Front) -> str:
-    template = Template((Path(__file__).parent / "landing.html").read_text(encoding="utf-8"))
     rows = [_landing_row(name, state) for name, state in front.pool.states.items()]
-    return template.substitute(
+    return page(
+        Path(__file__).parent / "landing.html",
         version=html.escape(version("ase-exporter")),
         rows="\n".join(rows) or '<tr><td colspan="5">No target is configured.</td></tr>',
     )

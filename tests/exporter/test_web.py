@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.planted import UNUSED
 
-from ase_exporter import config
+from ase_exporter import config, web
 from ase_exporter.config import Config
 from ase_exporter.errors import UserError
 from ase_exporter.pool import TargetState
@@ -131,6 +131,12 @@ def test_the_landing_page_names_each_target_and_its_state(client: TestClient) ->
     page = client.get("/").text
     assert 'href="probe?target=ONE"' in page
     assert "refused the connection" in page
+
+
+def test_both_pages_have_the_one_style(client: TestClient) -> None:
+    style = (Path(web.__file__).parent / "style.css").read_text(encoding="utf-8")
+    for path in ("/", "/changes"):
+        assert f"<style>\n{style}</style>" in client.get(path, headers={"Accept": "text/html"}).text
 
 
 def test_markup_from_a_server_stays_text_on_the_landing_page() -> None:

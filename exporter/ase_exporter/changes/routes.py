@@ -4,7 +4,6 @@ import html
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from string import Template
 from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import Field, ValidationError
@@ -16,6 +15,7 @@ from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import StoreError
 from ase_exporter.errors import UserError
+from ase_exporter.pages import page
 from ase_exporter.settings import Model
 
 Body = TypeVar("Body", bound=Model)
@@ -146,7 +146,6 @@ def _prefers_json(request: Request) -> bool:
 
 
 def _page(found: Sequence[Change], request: Request, targets: Sequence[str]) -> str:
-    template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
     chosen = request.query_params.get("target", "")
     names = ["", HOST, *targets]
     options = [
@@ -154,7 +153,8 @@ def _page(found: Sequence[Change], request: Request, targets: Sequence[str]) -> 
         f"{html.escape(name) or 'all'}</option>"
         for name in names
     ]
-    return template.substitute(
+    return page(
+        Path(__file__).parent / "page.html",
         options="".join(options),
         text=html.escape(request.query_params.get("text", "")),
         since=html.escape(request.query_params.get("since", "")),
