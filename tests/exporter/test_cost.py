@@ -178,8 +178,11 @@ def test_each_scrape_adds_what_it_cost(server: Simulated) -> None:
     # A row is more than a byte, and every number of a sample came with one.
     assert grown["ase_exporter_received_bytes_total"] > grown["ase_exporter_rows_total"]
     # What the server itself says of our session.
-    for name in ("cpu_seconds_total", "logical_reads_total", "physical_reads_total", "memory_bytes"):
+    for name in ("physical_reads_total", "memory_bytes"):
         assert () in values(second, f"ase_exporter_session_{name}")
+    for name in ("cpu_seconds_total", "logical_reads_total"):
+        name = f"ase_exporter_session_{name}"
+        assert values(second, name)[()] > values(first, name)[()]
 
 
 def test_bytes_are_counted_as_they_come_in(server: Simulated) -> None:
@@ -216,6 +219,21 @@ def test_a_collector_that_is_slow_on_a_server_is_read_less_often_and_that_is_sai
     assert any(family.name.endswith("_total") for family in slow.collected["devices"])
     assert not [family for family in next_one.collected["devices"] if family.name.endswith("_total")]
     assert "ase_start_timestamp_seconds" in render_text(next_one.all_families(stuck=False))
+
+
+def test_a_collector_that_only_takes_its_time_is_read_as_ever(server: Simulated) -> None:
+    # Our session's CPU time is known, and it is little.
+    scrape = scraper(server, Module(), 0.5)
+    scrape()
+    scrape()
+    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
+    try:
+        runs = [scrape() for _ in range(4)]
+    finally:
+        server.faults.only, server.faults.seconds_per_row = "", 0.0
+    assert all(each.outcomes["devices"].seconds > 0.05 for each in runs)
+    assert values(runs[-1], "ase_exporter_statement_seconds_total")[()] > 0.2
+    assert not any(each.stretched for each in runs)
 
 
 def test_the_landing_page_says_how_many_are_stretched() -> None:

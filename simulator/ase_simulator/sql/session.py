@@ -1,12 +1,12 @@
 """One logged-in connection: its settings, its variables' world, and what functions may ask of it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ase_simulator.contracts import Description, LoginRequest, Parameter
-from ase_simulator.results import Message, Result, Type
+from ase_simulator.results import Message, Result, Rows, Type
 from ase_simulator.schema.catalog import Table
 from ase_simulator.sql.compiler import Stored
 from ase_simulator.sql.convert import as_type
@@ -23,6 +23,11 @@ from ase_simulator.sql.logins import Login
 from ase_simulator.sql.names import ServerNames
 from ase_simulator.sql.statements import CreateProcedure
 from ase_simulator.sql.values import EngineValue
+
+# What a select of monitoring tables and each of its rows cost a session, in milliseconds of CPU: a fixed price,
+# so that a simulated server tells the same at every speed and load of the machine.
+STATEMENT_MS = 0.2
+ROW_MS = 0.005
 
 if TYPE_CHECKING:
     from ase_simulator.sql.backend import SqlBackend
@@ -89,12 +94,25 @@ class SqlSession(ServerNames):
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
         """Run a batch."""
         async for result in Interpreter(self).batch(sql, parameters):
-            yield result
+            yield self._accounted(result)
 
     async def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
         """Run one procedure."""
         async for result in Interpreter(self).remote_call(procedure, parameters):
-            yield result
+            yield self._accounted(result)
+
+    def _accounted(self, result: Result) -> Result:
+        """A result whose rows are charged to this session when they have been taken."""
+        if isinstance(result, Rows):
+            result.rows = self._charged(result.rows)
+        return result
+
+    def _charged(self, rows: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
+        taken = 0
+        for row in rows:
+            taken += 1
+            yield row
+        self.server.account(self.spid, statements=1, rows=taken, cpu_ms=STATEMENT_MS + taken * ROW_MS)
 
     def describe(self, sql: str) -> Description | Message:
         """What a statement takes and returns."""

@@ -41,6 +41,7 @@ class FakeServer:
         self.locked_logins: frozenset[str] = frozenset()
         self.loading_databases: frozenset[str] = frozenset()
         self.calls: list[tuple[object, ...]] = []
+        self.accounts: list[tuple[int, int, int, float]] = []
         self.slept: list[float] = []
         self.locked_logins: frozenset[str] = frozenset()
         self.loading_databases: frozenset[str] = frozenset()
@@ -106,7 +107,7 @@ class FakeServer:
         self.calls.append(("detach", spid))
 
     def account(self, spid: int, *, statements: int = 0, rows: int = 0, cpu_ms: float = 0.0) -> None:
-        pass
+        self.accounts.append((spid, statements, rows, cpu_ms))
 
 
 class Client:

@@ -14,6 +14,7 @@ from ase_simulator.results import (
     Rows,
     Type,
 )
+from ase_simulator.sql.session import ROW_MS, STATEMENT_MS
 
 
 @pytest.fixture
@@ -29,6 +30,16 @@ def test_statements_need_nothing_between_them(client: Client) -> None:
     )
     assert [next(iter(result.rows))[0] for result in results if isinstance(result, Rows)] == [1, 2, 3, 4]
     assert EnvChange("database", "master", "master") in results
+
+
+def test_a_session_is_charged_for_each_statement_and_row_that_was_taken(client: Client) -> None:
+    client.rows("select spid from master..sysprocesses select 1 where 1 = 2 print 'free of charge'")
+    server = client.backend.server
+    assert isinstance(server, FakeServer)
+    (spid, *four), (_, *none) = server.accounts
+    assert spid == client.session.spid
+    assert four == [1, 4, STATEMENT_MS + 4 * ROW_MS]
+    assert none == [1, 0, STATEMENT_MS]
 
 
 def test_variables_loops_and_conditions(client: Client) -> None:
