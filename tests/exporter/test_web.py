@@ -39,6 +39,7 @@ targets:
 modules:
   small: {{collectors: {{waits: false}}}}
 workers: 2
+scrape: {{timeout: 60s}}
 host: {{}}
 """,
         encoding="utf-8",
