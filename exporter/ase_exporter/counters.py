@@ -27,7 +27,7 @@ from operator import sub
 from typing import Any, Literal, NamedTuple
 
 from ase_exporter.families import Family
-from ase_exporter.table import SAFE, listed
+from ase_exporter.table import added, cell, filled, listed, minus, negative, row_at
 
 Width = Literal["int", "unsigned int", "wide"]
 Key = tuple[Hashable, ...]
@@ -130,6 +130,7 @@ class Ledger:
         "_restarts",
         "_series",
         "_series_read",
+        "_shared",
         "_store",
         "_values",
         "_wraps",
@@ -149,7 +150,9 @@ class Ledger:
         self._store = store
         self._series: dict[Hashable, int] = {}
         self._series_read: list[float] = []
+        # Who was counted for last, and whether some rows share a series.
         self._owners: Sequence[int] = ()
+        self._shared = False
         # The reading before: its keys, where each stands, raw values and growth by columns.
         self._keys: Sequence[Key] = ()
         self._places: dict[Key, int] = {}
@@ -196,31 +199,33 @@ class Ledger:
         """
         elapsed = now - self._read_at
         before = self._before(keys, generations)
-        filled = [_filled(column, old) for column, old in zip(columns, before, strict=True)]
+        whole = [filled(column, old) for column, old in zip(columns, before, strict=True)]
         if not self.reads:
-            self._remember(keys, filled, [], generations, now, elapsed)
+            self._remember(keys, whole, [], generations, now, elapsed)
             return [[0] * len(keys) for _ in columns]
-        deltas = [_minus(column, old) for column, old in zip(filled, before, strict=True)]
+        deltas = [minus(column, old) for column, old in zip(whole, before, strict=True)]
         suspects: set[int] = set()
         for width, growth, old in zip(self.widths, deltas, before, strict=True):
-            suspects.update(_negative(growth))
+            suspects.update(negative(growth))
             if width != "wide":
-                suspects.update(_negative(old))
+                suspects.update(negative(old))
         for index in suspects:
-            was, row = _row(before, index), _row(filled, index)
+            was, row = row_at(before, index), row_at(whole, index)
             for growth, delta in zip(deltas, self._mended(keys[index], was, row, elapsed), strict=True):
                 growth[index] = delta
-        self._remember(keys, filled, deltas, generations, now, elapsed)
+        self._remember(keys, whole, deltas, generations, now, elapsed)
         return deltas
 
     def book(self, owners: Sequence[int], deltas: Sequence[Any]) -> None:
         """Add what the rows grew by to the totals of the series (one number per row) that they count for."""
-        self.totals = [
-            _added(totals, owners, growth) for totals, growth in zip(self.totals, deltas, strict=True)
-        ]
         if owners is not self._owners:
             self._note_owners()
             self._owners = owners
+            self._shared = len(set(owners)) < len(owners)
+        self.totals = [
+            added(totals, owners, growth, shared=self._shared)
+            for totals, growth in zip(self.totals, deltas, strict=True)
+        ]
 
     def known_series(self) -> list[tuple[Any, int]]:
         """Labels and number of every series."""
@@ -319,7 +324,7 @@ class Ledger:
         limit = edge * NEAR_EDGE
         place = self._places.get(key)
         if place is not None and self._grown:
-            pace = _cell(self._grown[position], place) / self._grown_seconds
+            pace = cell(self._grown[position], place) / self._grown_seconds
             limit = PACE_TOLERANCE * pace * elapsed + PACE_SLACK
         way = edge - old + new
         return way if way <= limit else None
@@ -344,7 +349,7 @@ class Ledger:
             for key in places.keys() & self._absent.keys():
                 del self._absent[key]
             for key in self._places.keys() - places.keys():
-                self._absent[key] = _Absence(self._read_at, _row(self._values, self._places[key]))
+                self._absent[key] = _Absence(self._read_at, row_at(self._values, self._places[key]))
             self._keys, self._places = keys, places
         self._forget_rows(now)
         self._forget_series(now, len(keys))
@@ -389,51 +394,3 @@ class Ledger:
         for owner in self._owners:
             self._series_read[owner] = self._read_at
         self._owners = ()
-
-
-def _cell(column: Any, place: int) -> Raw:
-    return column[place] if isinstance(column, list) else column.item(place)  # type: ignore[no-any-return]
-
-
-def _row(columns: Sequence[Any], place: int) -> tuple[Raw, ...]:
-    return tuple([_cell(column, place) for column in columns])
-
-
-def _filled(column: Any, before: Any) -> Any:
-    """A column with the values from before where it has none."""
-    if not isinstance(column, list) or None not in column:
-        return column
-    return [value if value is not None else old for value, old in zip(column, listed(before), strict=True)]
-
-
-def _minus(column: Any, before: Any) -> Any:
-    if isinstance(column, list) or isinstance(before, list):
-        return list(map(sub, listed(column), listed(before)))
-    return column - before
-
-
-def _negative(column: Any) -> list[int]:
-    """Where a column is below zero."""
-    if not isinstance(column, list):
-        return (column < 0).nonzero()[0].tolist()  # type: ignore[no-any-return]
-    if not column or min(column) >= 0:
-        return []
-    return [index for index, value in enumerate(column) if value < 0]
-
-
-def _added(totals: Any, owners: Sequence[int], growth: Any) -> Any:
-    """Totals with the growth of each row added to its owner's."""
-    if isinstance(growth, list):
-        totals = listed(totals)
-        for owner, delta in zip(owners, growth, strict=True):
-            totals[owner] += delta
-        return totals
-    import numpy as np
-
-    if isinstance(totals, list):
-        if any(isinstance(total, int) and total >= SAFE for total in totals):
-            return _added(totals, owners, growth.tolist())
-        totals = np.array(totals)
-    totals = totals.astype(np.result_type(totals, growth), copy=False)
-    np.add.at(totals, owners, growth)
-    return totals.tolist() if totals.dtype.kind == "i" and totals.max() >= SAFE else totals

@@ -123,6 +123,7 @@ def render_bytes(families: Iterable[Family]) -> bytes:
         kind = "untyped" if family.kind == "unknown" else family.kind
         head = f"# HELP {name} {_escape_help(family.help)}\n# TYPE {name} {kind}\n"
         if isinstance(family.samples, Samples):
+            # Joined family by family: join() takes eighty bytes for every piece while it works.
             parts += (head.encode(), family.samples.render(name, family.labels))
             continue
         blocks = _blocks(family.labels, [values for values, _ in family.samples])

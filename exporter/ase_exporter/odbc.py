@@ -150,12 +150,14 @@ class Statement:
         while (code := _odbc.SQLFetch(self._handle)) != _NO_DATA:
             self._check(code, "SQLFetch")
             count = self._fetched.value
+            if rows % at_once:
+                raise OdbcError("[HY000] rows behind the end of the result (0) (SQLFetch)")
             rows += count
             if rows > most:
                 raise TooManyRowsError
             chunks.append((bound, count))
-            # The next call, which says that this was all or what went wrong, must not overwrite it.
-            bound = self._bind(kinds, at_once)
+            if count == at_once:
+                bound = self._bind(kinds, at_once)
         columns = [
             _joined([(bound[place], count) for bound, count in chunks]) if chunks else []
             for place in range(len(kinds))

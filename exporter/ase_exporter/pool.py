@@ -8,9 +8,7 @@ import contextlib
 import itertools
 import logging
 import os
-import pickle
 import socket
-import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,12 +21,12 @@ from ase_exporter.families import Family
 from ase_exporter.ipc import (
     Admission,
     Assignment,
+    Channel,
     Dismissal,
     Message,
     Ready,
     ScrapeReply,
     ScrapeRequest,
-    pack,
 )
 from ase_exporter.refusal import Refusal
 
@@ -73,7 +71,7 @@ class TargetState:
 @dataclass(slots=True)
 class _Worker:
     process: asyncio.subprocess.Process
-    writer: asyncio.StreamWriter
+    channel: Channel
     reading: asyncio.Task[None]
     started: float = field(default_factory=time.monotonic)
     pending: dict[int, asyncio.Future[ScrapeReply]] = field(default_factory=dict)
@@ -124,7 +122,7 @@ class WorkerPool:
             timer.cancel()
         workers = [worker for worker in self._workers if worker]
         for worker in workers:
-            worker.writer.close()
+            worker.channel.close()
             with contextlib.suppress(ProcessLookupError):
                 worker.process.terminate()
         # All together: those that stand still must not each take their time.
@@ -177,7 +175,7 @@ class WorkerPool:
     def _tell(self, index: int, message: Message) -> None:
         # A worker that is just being started hears of its targets then.
         if worker := self._workers[index]:
-            worker.writer.write(pack(message))
+            worker.channel.send(message)
 
     @property
     def size(self) -> int:
@@ -253,7 +251,7 @@ class WorkerPool:
         answer: asyncio.Future[ScrapeReply] = asyncio.get_running_loop().create_future()
         worker.pending[request.number] = answer
         try:
-            worker.writer.write(pack(request))
+            worker.channel.send(request)
             return await asyncio.wait_for(answer, request.deadline + SILENCE - time.monotonic())
         except TimeoutError:
             self._suspect(index, worker)
@@ -292,17 +290,16 @@ class WorkerPool:
                 pass_fds=[theirs.fileno()],
                 stdin=asyncio.subprocess.DEVNULL,
             )
-        reader, writer = await asyncio.open_connection(sock=ours)
-        reading = asyncio.create_task(self._read(index, reader))
-        self._workers[index] = _Worker(process, writer, reading)
-        writer.write(pack(Assignment(self.config, self._shares[index], self._refusals)))
+        _, channel = await asyncio.get_running_loop().create_connection(Channel, sock=ours)
+        reading = asyncio.create_task(self._read(index, channel))
+        self._workers[index] = _Worker(process, channel, reading)
+        channel.send(Assignment(self.config, self._shares[index], self._refusals))
 
-    async def _read(self, index: int, reader: asyncio.StreamReader) -> None:
+    async def _read(self, index: int, channel: Channel) -> None:
         """Hand replies to those who wait; when the worker ends, start another."""
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        with contextlib.suppress(EOFError):
             while True:
-                (length,) = struct.unpack("!I", await reader.readexactly(4))
-                message: Message = pickle.loads(await reader.readexactly(length))
+                message = await channel.receive()
                 worker = self._workers[index]
                 if isinstance(message, Ready):
                     self._ready[index].set()
@@ -316,7 +313,7 @@ class WorkerPool:
         if worker:
             if worker.suspicion:
                 worker.suspicion.cancel()
-            worker.writer.close()
+            worker.channel.close()
             for answer in worker.pending.values():
                 if not answer.done():
                     answer.set_exception(WorkerGoneError("the worker process ended during the scrape"))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
+from ase_exporter import memory
 from ase_exporter.config import Config
 from ase_exporter.errors import UserError
 from ase_exporter.guard import Guard
@@ -62,6 +63,7 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; SIGHUP loads the configuration again. UserError if it cannot start."""
     _allow_many_descriptors()
+    memory.settle()
     asyncio.run(_serve(load_config, listener, web, state_directory))
 
 

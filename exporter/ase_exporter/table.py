@@ -6,6 +6,7 @@ one; those of few rows are plain lists, and numpy, which costs 15 MB, is then no
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import sub
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -94,3 +95,58 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, Texts):
         return bool(one.same(other))
     return one.shape == other.shape and bool((one == other).all())
+
+
+def cell(column: Any, place: int) -> Any:
+    """One value of a column, as Python's own."""
+    return column[place] if isinstance(column, list) else column.item(place)
+
+
+def row_at(columns: Sequence[Any], place: int) -> tuple[Any, ...]:
+    """One row."""
+    return tuple([cell(column, place) for column in columns])
+
+
+def filled(column: Any, before: Any) -> Any:
+    """A column with the values from before where it has none."""
+    if not isinstance(column, list) or None not in column:
+        return column
+    return [value if value is not None else old for value, old in zip(column, listed(before), strict=True)]
+
+
+def minus(column: Any, before: Any) -> Any:
+    """The difference, row by row."""
+    if isinstance(column, list) or isinstance(before, list):
+        return list(map(sub, listed(column), listed(before)))
+    return column - before
+
+
+def negative(column: Any) -> list[int]:
+    """Where a column is below zero."""
+    if not isinstance(column, list):
+        places: list[int] = (column < 0).nonzero()[0].tolist()
+        return places
+    if not column or min(column) >= 0:
+        return []
+    return [index for index, value in enumerate(column) if value < 0]
+
+
+def added(totals: Any, owners: Sequence[int], growth: Any, *, shared: bool) -> Any:
+    """Totals with the growth of each row added to its owner's. shared: an owner may be there twice."""
+    if isinstance(growth, list):
+        totals = listed(totals)
+        for owner, delta in zip(owners, growth, strict=True):
+            totals[owner] += delta
+        return totals
+    import numpy as np
+
+    if isinstance(totals, list):
+        if any(isinstance(total, int) and total >= SAFE for total in totals):
+            return added(totals, owners, growth.tolist(), shared=shared)
+        totals = np.array(totals)
+    totals = totals.astype(np.result_type(totals, growth), copy=False)
+    if shared:
+        np.add.at(totals, owners, growth)
+    else:
+        totals[owners] += growth
+    return totals.tolist() if totals.dtype.kind == "i" and totals.max() >= SAFE else totals

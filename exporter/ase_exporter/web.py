@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ase_exporter.changes.hostlook import HostWatch
 from ase_exporter.changes.journal import Journal
@@ -40,6 +41,7 @@ log = logging.getLogger(__name__)
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
 LONGEST_TIMEOUT = 3600.0
+PIECE = 256 * 1024
 
 
 class Front:
@@ -193,6 +195,18 @@ class Front:
         return ScrapeReply(reply.number, gzip.compress(data) if compress else data, up=False)
 
 
+class Exposition(Response):
+    """An answer that may be megabytes long, given to the socket as it takes them."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, by ASGI."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        body = memoryview(self.body)
+        for start in range(0, max(len(body), 1), PIECE):
+            piece = {"body": body[start : start + PIECE], "more_body": start + PIECE < len(body)}
+            await send({"type": "http.response.body", **piece})
+
+
 def create_app(front: Front) -> Starlette:
     """The application; its lifespan starts and stops the workers."""
 
@@ -240,7 +254,7 @@ def create_app(front: Front) -> Starlette:
         compress = _accepts_gzip(request)
         reply = await front.scrape(request, name, compress=compress, module=module)
         headers = {"Content-Encoding": "gzip"} if compress else {}
-        return Response(reply.body, media_type=_content_type(request), headers=headers)
+        return Exposition(reply.body, media_type=_content_type(request), headers=headers)
 
     async def targets(_: Request) -> Response:
         return JSONResponse(
@@ -330,9 +344,9 @@ def _content_type(request: Request) -> str:
 
 def _exposition(request: Request, body: bytes) -> Response:
     if not _accepts_gzip(request):
-        return Response(body, media_type=_content_type(request))
+        return Exposition(body, media_type=_content_type(request))
     packed = gzip.compress(body, compresslevel=1, mtime=0)
-    return Response(packed, media_type=_content_type(request), headers={"Content-Encoding": "gzip"})
+    return Exposition(packed, media_type=_content_type(request), headers={"Content-Encoding": "gzip"})
 
 
 def _landing_page(front: Front) -> str:

@@ -19,12 +19,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import cast
 
-from ase_exporter import logs
+from ase_exporter import logs, memory
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
 from ase_exporter.families import render_bytes, render_openmetrics
-from ase_exporter.ipc import Admission, Assignment, Dismissal, Ready, ScrapeReply, ScrapeRequest, pack, unpack
+from ase_exporter.ipc import (
+    Admission,
+    Assignment,
+    Dismissal,
+    Message,
+    Ready,
+    ScrapeReply,
+    ScrapeRequest,
+    pack,
+    unpack,
+)
 from ase_exporter.refusal import Refusal
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
@@ -144,7 +154,7 @@ class Worker:
 
         for target in assignment.targets:
             admit(target, assignment.refusals.get(target.name))
-        self._connection.sendall(pack(Ready()))
+        self._send(Ready())
         while True:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
@@ -163,7 +173,11 @@ class Worker:
             log.exception("target %s: what was read cannot be written", request.target)
             answer = ScrapeReply(request.number, b"", up=False, error="unexpected error, see the log")
         with self._writing, contextlib.suppress(BrokenPipeError):
-            self._connection.sendall(pack(answer))
+            self._send(answer)
+
+    def _send(self, message: Message) -> None:
+        for part in pack(message):
+            self._connection.sendall(part)
 
     def _read_exactly(self, count: int) -> bytes:
         chunks = []
@@ -231,6 +245,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.setswitchinterval(SWITCH_INTERVAL)
+    memory.settle()
     with contextlib.suppress(EOFError, ConnectionError), socket.socket(fileno=int(descriptor)) as connection:
         Worker(connection).run()
     # Threads may be inside the driver: nobody waits for them.
