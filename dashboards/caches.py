@@ -43,7 +43,7 @@ PANELS: list[Panel] = [
                 thresholds=thresholds.CACHES,
             ),
         ],
-        sort="Contention",
+        sort=["Contention"],
         empty=NO_MONITORING,
     ),
     Row("Hits and reads"),
@@ -176,7 +176,9 @@ PANELS: list[Panel] = [
         "days of work, that memory could serve elsewhere. Source: monCachePool.PagesTouched.",
         unit="short",
         queries=[
-            Query("topk(20, ase_cache_pool_pages_touched{$selector})", "{{instance}} {{cache}} {{io_size}}")
+            Query(
+                "topk(20, ase_cache_pool_pages_touched{$selector})", "{{instance}} {{cache}}, {{io_size}} B"
+            )
         ],
         empty=NO_MONITORING,
     ),
@@ -185,7 +187,7 @@ PANELS: list[Panel] = [
         description="Memory of each pool by its I/O size. Source: monCachePool.AllocatedKB.",
         unit="bytes",
         queries=[
-            Query("topk(20, ase_cache_pool_size_bytes{$selector})", "{{instance}} {{cache}} {{io_size}}")
+            Query("topk(20, ase_cache_pool_size_bytes{$selector})", "{{instance}} {{cache}}, {{io_size}} B")
         ],
         empty=NO_MONITORING,
     ),

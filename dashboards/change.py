@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dashboards import common
 from dashboards.layout import choice, dashboard
-from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name
+from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name, steps
 from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
 
 # The window before it ends `$settle` early, for a change is found a little after it was
@@ -13,13 +13,16 @@ from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
 BEFORE = "[$window] @ $change offset $settle"
 AFTER = "[$window] @ $change offset -$window"
 
+# Stands for "not measured on this side": a number no share can be.
+NO_SIDE = "-9"
+
 NO_CHANGE = "Choose a change above; with none in the list, none was found in the last hours"
 NO_DATA_BEFORE = "No data before or after this change: choose a shorter window, or a later change"
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """title, unit; better: down or up is good; expr: PromQL in which `$w` stands for the window."""
+    """title, unit; better: down or up is good, or neither; expr: PromQL in which `$w` stands for the window."""
 
     title: str
     description: str
@@ -55,7 +58,7 @@ MEASURES = (
         "Committed transactions per second. Where the load differs much, the other measures compare "
         "different work. Source: monState.Transactions.",
         "short",
-        "up",
+        "neither",
         TRANSACTIONS,
         0,
     ),
@@ -95,15 +98,8 @@ MEASURES = (
 
 
 def _stat(measure: Measure) -> Stat:
-    worse, better = ("red", "green") if measure.better == "up" else ("green", "red")
-    steps = {
-        "mode": "absolute",
-        "steps": [
-            {"value": None, "color": worse},
-            {"value": -0.03, "color": "text"},
-            {"value": 0.03, "color": better},
-        ],
-    }
+    less, more = {"up": ("red", "green"), "down": ("green", "red")}.get(measure.better, ("text", "text"))
+    coloured = steps([(-0.03, "text"), (0.03, more)], less)
     return Stat(
         title=measure.title,
         description=f"{measure.description} Difference: after against before, as a share of before.",
@@ -117,8 +113,9 @@ def _stat(measure: Measure) -> Stat:
         base="text",
         show="value_and_name",
         orientation="vertical",
-        overrides=[by_name("difference", unit="percentunit", decimals=0, thresholds=steps)],
+        overrides=[by_name("difference", unit="percentunit", decimals=0, thresholds=coloured)],
         empty=NO_DATA_BEFORE,
+        blank="no data then",
         width=8,
         height=5,
     )
@@ -127,16 +124,22 @@ def _stat(measure: Measure) -> Stat:
 def _table(
     title: str, description: str, label: str, heading: str, expr: str, better: str, empty: str
 ) -> Table:
-    before, after = expr.replace("$w", BEFORE), expr.replace("$w", AFTER)
+    before, after = f"({expr.replace('$w', BEFORE)})", f"({expr.replace('$w', AFTER)})"
+    # Each query has all rows: Grafana calls the columns otherwise where one of them has none.
+    one_side = f"({before} or {after}) * 0 + {NO_SIDE}"
     colours: Sequence[tuple[float, str]] = [(-0.005, "text"), (0.005, "green" if better == "up" else "red")]
     return Table(
         title=title,
         description=f"{description} Difference: after less before, in percentage points.",
-        queries=[rows(before), rows(after), rows(f"{after} - {before}")],
+        queries=[
+            rows(f"{before} or {one_side}"),
+            rows(f"{after} or {one_side}"),
+            rows(f"{after} - {before} or {one_side}"),
+        ],
         columns=[
             Column(name=label, title=heading),
-            Column(name="Value #A", title="Before", unit="percentunit", decimals=1, width=95),
-            Column(name="Value #B", title="After", unit="percentunit", decimals=1, width=95),
+            Column(name="Value #A", title="Before", unit="percentunit", decimals=1, none=NO_SIDE, width=95),
+            Column(name="Value #B", title="After", unit="percentunit", decimals=1, none=NO_SIDE, width=95),
             Column(
                 name="Value #C",
                 title="Difference",
@@ -144,10 +147,11 @@ def _table(
                 decimals=1,
                 thresholds=colours,
                 base="red" if better == "up" else "green",
+                none=NO_SIDE,
                 width=95,
             ),
         ],
-        sort="Before",
+        sort=["Before"],
         empty=empty,
         width=12,
         height=9,
@@ -192,6 +196,7 @@ PANELS: list[Panel] = [
         queries=[now("vector($change) * 1000")],
         base="text",
         empty=NO_CHANGE,
+        blank="choose a change",
         height=7,
     ),
     Table(

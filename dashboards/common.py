@@ -17,7 +17,7 @@ NO_HOST = "Not collected: no exporter with `host:` runs on the machine"
 NO_CHANGES = "No change found in the last hours"
 
 
-def not_collected(collectors: str = ".+", height: int = 6) -> Table:
+def not_collected(collectors: str = ".+", height: int = 4) -> Table:
     """What the server cannot give of these collectors (a pattern), and why."""
     return Table(
         title="Not collected here, and why (good: empty)",
@@ -51,7 +51,32 @@ def latest_changes(width: int = 24, height: int = 8) -> Table:
             Column(name="from", title="From"),
             Column(name="to", title="To"),
         ],
-        sort="When",
+        sort=["When"],
+        empty=NO_CHANGES,
+        width=width,
+        height=height,
+    )
+
+
+def changes_beside(width: int, height: int = 9) -> Table:
+    """The last ten changes of each server, in little room."""
+    return Table(
+        title="What changed last (the marks)",
+        description="Options, caches, bindings, engines, restarts and annotations, the last ten of each "
+        "server. What they did: Change impact. Source: ase_change_timestamp_seconds.",
+        queries=[
+            rows(
+                'label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
+                "* 1000"
+            )
+        ],
+        columns=[
+            Column(name="Value", title="When", unit="dateTimeAsIsoNoDateIfToday", width=80),
+            Column(name="instance", title="Server", width=105),
+            Column(name="name", title="What"),
+            Column(name="change", title="Change"),
+        ],
+        sort=["When"],
         empty=NO_CHANGES,
         width=width,
         height=height,

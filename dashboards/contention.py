@@ -45,18 +45,24 @@ HEADLINES: list[Panel] = [
         unit="dateTimeFromNow",
         queries=[now('min(ALERTS_FOR_STATE{alertname="AseSpinlockContention",$selector}) * 1000')],
         base="orange",
-        empty="not contended",
+        empty="No spinlock is over the limit of its class",
+        blank="not contended",
     ),
     Stat(
         title="Last change",
         description="When something was last changed on the chosen servers, and what. Source: "
         "ase_change_timestamp_seconds.",
         unit="dateTimeFromNow",
-        queries=[now("topk(1, ase:change_last:timestamp_seconds{$selector}) * 1000", "{{name}}")],
+        queries=[
+            now("topk(1, ase:change_last:timestamp_seconds{$selector}) * 1000", "{{name}}: {{from}} → {{to}}")
+        ],
         show="value_and_name",
+        name_size=15,
+        value_size=22,
         base="text",
-        empty="none found",
-        orientation="horizontal",
+        empty=common.NO_CHANGES,
+        blank="none found",
+        orientation="vertical",
         width=6,
     ),
 ]
@@ -64,7 +70,8 @@ HEADLINES: list[Panel] = [
 PANELS: list[Panel] = [
     *HEADLINES,
     Row("Where it spins, since when, and what changed then (orange marks)"),
-    common.cache_contention(width=24),
+    common.cache_contention(),
+    common.changes_beside(width=12),
     common.spinning_cpu(),
     common.throughput_per_cpu(),
     Row("Ratio beside what it is a ratio of: few grabs do no harm"),
@@ -192,7 +199,6 @@ PANELS: list[Panel] = [
         empty=NO_SPINLOCKS,
     ),
     Row("What to do"),
-    common.latest_changes(height=10),
     Text(
         title="What eases which spinlock",
         description="Out of the advisor's remedies (ase-exporter advise).",

@@ -78,10 +78,10 @@ PANELS: list[Panel] = [
     ),
     Table(
         title="Servers, the most painful first: click one to see why",
-        description="One row for each server, sorted by the share of its CPU that is burnt spinning. A high "
-        "contention with little CPU burnt does not matter. Throughput per CPU unit is to be high and steady: "
-        "beside it, how it stands against the same hour a week ago. Sources: monEngine, monThread, monState, "
-        "monSpinlockActivity, ALERTS, changes.",
+        description="One row for each server: those that are down, then by the share of the CPU that is "
+        "burnt spinning. A high contention with little CPU burnt does not matter. Throughput per CPU unit is "
+        "to be high and steady: beside it, how it stands against the same hour a week ago. Sources: "
+        "monEngine, monThread, monState, monSpinlockActivity, ALERTS, changes.",
         queries=[
             rows("max by (job, instance) (ase_up{$selector})"),
             rows("max by (job, instance) (ase:cpu_busy:ratio_rate1m{$selector})"),
@@ -112,7 +112,7 @@ PANELS: list[Panel] = [
                 title="State",
                 names={"0": ("down", "red"), "1": ("up", "green")},
                 thresholds=[(0, "red"), (1, "green")],
-                width=60,
+                width=75,
             ),
             Column(
                 name="Value #B",
@@ -143,7 +143,7 @@ PANELS: list[Panel] = [
                 thresholds=thresholds.CACHES,
                 width=100,
             ),
-            Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=75),
+            Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=70),
             Column(
                 name="Value #F",
                 title="Week ago",
@@ -152,13 +152,14 @@ PANELS: list[Panel] = [
                 decimals=0,
                 thresholds=[(-0.25, "orange"), (-0.1, "text"), (0.1, "green")],
                 base="red",
-                width=80,
+                width=85,
             ),
-            Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=60),
+            Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=80),
             Column(name="name", title="Last change"),
-            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=125),
+            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=150),
         ],
-        sort="Spinning",
+        # A server that is down has no figures: it comes first by its state.
+        sort=["-State", "Spinning", "Alerts"],
         empty=NOT_SCRAPED,
         height=13,
     ),

@@ -9,7 +9,11 @@ from dashboards.queries import DATASOURCE, Json, Query
 COLUMNS = 24
 DASH: Json = {"index": 9, "text": "–", "color": "text"}
 UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
+# Of a figure that is missing: neither good nor bad, and legible on dark and light.
+NEUTRAL = "#808080"
 Thresholds = Sequence[tuple[float, str]]
+# The top of an axis at least, by unit: a line at 0 would get one of 100.
+LEAST_TOP = {"percentunit": 0.001, "s": 0.001} | dict.fromkeys(("none", "short", "si:/s", "iops", "pps"), 1)
 
 
 class Panel(Protocol):
@@ -105,6 +109,8 @@ class TimeSeries:
             "stacking": {"group": "A", "mode": "normal" if self.stacked else "none"},
             "thresholdsStyle": {"mode": "line" if self.thresholds else "off"},
         }
+        if self.minimum == 0 and self.maximum is None and self.unit in LEAST_TOP:
+            defaults["custom"]["axisSoftMax"] = LEAST_TOP[self.unit]
         return {
             "type": "timeseries",
             "title": self.title,
@@ -131,6 +137,7 @@ class Stat:
     """One figure, or a few, large enough to be read from afar.
 
     show: value, name, or value_and_name. names: of a value, the text and colour that stand for it.
+    empty: why there may be no figure, told by the description; the panel has room for `blank` alone.
     """
 
     title: str
@@ -142,8 +149,11 @@ class Stat:
     base: str = "green"
     minimum: float | None = None
     maximum: float | None = None
+    blank: str = "not collected"
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     show: str = "value"
+    name_size: int = 18
+    value_size: int = 30
     coloured: str = "value"
     decimals: int | None = None
     orientation: str = "auto"
@@ -156,22 +166,24 @@ class Stat:
             self.unit,
             self.minimum,
             self.maximum,
-            self.empty,
+            self.blank,
             steps(self.thresholds, self.base),
             "thresholds",
         )
         if self.decimals is not None:
             defaults["decimals"] = self.decimals
+        missing = {"index": 9, "text": self.blank, "color": NEUTRAL}
+        defaults["mappings"] = [{"type": "special", "options": {"match": "null", "result": missing}}]
         if self.names:
             options = {
                 value: {"index": index, "text": text, "color": colour}
                 for index, (value, (text, colour)) in enumerate(self.names.items())
             }
-            defaults["mappings"] = [{"type": "value", "options": options}]
+            defaults["mappings"].append({"type": "value", "options": options})
         return {
             "type": "stat",
             "title": self.title,
-            "description": self.description,
+            "description": f"{self.description} Without data: {self.empty[0].lower()}{self.empty[1:]}.",
             "datasource": DATASOURCE,
             "fieldConfig": {"defaults": defaults, "overrides": list(self.overrides)},
             "options": {
@@ -182,7 +194,9 @@ class Stat:
                 "graphMode": "none",
                 "justifyMode": "center",
                 # A name beside a figure is to be read, too, however long it is.
-                "text": {"titleSize": 18, "valueSize": 30} if self.show == "value_and_name" else {},
+                "text": {"titleSize": self.name_size, "valueSize": self.value_size}
+                if self.show == "value_and_name"
+                else {},
             },
             "targets": [query.json(number) for number, query in enumerate(self.queries)],
         }
@@ -241,7 +255,7 @@ class Column:
 class Table:
     """A table out of instant queries, merged on the labels that they share; only `columns` are shown.
 
-    sort: title of the column by which it is sorted, the largest first.
+    sort: titles of the columns by which it is sorted, the largest first, or after "-" the smallest.
     """
 
     title: str
@@ -250,7 +264,7 @@ class Table:
     columns: Sequence[Column]
     empty: str
     unit: str = "short"
-    sort: str = ""
+    sort: Sequence[str] = ()
     width: int = COLUMNS
     height: int = 8
 
@@ -268,7 +282,10 @@ class Table:
             },
             "options": {
                 "showHeader": True,
-                "sortBy": [{"displayName": self.sort, "desc": True}] if self.sort else [],
+                "sortBy": [
+                    {"displayName": title.removeprefix("-"), "desc": not title.startswith("-")}
+                    for title in self.sort
+                ],
             },
             "transformations": [
                 {"id": "merge", "options": {}},

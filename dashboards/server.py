@@ -14,6 +14,7 @@ PANELS: list[Panel] = [
     common.throughput_per_cpu(),
     common.cache_contention(),
     common.spinning_cpu(),
+    common.latest_changes(height=7),
     Row("Work and waits"),
     TimeSeries(
         title="Transactions (good: as the business asks)",
@@ -25,10 +26,11 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="What it waits for most (good: short)",
-        description="Seconds waited per second by event, all tasks, without waiting for clients and timers; "
-        "the ten largest. What to do: Waits, locks and log. Source: monSysWaits.WaitTime.",
-        unit="s",
+        title="What tasks wait for (good: few)",
+        description="How many tasks wait at any time, by event: seconds waited per second, without waiting "
+        "for clients and timers; the ten largest. What to do: Waits, locks and log. Source: "
+        "monSysWaits.WaitTime.",
+        unit="short",
         queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
         empty=NO_WAITS,
         width=8,
@@ -98,7 +100,6 @@ PANELS: list[Panel] = [
         empty=NO_COLLECTOR,
         width=8,
     ),
-    common.latest_changes(height=9),
     common.not_collected(),
 ]
 

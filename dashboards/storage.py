@@ -139,7 +139,7 @@ PANELS: list[Panel] = [
                 name="Value #C", title="Last dump failed", names={"0": ("no", "green"), "1": ("yes", "red")}
             ),
         ],
-        sort="Log full",
+        sort=["Log full"],
         empty=NO_MONITORING,
         height=9,
     ),

@@ -16,6 +16,7 @@ HEADLINES: list[Panel] = [
         queries=[now("max(ase_sysmon_sample_age_seconds{$selector})")],
         thresholds=[(thresholds.PARAMETERS["exporter"]["sysmon_age_seconds"], "orange")],
         empty=NO_SYSMON,
+        blank="sp_sysmon is off",
         width=6,
     ),
     Stat(
@@ -26,6 +27,7 @@ HEADLINES: list[Panel] = [
         queries=[now("min(ase_sysmon_last_run_success{$selector})")],
         names={"0": ("failed", "red"), "1": ("ok", "green")},
         empty=NO_SYSMON,
+        blank="sp_sysmon is off",
         width=6,
     ),
     Stat(
@@ -35,6 +37,7 @@ HEADLINES: list[Panel] = [
         queries=[now("max(ase_sysmon_sample_interval_seconds{$selector})")],
         base="text",
         empty=NO_SYSMON,
+        blank="sp_sysmon is off",
         width=6,
     ),
     Stat(
@@ -45,6 +48,7 @@ HEADLINES: list[Panel] = [
         queries=[now("max(ase_sysmon_sample_warnings{$selector})")],
         thresholds=[(1, "orange")],
         empty=NO_SYSMON,
+        blank="sp_sysmon is off",
         width=6,
     ),
 ]
@@ -108,6 +112,7 @@ PANELS: list[Panel] = [
         "{{cache}}",
         thresholds.CACHES,
         1,
+        width=12,
     ),
     _graph(
         "Other spinlocks (good: under 3 %)",
@@ -116,8 +121,8 @@ PANELS: list[Panel] = [
         "percentunit",
         "ase_sysmon_spinlock_contention_ratio{$selector}",
         "{{spinlock}}",
-        thresholds.DESCRIPTORS,
-        1,
+        thresholds.DESCRIPTORS[:1],
+        width=12,
     ),
     _graph(
         "Cache searches by outcome (good: hits)",
@@ -125,6 +130,7 @@ PANELS: list[Panel] = [
         "si:/s",
         "ase_sysmon_cache_searches_per_second{$selector}",
         "{{cache}} {{outcome}}",
+        width=24,
     ),
     Row("Tasks, transactions, locks"),
     _graph(

@@ -47,23 +47,24 @@ PANELS: list[Panel] = [
         unit="s",
         queries=[now("max(ase_database_oldest_transaction_seconds{$selector})")],
         thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
-        empty="none open",
+        empty="No transaction is open",
+        blank="none open",
         width=6,
     ),
     Row("Waits"),
     TimeSeries(
-        title="Time waited by event, the ten largest (good: short)",
-        description="Seconds waited per second, all tasks together, without waiting for clients and timers: "
-        "10 means that ten tasks wait for it at any time. Source: monSysWaits.WaitTime.",
-        unit="s",
+        title="Tasks that wait, by event, the ten largest (good: few)",
+        description="How many tasks wait for each event at any time: seconds waited per second, without "
+        "waiting for clients and timers. Source: monSysWaits.WaitTime.",
+        unit="short",
         queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
         empty=NO_WAITS,
     ),
     TimeSeries(
-        title="Time waited by class",
+        title="Tasks that wait, by class of event (good: few)",
         description="The same by class of events, without clients and timers. Waiting to be scheduled: too "
         "few engines, or engines that spin. Source: monSysWaits, monWaitClassInfo.",
-        unit="s",
+        unit="short",
         queries=[
             Query(
                 "topk(20, ase:wait_class_seconds:rate1m"
@@ -74,10 +75,10 @@ PANELS: list[Panel] = [
         empty=NO_WAITS,
     ),
     TimeSeries(
-        title="What execution time goes into",
-        description="Seconds per second by operation: execution, compilation, sorting, network, devices. "
+        title="What tasks do: execute, compile, sort, wait for devices",
+        description="How many tasks are at each operation at any time: seconds per second. "
         "Much compilation: statement cache, literal parametrization. Source: monSysExecutionTime.",
-        unit="s",
+        unit="short",
         queries=[
             Query(
                 "topk(20, rate(ase_operation_seconds_total{$selector}[$__rate_interval]))",

@@ -107,6 +107,24 @@ def test_every_panel_has_a_unit_and_says_why_it_may_be_empty(dashboard: Json) ->
 
 
 @every_dashboard
+def test_a_figure_that_is_missing_is_named_briefly_and_explained(dashboard: Json) -> None:
+    """Grafana shrinks a figure's text until it fits: a sentence would be unreadable."""
+    for panel in panels(dashboard, "stat"):
+        assert len(panel["fieldConfig"]["defaults"]["noValue"]) <= 17, panel["title"]
+        assert " Without data: " in panel["description"], panel["title"]
+
+
+def test_the_fleet_is_sorted_by_pain() -> None:
+    (fleet,) = (dashboard for dashboard in write.DASHBOARDS if dashboard["uid"] == "ase-fleet")
+    (table,) = panels(fleet, "table")
+    assert table["options"]["sortBy"] == [
+        {"displayName": "State", "desc": False},
+        {"displayName": "Spinning", "desc": True},
+        {"displayName": "Alerts", "desc": True},
+    ]
+
+
+@every_dashboard
 def test_graphs_have_a_legend_with_last_and_max(dashboard: Json) -> None:
     for panel in panels(dashboard, "timeseries"):
         legend = panel["options"]["legend"]
@@ -196,12 +214,35 @@ def test_links_keep_time_range_and_variables(dashboard: Json) -> None:
                     assert all("${__url_time_range}" in to["url"] for to in each["value"])
 
 
+# What Grafana 9.3 and the current one both have: core panels that are not Angular's, transformations, cells.
+PANELS_OF_BOTH = {"timeseries", "stat", "table", "heatmap", "text", "row"}
+TRANSFORMATIONS_OF_BOTH = {"merge", "filterFieldsByName", "organize"}
+CELLS_OF_BOTH = {"auto", "color-text", "gradient-gauge"}
+
+
 @every_dashboard
-def test_nothing_is_needed_that_grafana_9_lacks(dashboard: Json) -> None:
-    assert dashboard["schemaVersion"] <= 37
+def test_nothing_is_needed_that_grafana_9_or_a_current_one_lacks(dashboard: Json) -> None:
+    assert {panel["type"] for panel in dashboard["panels"]} <= PANELS_OF_BOTH
     used = {
         transformation["id"]
         for panel in dashboard["panels"]
         for transformation in panel.get("transformations", [])
     }
-    assert used <= {"merge", "filterFieldsByName", "organize"}
+    assert used <= TRANSFORMATIONS_OF_BOTH
+    assert not any("angular" in panel or "repeat" in panel for panel in dashboard["panels"])
+
+
+@every_dashboard
+def test_a_current_grafana_migrates_the_cells_of_tables(dashboard: Json) -> None:
+    """From version 38 of the schema on a cell's look is `cellOptions`. Grafana turns our `displayMode` into it
+    when the file says that it is of version 37, and the panel's defaults have `custom`."""
+    assert dashboard["schemaVersion"] == 37
+    for panel in panels(dashboard, "table"):
+        defaults = panel["fieldConfig"]["defaults"]
+        looks = [defaults["custom"]["displayMode"]]
+        for override in panel["fieldConfig"]["overrides"]:
+            for each in override["properties"]:
+                assert each["id"] != "custom.cellOptions"
+                if each["id"] == "custom.displayMode":
+                    looks.append(each["value"])
+        assert set(looks) <= CELLS_OF_BOTH, panel["title"]

@@ -16,7 +16,7 @@ from tests.dashboards.filled import LARGEST, PACE, SERVERS, Filled, filled
 
 from ase_exporter.prometheus import Sample
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 WINDOW = 4 * PACE.scrape_interval
 # After so long no scrape that began before is under way, and the rules have seen it.
@@ -102,7 +102,8 @@ def settled(stack: Filled, timeout: float) -> Asked:
     deadline = time.monotonic() + timeout
     while True:
         at = stack.wait(READY, timeout, behind=SETTLED)
-        for change in sorted({made.value for made in stack.prometheus.query(CHANGES, at)}):
+        over = f"{CHANGES} < {at - WINDOW:.3f}"
+        for change in sorted({made.value for made in stack.prometheus.query(over, at)}):
             asked = Asked(stack, at, change)
             if not unexplained(asked, CHANGE_IMPACT)[0]:
                 return asked
@@ -188,6 +189,26 @@ def missing(asked: Asked, dashboard: Json) -> set[str]:
 def test_every_panel_has_data_or_a_reason_to_have_none(asked: Asked, dashboard: Json) -> None:
     assert missing(asked, dashboard) == set()
     assert not unexplained(asked, dashboard)[1] & EMPTY.keys(), "these have data: take them off the list"
+
+
+def test_a_difference_is_what_it_was_after_less_what_it_was_before(asked: Asked) -> None:
+    seen = 0
+    for panel in CHANGE_IMPACT["panels"]:
+        if panel["type"] != "table" or len(panel.get("targets", [])) != 3:
+            continue
+        before, after, difference = (
+            {
+                tuple(series["metric"].items()): float(series["value"][1])
+                for series in ask(asked, case, LARGEST)
+            }
+            for case in queries(CHANGE_IMPACT | {"panels": [panel]})
+        )
+        assert before.keys() == after.keys() == difference.keys()
+        measured = [row for row in before if before[row] > -9 and after[row] > -9]
+        seen += len(measured)
+        for row in measured:
+            assert difference[row] == pytest.approx(after[row] - before[row]), (panel["title"], row)
+    assert seen
 
 
 @every_dashboard
