@@ -1,4 +1,7 @@
-"""`ase-exporter changes` and `ase-exporter annotate`."""
+"""`ase-exporter changes` and `ase-exporter annotate`.
+
+What speaks HTTP is imported when a command runs: httpx would make every command start later.
+"""
 
 import csv
 import getpass
@@ -16,11 +19,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.changes.annotate import Desk, ExporterDesk, GrafanaDesk, run_marked
 from ase_exporter.changes.change import ANNOTATION, HOST, Change, clock, new_id
 from ase_exporter.changes.config import GrafanaConfig
 from ase_exporter.changes.filters import MOST, parse_filter
-from ase_exporter.changes.journal import MAINTENANCE
 from ase_exporter.changes.store import read_history
 from ase_exporter.errors import UserError
 
@@ -82,6 +83,8 @@ def changes(
         asked = {name: word for name, word in words.items() if word} | {"format": "json"}
         asked |= {"since": str(wanted.since)} if wanted.since is not None else {}
         asked |= {"until": str(wanted.until)} if wanted.until is not None else {}
+        from ase_exporter.changes.annotate import ExporterDesk
+
         desk = ExporterDesk(url, user, password_file, ca_file)
         found = desk.ask("GET", "/changes", params=asked).json()
     _print(found, output)
@@ -117,6 +120,9 @@ def annotate(
 
     ase-exporter annotate --run "reorg rebuild trades" -- isql -i reorg.sql
     """
+    from ase_exporter.changes.annotate import Desk, ExporterDesk, GrafanaDesk, run_marked
+    from ase_exporter.changes.journal import MAINTENANCE
+
     desk: Desk = ExporterDesk(url, user, password_file, ca_file)
     if grafana_url:
         desk = GrafanaDesk(_grafana(grafana_url, grafana_token_file, ca_file))
