@@ -16,7 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal, Self
@@ -25,6 +25,7 @@ import pyodbc
 
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.table import BULK, Table
+from ase_exporter.turns import turns
 from ase_exporter.watchdog import Watchdog
 
 Row = Sequence[object]
@@ -100,9 +101,12 @@ class DatabaseError(AseExporterError):
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A socket of this process; the inode tells it from a later one with the same descriptor."""
+    """A socket of this process; the inode tells it from a later one with the same descriptor.
 
-    descriptor: int
+    A duplicate that another thread holds for a moment is the same socket.
+    """
+
+    descriptor: int = field(compare=False)
     inode: int
 
 
@@ -138,37 +142,42 @@ class Connection:
         program: str = "ase-exporter",
     ) -> Self:
         """Log in. Raises DatabaseError, at the latest at the deadline (whole seconds, at least one)."""
-        address = _resolve(endpoint)
+        with turns.given():
+            address = _resolve(endpoint)
         # FreeTDS knows whole seconds only.
         seconds = int(deadline - time.monotonic())
         if seconds < 1:
             raise DatabaseError("deadline", f"no time left to log in to {endpoint.host}:{endpoint.port}")
-        with _logins[address]:
-            strangers = _sockets_to(address) - _known_sockets
+        with _only_login_to(address):
+            likely = _free_descriptor()
             started = time.monotonic()
-            cut_off = partial(_shut_down_new_sockets, address, strangers)
+            cut_off = partial(_shut_down_new_sockets, address)
             try:
                 with _watchdog.guard((started + seconds - LOGIN_LEAD, cut_off)):
-                    raw = pyodbc.connect(
-                        _connection_string(endpoint, address, user, password, program),
-                        autocommit=True,
-                        timeout=seconds,
-                    )
+                    words = _connection_string(endpoint, address, user, password, program)
+                    with turns.given():
+                        raw = pyodbc.connect(words, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
                 late = time.monotonic() - started >= seconds - LOGIN_LEAD
                 raise _login_error(str(error.args[-1]), endpoint, late) from None
-            found = _sockets_to(address) - _known_sockets - strangers
-            if len(found) != 1:
-                raw.close()
-                raise DatabaseError("lost", f"{endpoint.host}:{endpoint.port} closed the connection at login")
-            return cls(raw, found.pop())
+            its_socket = _new_socket(likely, address)
+            if its_socket is None:
+                found = _new_sockets_to(address)
+                if len(found) != 1:
+                    raw.close()
+                    raise DatabaseError(
+                        "lost", f"{endpoint.host}:{endpoint.port} closed the connection at login"
+                    )
+                its_socket = found.pop()
+            return cls(raw, its_socket)
 
     def query(self, sql: str, deadline: float) -> list[Row]:
         """The rows of the first result set, at most MOST_ROWS, in select order. Raises DatabaseError."""
         cursor = self._raw.cursor()
         with self._bounded(partial(_cancel, cursor), deadline):
             try:
-                cursor.execute(sql)
+                with turns.given():
+                    cursor.execute(sql)
                 rows: list[Row] = cursor.fetchmany(MOST_ROWS + 1) if cursor.description else []
                 if len(rows) > MOST_ROWS:
                     cursor.close()
@@ -200,7 +209,8 @@ class Connection:
         statement = odbc.Statement(self._raw.hdbc)
         with statement, self._bounded(statement.cancel, deadline):
             try:
-                statement.execute(sql)
+                with turns.given():
+                    statement.execute(sql)
                 table = statement.table(known + known // 8, MOST_ROWS)
                 while statement.more():
                     pass
@@ -228,7 +238,8 @@ class Connection:
         lines: list[str] = []
         with self._bounded(partial(_cancel, cursor), deadline):
             try:
-                cursor.execute(sql)
+                with turns.given():
+                    cursor.execute(sql)
                 lines += _texts(cursor)
                 while cursor.nextset():
                     lines += _texts(cursor)
@@ -264,6 +275,16 @@ class Connection:
             self._raw.close()
 
 
+@contextmanager
+def _only_login_to(address: tuple[str, int]) -> Iterator[None]:
+    with turns.given():
+        _logins[address].acquire()
+    try:
+        yield
+    finally:
+        _logins[address].release()
+
+
 def _connection_string(
     endpoint: Endpoint, address: tuple[str, int], user: str, password: str, program: str
 ) -> str:
@@ -292,14 +313,46 @@ def _resolve(endpoint: Endpoint) -> tuple[str, int]:
     return str(host), int(port)
 
 
-def _sockets_to(address: tuple[str, int]) -> set[Socket]:
-    """The sockets of this process that are connected to an address."""
-    found = set()
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  # names only, and often
-        with _duplicate(int(name)) as duplicate:
-            if duplicate is not None and _peer(duplicate) == address:
-                found.add(Socket(int(name), os.fstat(duplicate.fileno()).st_ino))
-    return found
+def _free_descriptor() -> int:
+    """What the next socket gets, unless another thread is quicker: looking at all of hundreds would take long."""
+    try:
+        free = os.dup(0)
+    except OSError:
+        return -1
+    os.close(free)
+    return free
+
+
+def _new_socket(descriptor: int, address: tuple[str, int]) -> Socket | None:
+    """The socket of that descriptor, if it is connected to the address and of no open connection."""
+    try:
+        kind, _, inode = os.readlink(f"/proc/self/fd/{descriptor}").partition(":")  # noqa: PTH115  # often
+    except OSError:
+        return None
+    if kind != "socket" or (found := Socket(descriptor, int(inode[1:-1]))) in _known_sockets:
+        return None
+    return found if _peer(descriptor) == address else None
+
+
+def _new_sockets_to(address: tuple[str, int]) -> set[Socket]:
+    """The sockets of this process that are connected to an address, but for those of open connections."""
+    descriptors = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
+    return {found for descriptor in descriptors if (found := _new_socket(descriptor, address))}
+
+
+def _peer(descriptor: int) -> tuple[str, int] | None:
+    """Where a socket is connected to. The descriptor stays its owner's: many look here at the same time."""
+    try:
+        borrowed = socket.socket(fileno=descriptor)
+    except OSError:
+        return None
+    try:
+        peer = borrowed.getpeername()
+    except OSError:
+        return None
+    finally:
+        borrowed.detach()
+    return (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
 
 
 @contextmanager
@@ -320,16 +373,8 @@ def _duplicate(descriptor: int) -> Iterator[socket.socket | None]:
         yield own
 
 
-def _peer(connected: socket.socket) -> tuple[str, int] | None:
-    try:
-        peer = connected.getpeername()
-    except OSError:
-        return None
-    return (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
-
-
-def _shut_down_new_sockets(address: tuple[str, int], strangers: set[Socket]) -> None:
-    for found in _sockets_to(address) - _known_sockets - strangers:
+def _shut_down_new_sockets(address: tuple[str, int]) -> None:
+    for found in _new_sockets_to(address):
         _shut_down(found)
 
 

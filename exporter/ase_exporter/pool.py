@@ -97,7 +97,7 @@ class WorkerPool:
         self.restarts = 0
         self.states = {target.name: TargetState() for target in config.targets}
         most = len(config.targets) + (config.allow.most if config.allow.addresses else 0)
-        count = min(config.workers or os.cpu_count() or 1, most)
+        count = min(config.workers or len(os.sched_getaffinity(0)), most)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
         self._refusals: dict[str, Refusal] = {}

@@ -27,7 +27,9 @@ class Watchdog:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if self._due[0][1] == number:
+                # Only for what comes first: each call of the thread costs a scrape two changes of threads.
+                self._changed.notify()
         return lambda: self._forget(number)
 
     @contextmanager

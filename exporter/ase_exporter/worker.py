@@ -38,6 +38,7 @@ from ase_exporter.ipc import (
 from ase_exporter.refusal import Refusal
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
+from ase_exporter.turns import turns
 from ase_exporter.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
@@ -102,14 +103,15 @@ class TargetThread:
                 continue
             self._under_way = run
             back = self._expect_back(run, request.deadline + STUCK_AFTER)
-            try:
-                self._scraper.scrape(run)
-            finally:
-                self._under_way = None
-                back()
-                late()
-            if run.finish():
-                self._worker.reply(request, run, late=False)
+            with turns.taken():
+                try:
+                    self._scraper.scrape(run)
+                finally:
+                    self._under_way = None
+                    back()
+                    late()
+                if run.finish():
+                    self._worker.reply(request, run, late=False)
 
     def _answer_late(self, request: ScrapeRequest, run: Run) -> None:
         if run.finish():
