@@ -1,5 +1,6 @@
 """The systemd units: accepted by systemd, and as closed as they can be."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,25 @@ def test_the_exposure_that_systemd_reckons_stays_low(installed: Path, name: str,
         text=True,
     )
     assert judged.returncode == 0, judged.stdout
+
+
+@analyze
+def test_the_exposure_is_the_one_that_the_page_states(installed: Path) -> None:
+    page = (DEPLOY.parent / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    stated = re.search(
+        r"of systemd (\d+) reckons an exposure of ([\d.]+) for the exporter.*? ([\d.]+) for", page
+    )
+    assert stated
+    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
+    if not version.startswith(f"systemd {stated[1]} "):
+        pytest.skip(f"the page speaks of systemd {stated[1]}")
+    for name, exposure in zip(NAMES, stated.groups()[1:], strict=True):
+        judged = subprocess.run(
+            ["systemd-analyze", "security", "--offline=true", installed / name],
+            capture_output=True,
+            text=True,
+        )
+        assert f"Overall exposure level for {name}: {exposure} " in judged.stdout
 
 
 @pytest.mark.parametrize("name", NAMES)
