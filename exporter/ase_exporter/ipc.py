@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ase_exporter.changes.snapshot import Look
 from ase_exporter.config import Config, Target
 from ase_exporter.families import Family
-from ase_exporter.refusal import Refusal
+from ase_exporter.refusal import Refusals
 
 _LENGTHS = struct.Struct("!II")
 
@@ -22,13 +22,13 @@ _LENGTHS = struct.Struct("!II")
 class Assignment:
     """First message to a worker: the configuration, and the targets that are its own.
 
-    refusals: by target, of logins that the worker before was refused: a worker that is replaced must not get
-    a login locked.
+    refusals: of logins, by target, as the worker before met them: one that is replaced must not get a login
+    locked.
     """
 
     config: Config
     targets: tuple[Target, ...]
-    refusals: Mapping[str, Refusal]
+    refusals: Mapping[str, Refusals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Admission:
     """One more target for the worker, beyond the configured ones."""
 
     target: Target
-    refusal: Refusal | None
+    refusals: Refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ class ScrapeReply:
     """The answer, on time.
 
     look: what the target's configuration is, where it was time to look. stretched: collectors that are read
-    less often, to keep the budget. refusal: of the login, where it was refused.
+    less often, to keep the budget. refusals: of its logins, None where the
+    scrape is not over.
     """
 
     number: int
@@ -85,7 +86,7 @@ class ScrapeReply:
     series: int = 0
     look: Look | None = None
     stretched: int = 0
-    refusal: Refusal | None = None
+    refusals: Refusals | None = None
 
 
 Message = Assignment | Ready | Admission | Dismissal | ScrapeRequest | ScrapeReply

@@ -28,7 +28,7 @@ from ase_exporter.ipc import (
     ScrapeReply,
     ScrapeRequest,
 )
-from ase_exporter.refusal import Refusal
+from ase_exporter.refusal import Refusals
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class WorkerPool:
         count = min(config.workers or len(os.sched_getaffinity(0)), most)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
-        self._refusals: dict[str, Refusal] = {}
+        self._refusals: dict[str, Refusals] = {}
         self._guests: dict[str, asyncio.TimerHandle] = {}
         self._workers: list[_Worker | None] = [None] * count
         self._ready = [asyncio.Event() for _ in range(count)]
@@ -153,7 +153,7 @@ class WorkerPool:
         self._shares[index] += (target,)
         self._share_of[target.name] = index
         self.states[target.name] = TargetState()
-        self._tell(index, Admission(target, self._refusals.get(target.name)))
+        self._tell(index, Admission(target, self._refusals.get(target.name, Refusals())))
         self._expect(target.name)
 
     def _expect(self, guest: str) -> None:
@@ -233,10 +233,8 @@ class WorkerPool:
         state.up, state.error, state.series, state.at = reply.up, reply.error, reply.series, time.time()
         state.version = reply.version or state.version
         state.stretched = reply.stretched
-        if reply.refusal:
-            self._refusals[target] = reply.refusal
-        elif reply.up:
-            self._refusals.pop(target, None)
+        if reply.refusals:
+            self._refusals[target] = reply.refusals
         return reply
 
     async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:

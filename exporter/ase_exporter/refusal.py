@@ -26,6 +26,14 @@ class Refusal:
         return "was refused; waiting" if now < self.until else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Those of one target: of the login that scrapes, and of the one that runs sp_sysmon."""
+
+    scrape: Refusal | None = None
+    sysmon: Refusal | None = None
+
+
 def refused(before: Refusal | None, password: str, now: float) -> Refusal:
     """One more. The pause is not the same for all, so that many targets do not come back at once."""
     times = before.times if before and before.password == password else 0

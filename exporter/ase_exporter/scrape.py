@@ -21,7 +21,7 @@ from ase_exporter.cost import Budget, Cost, session_cpu
 from ase_exporter.counters import CounterStore
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.families import Family, single
-from ase_exporter.refusal import Refusal, refused
+from ase_exporter.refusal import Refusal, Refusals, refused
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.table import Table
 
@@ -57,7 +57,7 @@ class Run:
     module: what is read, by name; '' for the target's own. families: what others gave beforehand;
     collected: what each collector gave, up to series_limit samples in all.
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
-    stretched: how many collectors are read less often, to keep the budget. refusal: of the login, if it was.
+    stretched: how many collectors are read less often, to keep the budget. refusals: of its logins, once it is over.
     """
 
     deadline: float
@@ -75,7 +75,7 @@ class Run:
     error_kind: str = ""
     version: str = ""
     stretched: int = 0
-    refusal: Refusal | None = None
+    refusals: Refusals | None = None
     started: float = field(default_factory=time.monotonic)
     _finished: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -222,7 +222,7 @@ class TargetScraper:
         self._count_received()
         self.cost.scrapes += 1
         run.version = self._version
-        run.refusal = self._refusal
+        run.refusals = Refusals(self._refusal, self._sysmon.refusal if self._sysmon else None)
         run.unavailable = dict(self._reading.unavailable)
         run.own = [*self.cost.families(), *self._keep_budget(run), *self._reading.counters.families()]
         if self._sysmon is not None and run.collectors is None:

@@ -35,7 +35,7 @@ from ase_exporter.ipc import (
     pack,
     unpack,
 )
-from ase_exporter.refusal import Refusal
+from ase_exporter.refusal import Refusal, Refusals
 from ase_exporter.scrape import Run, TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.turns import turns
@@ -150,19 +150,19 @@ class Worker:
         _bound_memory(len(assignment.targets) + (allow.most if allow.addresses else 0))
         threads: dict[str, TargetThread] = {}
 
-        def admit(target: Target, refusal: Refusal | None) -> None:
-            scraper = _scraper(assignment.config, target, catalogue, refusal)
+        def admit(target: Target, refusals: Refusals) -> None:
+            scraper = _scraper(assignment.config, target, catalogue, refusals)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
         for target in assignment.targets:
-            admit(target, assignment.refusals.get(target.name))
+            admit(target, assignment.refusals.get(target.name, Refusals()))
         self._send(Ready())
         while True:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case Admission(target, refusal):
-                    admit(target, refusal)
+                case Admission(target, refusals):
+                    admit(target, refusals)
                 case Dismissal(name):
                     threads.pop(name).end()
 
@@ -211,11 +211,11 @@ def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
         series=sum(len(family.samples) for family in families),
         look=run.look,
         stretched=run.stretched,
-        refusal=run.refusal,
+        refusals=run.refusals,
     )
 
 
-def _scraper(config: Config, target: Target, catalogue: Catalogue, refusal: Refusal | None) -> TargetScraper:
+def _scraper(config: Config, target: Target, catalogue: Catalogue, refusals: Refusals) -> TargetScraper:
     watch = Watch(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
         target,
@@ -224,16 +224,16 @@ def _scraper(config: Config, target: Target, catalogue: Catalogue, refusal: Refu
         config.scrape,
         catalogue,
         watch,
-        _sysmon(config, target),
+        _sysmon(config, target, refusals.sysmon),
         {"default": config.module("default"), **config.modules},
-        refusal,
+        refusals.scrape,
     )
 
 
-def _sysmon(config: Config, target: Target) -> SysmonRunner | None:
+def _sysmon(config: Config, target: Target, refusal: Refusal | None) -> SysmonRunner | None:
     if target.sysmon is None:
         return None
-    runner = SysmonRunner(target, config.auth[target.sysmon.auth], target.sysmon)
+    runner = SysmonRunner(target, config.auth[target.sysmon.auth], target.sysmon, refusal=refusal)
     runner.start()
     return runner
 

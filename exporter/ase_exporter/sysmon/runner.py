@@ -16,6 +16,7 @@ from ase_exporter.config import Auth, Target
 from ase_exporter.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.families import Family, single
+from ase_exporter.refusal import Refusal, refused
 from ase_exporter.sysmon.metrics import cleared_counters, families
 from ase_exporter.sysmon.report import NotAReportError, parse
 from ase_exporter.sysmon.settings import SysmonSettings
@@ -31,8 +32,6 @@ PRINTING = 60.0
 CONNECTING = 10.0
 # Servers that are started together are not sampled together.
 FIRST_WITHIN = 60.0
-# ASE may lock a login after a few failures: a password that was refused so often is not tried again.
-LOGIN_ATTEMPTS = 2
 # A sample is of the past after this many intervals, and is no longer shown.
 STALE_AFTER = 3
 
@@ -134,8 +133,14 @@ class SysmonRunner:
     """The schedule of one target."""
 
     def __init__(
-        self, target: Target, auth: Auth, settings: SysmonSettings, open_connection: Opener = Connection.open
+        self,
+        target: Target,
+        auth: Auth,
+        settings: SysmonSettings,
+        open_connection: Opener = Connection.open,
+        refusal: Refusal | None = None,
     ) -> None:
+        """refusal: what another process knew of the login."""
         self._target = target
         self._auth = auth
         self._settings = settings
@@ -143,7 +148,7 @@ class SysmonRunner:
         self._state = _State()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._refused: tuple[str, int] = ("", 0)
+        self.refusal = refusal
 
     def start(self) -> None:
         """Begin the schedule, in a thread of its own."""
@@ -206,21 +211,18 @@ class SysmonRunner:
 
     def _sample(self) -> Report:
         password = self._auth.read_password()
-        refused, times = self._refused
-        if password == refused and times >= LOGIN_ATTEMPTS:
-            raise SampleError(
-                "login_suspended",
-                f"login {self._auth.user} refused {times} times; waiting for a new password or a reload",
-            )
+        why = self.refusal.forbids(password, time.monotonic()) if self.refusal else ""
+        if why:
+            raise SampleError("login_suspended", f"login {self._auth.user} {why}")
         try:
             report = take_sample(
                 self._target, self._auth, int(self._settings.sample), open_connection=self._open
             )
         except SampleError as error:
             if error.reason in ("login_failed", "login_locked"):
-                self._refused = (password, times + 1 if password == refused else 1)
+                self.refusal = refused(self.refusal, password, time.monotonic())
             raise
-        self._refused = ("", 0)
+        self.refusal = None
         return report
 
     def _loop(self) -> None:

@@ -180,10 +180,15 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
     assert take_sample(target, AUTH, 60, open_connection=Scripted()).complete
 
 
-def test_a_refused_password_is_tried_twice_and_not_again(target: Target) -> None:
+def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ase_exporter.refusal.LOGIN_PAUSE", 0.0)
     server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
     schedule = scheduled(target, server)
     assert [schedule.run_once() for _ in range(4)] == ["login_failed"] * 2 + ["login_suspended"] * 2
+    another = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, schedule.refusal)  # type: ignore[arg-type]
+    assert another.run_once() == "login_suspended"
     assert len(server.logins) == 2
 
 
