@@ -1,0 +1,178 @@
+"""Very many scrapes with faults among them: nothing grows, on neither side."""
+
+import asyncio
+import json
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.exporter.parrot import ATTENTION, HEADER, Parrot, Recording, listening
+from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.exporter.scraper import Scraper
+from tests.exporter.simulated import PASSWORD, run
+
+SCRAPES = 50_000
+SAMPLES = 20
+WORKERS, TARGETS = 2, 16
+# One request in so many meets a fault; a scrape has some thirty.
+EVERY = 300
+# A scrape that hangs or trickles costs this much and no more.
+SECONDS = 3.0
+# What is known of each target, and what the allocator keeps, settles in the first samples.
+SETTLED = 5
+GROWTH = 8 << 20
+
+
+@dataclass
+class Moods:
+    """What went wrong so far, by kind, and the connections that are open."""
+
+    chance: random.Random
+    met: Counter[str] = field(default_factory=Counter)
+    open: set["Moody"] = field(default_factory=set)
+
+
+class Moody(Parrot):
+    """Now and then closes, resets, says nothing (to an attention either), trickles, or sends garbage."""
+
+    def __init__(self, recording: Recording, moods: Moods) -> None:
+        super().__init__(recording)
+        self._moods = moods
+        self._silent = self._deaf = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._moods.open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._moods.open.discard(self)
+
+    def asked(self, kind: int, request: bytes) -> None:
+        if kind == ATTENTION:
+            self._silent = False
+        if not self._deaf and not self._silent:
+            super().asked(kind, request)
+
+    def say(self, answer: bytes) -> None:
+        if self._moods.chance.randrange(EVERY):
+            super().say(answer)
+            return
+        faults: tuple[Callable[[bytes], None], ...] = (
+            self.close, self.cut, self.reset, self.hang, self.ignore, self.trickle, self.garble,
+        )  # fmt: skip
+        fault = self._moods.chance.choice(faults)
+        self._moods.met[fault.__name__] += 1
+        fault(answer)
+
+    def close(self, _: bytes) -> None:
+        self.transport.close()
+
+    def cut(self, answer: bytes) -> None:
+        self.transport.write(answer[: len(answer) // 2])
+        self.transport.close()
+
+    def reset(self, _: bytes) -> None:
+        self.transport.abort()
+
+    def hang(self, _: bytes) -> None:
+        self._silent = True
+
+    def ignore(self, _: bytes) -> None:
+        self._deaf = True
+
+    def trickle(self, answer: bytes) -> None:
+        if answer and not self.transport.is_closing():
+            self.transport.write(answer[:16])
+            asyncio.get_running_loop().call_later(1.0, self.trickle, answer[16:])
+
+    def garble(self, answer: bytes) -> None:
+        self.transport.write(answer[: HEADER.size] + b"\x01" + answer[HEADER.size + 1 :])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Of each process, the front first: resident bytes and descriptors; and how many the servers have open."""
+
+    scrapes: int
+    resident: tuple[int, ...]
+    descriptors: tuple[int, ...]
+    connections: int
+
+    @classmethod
+    def of(cls, running: RunningExporter, scrapes: int, connections: int) -> "Sample":
+        processes = running.processes()
+        return cls(
+            scrapes,
+            tuple(process.memory_info().rss for process in processes),
+            tuple(process.num_fds() for process in processes),
+            connections,
+        )
+
+    def __str__(self) -> str:
+        mib = [f"{each / 2**20:.1f}" for each in self.resident]
+        return (
+            f"{self.scrapes} scrapes: RSS {mib} MiB, descriptors {self.descriptors}, "
+            f"{self.connections} connections, load {os.getloadavg()[0]:.0f}"
+        )
+
+
+async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Counter[str]]:
+    """So many scrapes; samples while nothing is under way."""
+    moods = Moods(random.Random(3))
+    samples: list[Sample] = []
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        recording = Recording(server.address)
+        async with listening(lambda: Moody(recording, moods), TARGETS) as addresses:
+            names = [f"S{number}" for number in range(TARGETS)]
+            configuration = {
+                "targets": [
+                    {"name": name, "host": host, "port": port}
+                    for name, (host, port) in zip(names, addresses, strict=True)
+                ],
+                "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+                "workers": WORKERS,
+            }
+            opened = exporter(directory, json.dumps(configuration))
+            running = await asyncio.to_thread(opened.__enter__)
+            scraper = Scraper(running.url)
+            try:
+                front = psutil.Process(running.process.pid)
+
+                async def some(name: str) -> None:
+                    for _ in range(scrapes // SAMPLES // TARGETS):
+                        await scraper.scrape(name, time.monotonic(), SECONDS)
+
+                for _ in range(SAMPLES):
+                    await asyncio.gather(*(some(name) for name in names))
+                    samples.append(Sample.of(running, len(scraper.scrapes), len(moods.open)))
+                    print(samples[-1], flush=True)
+                assert front.is_running()
+                return samples, moods, Counter(scrape.missed for scrape in scraper.scrapes)
+            finally:
+                scraper.close()
+                recording.close()
+                await asyncio.to_thread(opened.__exit__, None, None, None)
+                (directory / "log").write_text(running.log)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+def test_fifty_thousand_scrapes_with_faults_among_them_leave_nothing_behind(tmp_path: Path) -> None:
+    samples, moods, ends = asyncio.run(soak(tmp_path, SCRAPES))
+    print(dict(moods.met), dict(ends))
+    first, last = samples[SETTLED], samples[-1]
+    assert len(moods.met) == 7
+    assert ends[""] > 0.8 * ends.total()
+    assert len(first.resident) == len(last.resident) == WORKERS + 1
+    for before, after in zip(first.resident, last.resident, strict=True):
+        assert after - before < GROWTH, samples
+    # A connection that was lost is made anew by the next scrape: there may be fewer, never more.
+    assert last.connections <= TARGETS
+    assert sum(last.descriptors) <= sum(first.descriptors) + TARGETS
