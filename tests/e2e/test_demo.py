@@ -1,5 +1,6 @@
 """`ase-exporter demo` as a newcomer runs it: what it prints can be opened and pasted, and it leaves nothing behind."""
 
+import os
 import re
 import shlex
 import signal
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 EXPORTER = Path(sys.executable).with_name("ase-exporter")
 PATIENCE = 120
 PORTS = 7
+WIDE = os.environ | {"COLUMNS": "160"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -73,7 +75,7 @@ def test_every_command_that_it_prints_works_when_pasted(demo: Demo, command: str
     deadline = time.monotonic() + 3 * PATIENCE
     while True:
         words = shlex.split(line, comments=True)
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, env=WIDE)
         if done.returncode == 0 and told in done.stdout:
             break
         # It says from which run on there is something to see.
