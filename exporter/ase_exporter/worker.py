@@ -23,7 +23,7 @@ from ase_exporter import logs, memory
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
-from ase_exporter.families import render_bytes, render_openmetrics
+from ase_exporter.families import render_bytes
 from ase_exporter.ipc import (
     Admission,
     Assignment,
@@ -201,7 +201,7 @@ def _bound_memory(targets: int) -> None:
 
 def _answer(request: ScrapeRequest, run: Run, late: bool) -> ScrapeReply:
     families = run.all_families(late)
-    body = render_openmetrics(families).encode() if request.openmetrics else render_bytes(families)
+    body = render_bytes(families, openmetrics=request.openmetrics)
     return ScrapeReply(
         number=request.number,
         body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,

@@ -1,15 +1,16 @@
-"""render_text writes what prometheus_client writes."""
+"""What is rendered is what prometheus_client writes, in both formats."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.utils import floatToGoString
 
-from ase_exporter.families import Family, Kind, Layout, Samples, number, render_text, to_metrics
+from ase_exporter.families import Family, Kind, Layout, Samples, number, render_openmetrics, render_text
 from ase_exporter.numerals import numerals
 
 LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -25,10 +26,22 @@ class Fixed:
         return self.metrics
 
 
-def reference(families: list[Family]) -> str:
+def to_metrics(families: Iterable[Family]) -> Iterable[Metric]:
+    """The same families as prometheus_client's own."""
+    for family in families:
+        base = family.name.removesuffix("_total") if family.kind == "counter" else family.name
+        metric = Metric(base, family.help, family.kind)
+        for values, value in family.samples:
+            metric.add_sample(family.name, dict(zip(family.labels, values, strict=True)), value)
+        yield metric
+
+
+def reference(
+    families: list[Family], generate: Callable[[CollectorRegistry], bytes] = generate_latest
+) -> str:
     registry = CollectorRegistry()
     registry.register(Fixed(to_metrics(families)))
-    return generate_latest(registry).decode()
+    return generate(registry).decode()
 
 
 @st.composite
@@ -49,6 +62,11 @@ def families(draw: st.DrawFn) -> list[Family]:
 @given(families())
 def test_text_equals_prometheus_client_byte_for_byte(made: list[Family]) -> None:
     assert render_text(made) == reference(made)
+
+
+@given(families())
+def test_openmetrics_equals_prometheus_client_byte_for_byte(made: list[Family]) -> None:
+    assert render_openmetrics(made) == reference(made, openmetrics.generate_latest)
 
 
 @given(st.one_of(st.floats(), st.integers(-(2**63), 2**64)))
