@@ -20,7 +20,7 @@ NOT_RUN = {
     "kubectl": "needs a cluster; tests/deploy/test_kubernetes.py checks what it is given",
     "pmm-admin": "needs a PMM Server",
     "git": "needs the place of the repository",
-    "make": "is how this test was started, or starts what tests/e2e starts",
+    "make": "is how this test was started, or starts what tests/e2e/test_demo.py starts",
 }
 # Command -> what it must have said.
 SAYS = {
