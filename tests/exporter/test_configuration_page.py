@@ -1,0 +1,98 @@
+"""docs/configuration.md shows every key that there is, and defaults as they are."""
+
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import certifi
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from ase_exporter import yamlfile
+from ase_exporter.config import Config
+
+PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+TEXT = PAGE.partition("```yaml\n")[2].partition("```")[0].replace("/etc/ssl/company.pem", certifi.where())
+# A key that cannot stand beside another of its model is shown in a remark.
+UNCOMMENTED = re.sub(r"# (memory_bytes: )", r"\1", TEXT)
+
+
+def models(kind: object) -> Iterator[type[BaseModel]]:
+    """The models that a field's type holds."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    elif isinstance(kind, types.UnionType) or typing.get_origin(kind):
+        for part in typing.get_args(kind):
+            yield from models(part)
+
+
+def entries(shown: object, several: bool) -> list[Mapping[str, object]]:
+    """What is shown of a model: one mapping, those of a list, or those under names."""
+    if isinstance(shown, list):
+        return shown
+    assert isinstance(shown, Mapping)
+    return list(shown.values()) if several else [shown]
+
+
+def missing(model: type[BaseModel], shown: list[Mapping[str, object]], path: str) -> Iterator[str]:
+    """Keys of a model, and of those within it, that none of the entries shows."""
+    for name, field in model.model_fields.items():
+        here = f"{path}.{name}".lstrip(".")
+        values = [entry[name] for entry in shown if name in entry]
+        if not values:
+            yield here
+            continue
+        for inner in models(field.annotation):
+            several = typing.get_origin(field.annotation) not in (None, types.UnionType)
+            yield from missing(inner, [e for value in values for e in entries(value, several)], here)
+
+
+def test_every_key_is_shown() -> None:
+    assert list(missing(Config, [yaml.safe_load(UNCOMMENTED)], "")) == []
+
+
+def test_a_key_that_is_not_shown_would_be_seen() -> None:
+    shown = yaml.safe_load(UNCOMMENTED)
+    del shown["targets"][0]["sysmon"]["every"], shown["scrape"]["margin"]
+    assert list(missing(Config, [shown], "")) == ["targets.sysmon.every", "scrape.margin"]
+
+
+def without_default() -> set[tuple[str, str]]:
+    """(key, value) of lines whose remark says that there is no default, or that it is none."""
+    found = re.findall(r"^[ -]*(\w+):(.*?)# (?:none|no default)\b", TEXT, re.MULTILINE)
+    return {(key, value.strip()) for key, value in found}
+
+
+def untrue(model: BaseModel, path: str) -> Iterator[str]:
+    """Keys whose value is shown as the default, and is not."""
+    none = {key for key, _ in without_default()}
+    for name, field in type(model).model_fields.items():
+        value, here = getattr(model, name), f"{path}.{name}".lstrip(".")
+        inner = [value] if isinstance(value, BaseModel) else []
+        if isinstance(value, tuple | list):
+            inner = [each for each in value if isinstance(each, BaseModel)]
+        elif isinstance(value, Mapping):
+            inner = [each for each in value.values() if isinstance(each, BaseModel)]
+        for each in inner:
+            yield from untrue(each, here)
+        if not inner and not field.is_required() and name not in none and value != field.default:
+            yield here
+
+
+# Examples by their nature: where a password is, how a process is found, what memory a database has.
+EXAMPLES = ("auth.", "host.processes.", "host.required.ase_memory", "targets.auth", "targets.sysmon.auth")
+
+
+def test_what_is_shown_without_a_remark_is_the_default() -> None:
+    config = yamlfile.parse(TEXT, Config, "configuration.md")
+    assert [key for key in untrue(config, "") if not key.startswith(EXAMPLES)] == []
+
+
+@pytest.mark.parametrize("key", ["margin: 500ms", "keep: 400d", "top: 20"])
+def test_a_wrong_default_would_be_seen(key: str) -> None:
+    wrong = TEXT.replace(key, re.sub(r"\d+", "33", key))
+    config = yamlfile.parse(wrong, Config, "configuration.md")
+    assert [path for path in untrue(config, "") if path.endswith(key.partition(":")[0])]
