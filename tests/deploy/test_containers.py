@@ -19,12 +19,13 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
+FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
 # An address of its own, so that its ports meet nobody's.
 ADDRESS = "127.0.0.119"
 NEEDED = {"simulator", "exporter", "prometheus"}
 PROJECT = "ase-exporter-test"
 IMAGE = "ase-exporter:0.1.0"
-PATIENCE = 90.0
+PATIENCE = 150.0
 # A memscale run begins with contention; the alert waits five minutes, Alertmanager and the first rates another.
 ALERT_PATIENCE = 480.0
 SECRET_FILE = re.compile(
@@ -59,10 +60,10 @@ def obtainable(service: dict[str, Any]) -> bool:
     )
 
 
-def asked(path: str) -> Any:
-    """What Prometheus answers."""
+def asked(path: str, port: int = 9090) -> Any:
+    """What Prometheus answers, or VictoriaMetrics."""
     with httpx.Client(trust_env=False) as client:
-        return client.get(f"http://{ADDRESS}:9090/api/v1/{path}").json()["data"]
+        return client.get(f"http://{ADDRESS}:{port}/api/v1/{path}").json()["data"]
 
 
 def told(services: dict[str, dict[str, Any]]) -> None:
@@ -117,6 +118,43 @@ def running(image: dict[str, Any]) -> Iterator[set[str]]:
         assert not docker(
             "ps", "--all", "--quiet", f"--filter=label=com.docker.compose.project={PROJECT}"
         ).stdout
+
+
+@pytest.fixture(scope="module")
+def fleet(image: dict[str, Any]) -> Iterator[None]:
+    """deploy/scale-out with its simulated servers, all of it healthy."""
+    services = yaml.safe_load(FLEET.read_text())["services"]
+    if missing := [name for name, each in services.items() if "image" in each and not obtainable(each)]:
+        pytest.skip(f"no images for {', '.join(missing)}: the fleet was not run")
+    told({name: each for name, each in services.items() if "image" in each})
+    words = ["compose", "--file", str(FLEET), "--project-name", f"{PROJECT}-fleet", "--profile", "demo"]
+    try:
+        started = docker(*words, "up", "--detach", "--wait")
+        assert started.returncode == 0, started.stderr + docker(*words, "logs", "--tail=20").stdout
+        yield
+    finally:
+        ended = docker(*words, "down", "--volumes", "--timeout=10")
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_every_target_of_the_fleet_is_up_and_its_rules_are_evaluated(fleet: None) -> None:
+    targets = {
+        "ase": 12,
+        "ase-exporter": 2,
+        "prometheus": 2,
+        "victoriametrics": 1,
+        "vmalert": 1,
+        "alertmanager": 1,
+    }
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        found = asked("query?query=count by (job) (up==1)", 8428)["result"]
+        up = {each["metric"]["job"]: int(each["value"][1]) for each in found}
+        recorded = asked("query?query=count(ase:cpu_busy:ratio_rate1m) > 9", 8428)["result"]
+        if up == targets and recorded:
+            break
+        assert time.monotonic() < deadline, up
+        time.sleep(1)
 
 
 def test_every_target_is_up_and_the_simulated_server_answers(running: set[str]) -> None:

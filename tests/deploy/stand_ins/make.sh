@@ -15,7 +15,8 @@ if ! docker image inspect debian:bookworm-slim >/dev/null 2>&1; then
 fi
 
 base=$(sed -n 's/^ARG PYTHON=//p' ../../../deploy/docker/Dockerfile)
-named=$(sed -n 's|^ *image: \([^ ]*/[^ ]*\)$|\1|p' ../../../docker-compose.yml)
+named=$(sed -n 's|^ *image: \([^ ]*/[^ ]*\)$|\1|p' \
+    ../../../docker-compose.yml ../../../deploy/scale-out/docker-compose.yml | sort -u)
 for image in "$base" $named; do
     name=${image##*/}
     docker build --target "${name%%:*}" --tag "$image" .

@@ -1,0 +1,153 @@
+"""deploy/scale-out: accepted by who reads it, contained, and its parts in agreement. tests/e2e has it running."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.deploy.test_compose import COMPOSE, REPOSITORY, with_defaults
+
+from ase_exporter.config import load
+from ase_simulator.model import load_scenario
+
+SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
+FLEET = SCALE_OUT / "docker-compose.yml"
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FLEET.read_text())["services"]
+AGENT: dict[str, Any] = yaml.safe_load((SCALE_OUT / "agent.yml").read_text())
+OWN = sorted(name for name, service in SERVICES.items() if "extends" not in service)
+AGENTS = ["agent-a", "agent-b"]
+
+
+def flags(service: str) -> dict[str, str]:
+    words = (with_defaults(word).lstrip("-") for word in SERVICES[service]["command"])
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def job(name: str) -> dict[str, Any]:
+    (found,) = (each for each in AGENT["scrape_configs"] if each["job_name"] == name)
+    return dict(found)
+
+
+def said_by(*command: str | Path) -> str:
+    """What a checker says, which must be content."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_compose_specification_accepts_it() -> None:
+    said_by(
+        Path(sys.executable).parent / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", FLEET
+    )
+
+
+def test_docker_compose_accepts_it() -> None:
+    if subprocess.run(["sh", "-c", "docker compose version"], capture_output=True).returncode:
+        pytest.skip("docker compose is not installed: only the schema was checked")
+    said_by("docker", "compose", "--file", FLEET, "--profile", "demo", "config", "--quiet")
+
+
+def test_prometheus_accepts_the_agents_configuration_and_the_rules() -> None:
+    said_by("promtool", "check", "config", "--agent", SCALE_OUT / "agent.yml")
+    said_by("promtool", "check", "rules", SCALE_OUT / "rules.yaml")
+
+
+@pytest.mark.skipif(not shutil.which("vmalert"), reason="vmalert (victoria-metrics) is not installed")
+def test_vmalert_accepts_every_rule() -> None:
+    said_by("vmalert", "-dryRun", "-rule=alerts/rules/*.yaml", "-rule=deploy/scale-out/rules.yaml")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_service_is_as_contained_as_those_on_one_machine(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"privileged", "cap_add", "user", "network_mode", "devices"} & service.keys()
+    assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}
+    assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
+    assert "healthcheck" in service or "build" in service
+
+
+def test_the_rest_is_taken_from_the_file_for_one_machine() -> None:
+    base = yaml.safe_load(COMPOSE.read_text())["services"]
+    for name in SERVICES.keys() - set(OWN):
+        assert SERVICES[name]["extends"] == {"file": "../../docker-compose.yml", "service": name}
+        assert name in base
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_what_a_service_mounts_exists(name: str) -> None:
+    declared = yaml.safe_load(FLEET.read_text())["volumes"]
+    for volume in SERVICES[name].get("volumes", []):
+        source, _, rest = volume.partition(":")
+        if source.startswith("."):
+            assert (SCALE_OUT / source).exists(), source
+            assert rest.endswith(":ro")
+        else:
+            assert source in declared
+
+
+def test_every_name_that_is_scraped_or_written_to_is_a_service() -> None:
+    targets = {
+        target
+        for each in AGENT["scrape_configs"]
+        for static in each.get("static_configs", [])
+        for target in static["targets"]
+    }
+    urls = {each["url"] for each in AGENT["remote_write"] + job("ase")["http_sd_configs"]}
+    urls |= {value for value in flags("vmalert").values() if value.startswith("http")}
+    urls.add(SERVICES["grafana"]["environment"]["PROMETHEUS_URL"])
+    assert {re.sub(r"^http://|:\d+.*$", "", each) for each in targets | urls} <= SERVICES.keys()
+
+
+def test_a_server_is_hashed_to_one_of_the_exporters_there_are() -> None:
+    exporters = sorted(name for name in SERVICES if name.startswith("exporter-"))
+    hashed, addressed = job("ase")["relabel_configs"][-2:]
+    assert hashed["action"] == "hashmod"
+    found = [addressed["replacement"].replace("$1", str(rest)) for rest in range(hashed["modulus"])]
+    assert (
+        found
+        == [f"{name}:10150" for name in exporters]
+        == job("ase-exporter")["static_configs"][0]["targets"]
+    )
+    assert [each["url"] for each in job("ase")["http_sd_configs"]] == [
+        f"http://{each}/targets" for each in found
+    ]
+
+
+def test_both_agents_write_the_same_series_at_the_same_moments() -> None:
+    first, second = (SERVICES[name] for name in AGENTS)
+    assert "external_labels" not in AGENT["global"]
+    assert first["hostname"] == second["hostname"]
+    assert first["command"] == second["command"]
+    assert first["volumes"][0] == second["volumes"][0] == "./agent.yml:/etc/prometheus/agent.yml:ro"
+    assert first["volumes"][1] != second["volumes"][1]
+
+
+def test_the_interval_is_the_same_everywhere() -> None:
+    interval = AGENT["global"]["scrape_interval"]
+    assert flags("victoriametrics")["dedup.minScrapeInterval"] == interval
+    assert flags("vmalert")["evaluationInterval"] == interval
+    shipped = yaml.safe_load((REPOSITORY / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    assert shipped["global"] == {"scrape_interval": interval, "evaluation_interval": interval}
+
+
+def test_jobs_have_the_names_that_alerts_and_dashboards_ask_for() -> None:
+    text = "".join(path.read_text() for path in (REPOSITORY / "alerts" / "rules").glob("*.yaml"))
+    text += (SCALE_OUT / "rules.yaml").read_text()
+    names = {each["job_name"] for each in AGENT["scrape_configs"]}
+    assert set(re.findall(r'\bjob="([^"]+)"', text)) <= names
+
+
+def test_the_simulated_fleet_is_what_the_exporters_read() -> None:
+    targets = load(SCALE_OUT / "exporter.yaml").targets
+    (scenario,) = (word for word in SERVICES["simulator"]["command"] if word.startswith("--scenario="))
+    servers = load_scenario(scenario.partition("=")[2])
+    assert [(each.name, each.port) for each in targets] == [
+        (server.name, 5000 + number) for number, server in enumerate(servers)
+    ]
