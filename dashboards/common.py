@@ -71,7 +71,7 @@ def changes_beside(width: int, height: int = 9) -> Table:
             )
         ],
         columns=[
-            Column(name="Value", title="When", unit="dateTimeAsIsoNoDateIfToday", width=80),
+            Column(name="Value", title="When", unit="dateTimeAsIsoNoDateIfToday", width=75),
             Column(name="instance", title="Server", width=105),
             Column(name="name", title="What"),
             Column(name="change", title="Change"),

@@ -62,7 +62,8 @@ HEADLINES: list[Panel] = [
         base="text",
         empty=common.NO_CHANGES,
         blank="none found",
-        orientation="vertical",
+        orientation="horizontal",
+        justify="auto",
         width=6,
     ),
 ]

@@ -122,7 +122,7 @@ PANELS: list[Panel] = [
                 bar=True,
                 maximum=1,
                 thresholds=thresholds.SATURATED,
-                width=100,
+                width=90,
             ),
             Column(
                 name="Value #C",
@@ -132,7 +132,7 @@ PANELS: list[Panel] = [
                 bar=True,
                 maximum=1,
                 thresholds=thresholds.SPINNING,
-                width=100,
+                width=90,
             ),
             Column(name="spinlock", title="Hottest spinlock"),
             Column(
@@ -141,7 +141,7 @@ PANELS: list[Panel] = [
                 unit="percentunit",
                 decimals=1,
                 thresholds=thresholds.CACHES,
-                width=100,
+                width=95,
             ),
             Column(name="Value #E", title="Tx/CPU", unit="short", decimals=1, width=70),
             Column(

@@ -13,7 +13,7 @@ UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
 NEUTRAL = "#808080"
 Thresholds = Sequence[tuple[float, str]]
 # The top of an axis at least, by unit: a line at 0 would get one of 100.
-LEAST_TOP = {"percentunit": 0.001, "s": 0.001} | dict.fromkeys(("none", "short", "si:/s", "iops", "pps"), 1)
+LEAST_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
 
 
 class Panel(Protocol):
@@ -157,6 +157,7 @@ class Stat:
     coloured: str = "value"
     decimals: int | None = None
     orientation: str = "auto"
+    justify: str = "center"
     overrides: Sequence[Json] = ()
     width: int = 4
     height: int = 4
@@ -192,7 +193,7 @@ class Stat:
                 "textMode": self.show,
                 "colorMode": self.coloured,
                 "graphMode": "none",
-                "justifyMode": "center",
+                "justifyMode": self.justify,
                 # A name beside a figure is to be read, too, however long it is.
                 "text": {"titleSize": self.name_size, "valueSize": self.value_size}
                 if self.show == "value_and_name"

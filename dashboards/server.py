@@ -17,13 +17,13 @@ PANELS: list[Panel] = [
     common.latest_changes(height=7),
     Row("Work and waits"),
     TimeSeries(
-        title="Transactions (good: as the business asks)",
+        title="Transactions (good: steady)",
         description="Committed transactions. Read it beside throughput per CPU unit: the same work for more "
         "CPU is the trouble, not less work at night. Source: monState.Transactions.",
         unit="si:/s",
         queries=[Query("ase:transactions:rate1m{$selector}", "{{instance}}")],
         empty=NO_MONITORING,
-        width=8,
+        width=6,
     ),
     TimeSeries(
         title="What tasks wait for (good: few)",
@@ -33,7 +33,7 @@ PANELS: list[Panel] = [
         unit="short",
         queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
         empty=NO_WAITS,
-        width=8,
+        width=12,
     ),
     TimeSeries(
         title="Blocked processes (good: 0)",
@@ -47,7 +47,7 @@ PANELS: list[Panel] = [
         thresholds=thresholds.BLOCKED,
         overrides=[right_axis("longest", "s")],
         empty=NO_COLLECTOR,
-        width=8,
+        width=6,
     ),
     TimeSeries(
         title="Time per I/O by kind (good: under 30 ms)",
