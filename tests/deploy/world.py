@@ -73,6 +73,8 @@ def world(directory: Path) -> Iterator[World]:
         "PATH": f"{directory / 'bin'}{os.pathsep}{TOOLS}{os.pathsep}{os.environ['PATH']}",
         "FREETDSCONF": str(directory / "freetds.conf"),
         "HOME": str(directory),
+        # Dozens of commands start here: the first compiles for all.
+        "PYTHONDONTWRITEBYTECODE": "",
         "ASE_HOST": "127.0.0.1",
         "ASE_USER": "sa",
         "ASE_PASSWORD": "",
