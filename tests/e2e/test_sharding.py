@@ -10,7 +10,7 @@ import httpx
 import pytest
 from tests.deploy.fenced import blocks
 from tests.exporter.compare.conftest import running_prometheus
-from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, run
 
 from ase_exporter.prometheus import Prometheus, Sample
@@ -27,7 +27,7 @@ def of_the_page(*exporters: RunningExporter) -> str:
     for number, running in enumerate(exporters):
         text = text.replace(f"exporter-{number}.example.com:10150", running.url.removeprefix("http://"))
     assert "example.com" not in text
-    return f"global: {{scrape_interval: 3s}}\n{text}"
+    return f"global: {{scrape_interval: 10s}}\n{text}"
 
 
 def scraped(running: RunningExporter) -> set[str]:
@@ -49,6 +49,7 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
                 "targets": [{"name": name, "host": host, "port": port} for name in NAMES],
                 "auth": {"default": {"user": "monitor", "password": PASSWORD}},
                 "changes": {"enabled": False},
+                "scrape": PATIENT,
                 "workers": 1,
             }
         )
@@ -68,7 +69,7 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
 
 
 def until_all_are_up(prometheus: Prometheus) -> list[Sample]:
-    end = time.monotonic() + 90
+    end = time.monotonic() + 200
     while len(ups := prometheus.query("ase_up == 1")) < len(NAMES):
         assert time.monotonic() < end, ups
         time.sleep(0.2)

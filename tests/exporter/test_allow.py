@@ -25,7 +25,12 @@ AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="
 def allowing(*patterns: str, auth: str = "default", most: int = 100, idle: float = 600.0) -> Config:
     addresses = [{"address": pattern, "auth": auth} for pattern in patterns]
     return Config.model_validate(
-        {"allow": {"addresses": addresses, "most": most, "idle": idle}, "auth": AUTH, "workers": 2}
+        {
+            "allow": {"addresses": addresses, "most": most, "idle": idle},
+            "auth": AUTH,
+            "workers": 2,
+            "scrape": PATIENT,
+        }
     )
 
 

@@ -140,12 +140,12 @@ def scraper(server: Simulated, module: Module, budget: float | None) -> Callable
         Target(name="ONE", host=host, port=port, budget=budget),
         Auth(user="monitor", password=PASSWORD),
         module,
-        Scrape(),
+        Scrape(connect_timeout=60.0),
         CATALOGUE,
     )
 
     def scrape() -> Run:
-        run = Run(time.monotonic() + 60)
+        run = Run(time.monotonic() + 90)
         one.scrape(run)
         assert run.up
         return run

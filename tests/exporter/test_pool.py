@@ -160,9 +160,11 @@ def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_th
     server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host, port = server.address
-    wrong = Config(
-        targets=(Target(name="ONE", host=host, port=port),),
-        auth={"default": Auth(user="monitor", password="wrong")},
+    wrong = config(server).model_copy(
+        update={
+            "targets": (Target(name="ONE", host=host, port=port),),
+            "auth": {"default": Auth(user="monitor", password="wrong")},
+        }
     )
     logins: list[object] = []
     login = SqlBackend.login
@@ -230,7 +232,7 @@ def test_when_the_exporter_ends_no_process_stays(
 def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(server: Simulated) -> None:
     idle = Target(name="IDLE", host=server.address[0], port=server.address[1], close_idle_after=0.1)
     kept = idle.model_copy(update={"name": "KEPT", "close_idle_after": None})
-    both = Config(targets=(idle, kept), auth={"default": Auth(user="monitor", password=PASSWORD)}, workers=1)
+    both = config(server).model_copy(update={"targets": (idle, kept), "workers": 1})
 
     async def act(pool: WorkerPool) -> None:
         (worker,) = map(psutil.Process, pool.pids)
