@@ -1,5 +1,6 @@
 """The case study replayed by a simulated server, through exporter, Prometheus and Alertmanager."""
 
+import contextlib
 import csv
 import re
 import subprocess
@@ -18,11 +19,17 @@ from ase_exporter.compare.request import Request, answer
 from ase_exporter.demo.faster import Pace
 from ase_exporter.demo.replay import CACHES, Figures, Run, published, results, steady
 from ase_exporter.demo.webhook import Notification
+from ase_exporter.errors import UserError
 
 CASE_STUDY = Path(__file__).parents[3] / "shared" / "casestudy" / "memscale_runs.csv"
 RUNS = 10
+SERIES = ("series 1", "series 2")
 SECONDS_PER_RUN = 20.0
 PACE = Pace(speed=600 / SECONDS_PER_RUN, scrape_interval=1.0)
+# A scrape reads transactions and CPU time one after the other, and at thirty times the speed a tenth of a second is
+# long: where the time of scrapes varies by more than this, one by the other cannot be told to one percent. (By a
+# quarter of a second on a machine with ten times the work that it can do: 1.3 % wrong. By a tenth: 0.4 %.)
+MOST_JITTER = 0.08
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
 
@@ -37,7 +44,20 @@ class Replay:
     firing: dict[str, set[tuple[str, str, str]]]
     metrics: str
     first_sample_after: float
-    comparisons: dict[str, Comparison]
+    compared: dict[str, Comparison]
+    jitter: dict[str, float]
+
+    def unhurried(self, *names: str) -> None:
+        """Skip what asks for the throughput of these runs if the machine was too busy to measure it."""
+        worst = max(self.jitter[name] for name in names)
+        if worst > MOST_JITTER:
+            pytest.skip(f"this machine is too busy: the time of scrapes varies by {1000 * worst:.0f} ms")
+
+    def comparison(self, series: str) -> Comparison:
+        """The runs of a series as `ase-exporter compare` saw them, if the machine let enough scrapes end."""
+        if series not in self.compared:
+            self.unhurried(*(name for name in self.jitter if name.startswith(series)))
+        return self.compared[series]
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +72,15 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
         firing = {each.name: firing_at_the_end(stack, each) for each in runs}
         metrics = httpx.get(f"{stack.stack.url('exporter')}/metrics", trust_env=False, timeout=60).text
         stack.processes.check()
-        comparisons = {series: compared(stack, runs, series) for series in ("series 1", "series 2")}
-        yield Replay(runs, figures, stack.webhook.notifications(), firing, metrics, first, comparisons)
+        comparisons = {}
+        for series in SERIES:
+            # Where scrapes are missing it says so; whether they may is seen where the comparison is asked for.
+            with contextlib.suppress(UserError):
+                comparisons[series] = compared(stack, runs, series)
+        jitter = {each.name: jitter_of(stack, each) for each in runs}
+        yield Replay(
+            runs, figures, stack.webhook.notifications(), firing, metrics, first, comparisons, jitter
+        )
 
 
 def compared(stack: Running, runs: Sequence[Run], series: str) -> Comparison:
@@ -62,6 +89,16 @@ def compared(stack: Running, runs: Sequence[Run], series: str) -> Comparison:
     windows = [f"{name}={span[0]}..{span[1]}" for name, span in spans.items() if span]
     (up,) = stack.prometheus.query("last_over_time(ase_up[1m])")
     return answer(Request(stack.stack.url("prometheus"), [up.labels["instance"]], windows=windows))
+
+
+def jitter_of(stack: Running, run: Run) -> float:
+    """Between which durations, in seconds, the middle half of a run's scrapes took."""
+    span = steady(run, PACE, time.time())
+    assert span
+    times = f"ase_exporter_scrape_duration_seconds[{round((span[1] - span[0]) * 1000)}ms]"
+    expr = f"quantile_over_time(0.75, {times}) - quantile_over_time(0.25, {times})"
+    (spread,) = stack.prometheus.query(expr, span[1])
+    return spread.value
 
 
 def wait_for_sample(stack: Running, begun: float) -> float:
@@ -123,6 +160,7 @@ def test_contention_and_cpu_busy_are_within_half_a_point(replay: Replay, name: s
 
 @pytest.mark.parametrize("name", published())
 def test_throughput_per_cpu_unit_is_within_one_percent(replay: Replay, name: str) -> None:
+    replay.unhurried(name)
     assert replay.figures[name].throughput == pytest.approx(published()[name].throughput, rel=0.01)
 
 
@@ -178,23 +216,34 @@ def row(comparison: Comparison, key: str, name: str = "") -> Row:
 
 def step(replay: Replay, key: str, run: str, name: str = "") -> str:
     """The verdict on a run of series 2 against the run before it."""
-    comparison = replay.comparisons["series 2"]
-    number = [span.name for span in comparison.spans].index(f"series 2 run {run}")
+    comparison = replay.comparison("series 2")
+    names = [span.name for span in comparison.spans]
+    number = names.index(f"series 2 run {run}")
+    if key == "throughput_per_cpu_unit":
+        replay.unhurried(names[number - 1], names[number])
     difference = row(comparison, key, name).steps[number - 1]
     assert difference is not None
     return difference.verdict
 
 
 def test_compare_prints_the_tables_of_the_case_study(replay: Replay) -> None:
-    for comparison in replay.comparisons.values():
+    for series in SERIES:
+        comparison = replay.comparison(series)
         for number, span in enumerate(comparison.spans):
             printed = published()[span.name]
             assert row(comparison, "cpu_busy").values[number] == pytest.approx(printed.cpu_busy, abs=0.005)
-            per_unit = row(comparison, "throughput_per_cpu_unit").values[number]
-            assert per_unit == pytest.approx(printed.throughput, rel=0.01)
             for cache, contention in printed.contention.items():
                 seen = row(comparison, "cache_contention", cache).values[number]
                 assert seen == pytest.approx(contention, abs=0.005)
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_compare_prints_the_throughput_of_the_case_study(replay: Replay, series: str) -> None:
+    comparison = replay.comparison(series)
+    names = [span.name for span in comparison.spans]
+    replay.unhurried(*names)
+    for name, per_unit in zip(names, row(comparison, "throughput_per_cpu_unit").values, strict=True):
+        assert per_unit == pytest.approx(published()[name].throughput, rel=0.01)
 
 
 def test_tsx_is_better_but_for_the_default_data_cache(replay: Replay) -> None:
@@ -212,7 +261,8 @@ def test_snap_on_top_of_tsx_is_worse_on_every_measure(replay: Replay) -> None:
 
 
 def test_lldc_is_the_sweet_spot(replay: Replay) -> None:
-    spot = sweet_spot(replay.comparisons["series 2"])
+    replay.unhurried(*(name for name in published() if name.startswith("series 2")))
+    spot = sweet_spot(replay.comparison("series 2"))
     assert spot is not None
     assert spot.name == "series 2 run 14"
     assert step(replay, "cpu_busy", "14") == "better"
@@ -227,8 +277,9 @@ def test_lfb_makes_no_difference_or_a_slight_worsening(replay: Replay) -> None:
 
 
 def test_series_one_gained_137_percent_which_is_236_percent_of_before(replay: Replay) -> None:
-    gain = row(replay.comparisons["series 1"], "throughput_per_cpu_unit").against_first[0]
+    replay.unhurried(*(name for name in published() if name.startswith("series 1")))
+    gain = row(replay.comparison("series 1"), "throughput_per_cpu_unit").against_first[0]
     assert gain is not None
     assert gain.relative == pytest.approx(1.365, abs=0.03)
-    text = markdown(replay.comparisons["series 1"])
+    text = markdown(replay.comparison("series 1"))
     assert re.search(r"\+13\d\.\d% \(x2\.3\d\) better", text)
