@@ -51,7 +51,8 @@ LATE_AFTER = 0.2
 # A thread that is not back this long after its deadline does not come back: only another process helps. Sooner
 # would be wrong: with many targets and little CPU all are late, and to log in everywhere again costs still more.
 STUCK_AFTER = 3.0
-# The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver.
+# The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver. Nor does
+# a thread that waits for its turn.
 STARVED = 1.0
 STUCK_STATUS = 3
 # Most memory of the process, in bytes, and what a target adds: a thread's stack, of which little is ever touched,
@@ -125,7 +126,7 @@ class TargetThread:
     def _give_up(self, run: Run, due: float) -> None:
         if run is not self._under_way:
             return
-        if time.monotonic() - due > STARVED:
+        if time.monotonic() - due > STARVED or turns.awaited(self._thread.ident):
             self._expect_back(run, time.monotonic() + STUCK_AFTER)
             return
         log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)

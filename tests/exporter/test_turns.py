@@ -73,6 +73,34 @@ def test_who_keeps_a_turn_too_long_does_not_keep_the_others() -> None:
     assert not thread.is_alive()
 
 
+def test_who_began_first_comes_first_and_is_known_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "LONGEST", 60.0)
+    turns, order, began = Turns(), list[int](), [threading.Event() for _ in range(3)]
+    back = [threading.Event() for _ in range(3)]
+
+    def work(number: int) -> None:
+        with turns.taken():
+            with turns.given():
+                began[number].set()
+                assert back[number].wait(60)
+            order.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread, event in zip(threads, began, strict=True):
+        thread.start()
+        assert event.wait(60)
+    with turns.taken():
+        for number in (2, 0, 1):
+            back[number].set()
+            while not turns.awaited(threads[number].ident):
+                time.sleep(0.001)
+        assert order == []
+    for thread in threads:
+        thread.join(60)
+    assert order == [0, 1, 2]
+    assert not turns.awaited(threads[0].ident)
+
+
 def test_giving_what_was_never_taken_does_nothing() -> None:
     turns = Turns()
     with turns.given():
