@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 # A worker answers at the deadline by itself; after this much longer its caller is answered here.
 SILENCE = 0.5
-# A worker that then says nothing at all, to no caller, for so long is dead or stopped.
-DEAD_AFTER = 1.5
+# A worker that then says nothing at all, to no caller, for so long is dead or stopped, not just short of CPU.
+DEAD_AFTER = 4.0
 # A worker that dies at once is not started in a tight loop.
 RESTART_PAUSE = 0.5
 # A busy machine may take many seconds to start a worker; one that takes longer than this does not come.

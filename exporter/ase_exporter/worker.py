@@ -50,7 +50,7 @@ SWITCH_INTERVAL = 0.0005
 LATE_AFTER = 0.2
 # A thread that is not back this long after its deadline does not come back: only another process helps. Sooner
 # would be wrong: with many targets and little CPU all are late, and to log in everywhere again costs still more.
-STUCK_AFTER = 3.0
+STUCK_AFTER = 6.0
 # The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver. Nor does
 # a thread that waits for its turn.
 STARVED = 1.0
