@@ -1,5 +1,6 @@
 """A comparison as asked for on the command line: checked, run with progress, written."""
 
+import io
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -153,6 +154,6 @@ def _write(result: Comparison, output: Output, out: Path | None) -> None:
 
 
 def _printed(result: Comparison) -> str:
-    console = Console(record=True, width=FILE_WIDTH, quiet=True)
-    console.print(report.terminal(result, FILE_WIDTH))
-    return console.export_text()
+    text = io.StringIO()
+    Console(file=text, width=FILE_WIDTH).print(report.terminal(result, FILE_WIDTH))
+    return text.getvalue()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -18,7 +19,7 @@ from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from ase_exporter.compare.comparison import Comparison, Row
 from ase_exporter.compare.html import as_html
 from ase_exporter.compare.report import as_csv, as_json, markdown
-from ase_exporter.compare.request import Request, answer
+from ase_exporter.compare.request import Request, answer, run
 from ase_exporter.errors import UserError
 
 CHROMIUM = "/usr/bin/chromium"
@@ -143,7 +144,10 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
         ({"before": "now-1h", "after": "now-1h..now"}, "expected START..END"),
         ({"before": "now-2h..now-1h"}, "--before and --after go together"),
         ({}, "expected one of: --before and --after"),
-        ({"change": "no such change"}, "no recorded change"),
+        (
+            {"change": "no such change"},
+            "no recorded change of the last 30 days holds 'no such change'; the newest: option: TSX",
+        ),
         ({"windows": ["x"]}, "expected NAME=START..END"),
         ({"runs": "now-1h..now", "measures": ["speed"]}, "--measure: speed: expected one of cpu_busy"),
     ],
@@ -164,10 +168,25 @@ def test_a_window_too_short_to_say_anything_is_refused(history: History) -> None
 
 
 def test_an_unknown_server_and_a_dead_prometheus_are_one_line_each(history: History) -> None:
-    with pytest.raises(UserError, match=r'window before: Prometheus has no data of \{instance="ASE9"\}'):
+    unknown = r'window before: Prometheus has no data of \{instance="ASE9"\} there, only of instance ASE1'
+    with pytest.raises(UserError, match=unknown):
         answer(Request(history.url, ["ASE9"], before=history.window(0), after=history.window(1)))
     with pytest.raises(UserError, match=r"Prometheus at http://127\.0\.0\.1:1: "):
         answer(Request("http://127.0.0.1:1", ["ASE1"], before=history.window(0), after=history.window(1)))
+
+
+@pytest.mark.parametrize("output", ["terminal", "markdown", "csv", "json"])
+def test_what_is_written_to_a_file_is_there(
+    history: History, tmp_path: Path, output: Literal["terminal", "markdown", "csv", "json"]
+) -> None:
+    path = tmp_path / "comparison"
+    measures = ["cpu_busy"]
+    run(
+        Request(history.url, ["ASE1"], before=history.window(0), after=history.window(1), measures=measures),
+        output,
+        path,
+    )
+    assert "better" in path.read_text(encoding="utf-8")
 
 
 def test_all_formats_tell_the_same_figures(series: Comparison) -> None:
