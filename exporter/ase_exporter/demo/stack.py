@@ -133,6 +133,8 @@ class Stack:
             "auth": {"default": {"user": LOGIN, "password_file": str(password)}},
             # Scrapes come faster here than a login is allowed to take.
             "scrape": {"least": "5s"},
+            # Each run begins with changes: looked for once a minute, they would be found when it is over.
+            "changes": {"interval": f"{max(1.0, self.pace.scrape_interval):g}s"},
         }
 
     def _shipped(self, path: str) -> str:
