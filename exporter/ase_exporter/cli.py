@@ -13,15 +13,7 @@ from typing import Annotated
 import typer
 
 from ase_exporter import config, logs
-from ase_exporter.advise.commands import advise
-from ase_exporter.catalogue.commands import app as catalogue_app
-from ase_exporter.catalogue.commands import check
-from ase_exporter.changes.commands import annotate, changes
-from ase_exporter.compare.commands import compare
-from ase_exporter.demo.commands import demo
 from ase_exporter.errors import UserError
-from ase_exporter.host.commands import hugepages
-from ase_exporter.sysmon.commands import app as sysmon
 from ase_exporter.targets import ConfigFile, TargetName, choose_target, load_config
 
 app = typer.Typer(
@@ -118,15 +110,30 @@ def probe(
         raise UserError(f"target {chosen.name}: {run.error}")
 
 
-app.command()(check)
-app.command()(annotate)
-app.command()(changes)
-app.command()(hugepages)
-app.command()(demo)
-app.command()(compare)
-app.command()(advise)
-app.add_typer(sysmon)
-app.add_typer(catalogue_app)
+def _mount_the_rooms() -> None:
+    from ase_exporter.advise.commands import advise
+    from ase_exporter.catalogue.commands import app as catalogue_app
+    from ase_exporter.catalogue.commands import check
+    from ase_exporter.changes.commands import annotate, changes
+    from ase_exporter.compare.commands import compare
+    from ase_exporter.demo.commands import demo
+    from ase_exporter.host.commands import hugepages
+    from ase_exporter.sysmon.commands import app as sysmon
+
+    app.command()(check)
+    app.command()(annotate)
+    app.command()(changes)
+    app.command()(hugepages)
+    app.command()(demo)
+    app.command()(compare)
+    app.command()(advise)
+    app.add_typer(sysmon)
+    app.add_typer(catalogue_app)
+
+
+# A server runs for months, and what the other commands import would stay in its memory.
+if sys.argv[1:2] != ["serve"]:
+    _mount_the_rooms()
 
 
 def main() -> None:

@@ -42,14 +42,14 @@ class Family:
         """Append one sample; label values come in the order of `labels`."""
         self.extend([(label_values, value)])
 
-    def extend(self, samples: "Sequence[Sample] | Samples") -> None:
+    def extend(self, samples: "list[Sample] | Samples") -> None:
         """Append samples of any number."""
-        if isinstance(samples, Samples) and not self.samples:
+        if not self.samples and not isinstance(samples, list):
             self.samples = samples
-        elif isinstance(self.samples, Samples):
-            self.samples = [*self.samples, *samples]
-        else:
+        elif isinstance(self.samples, list):
             self.samples.extend(samples)
+        else:
+            self.samples = [*self.samples, *samples]
 
 
 class Layout:
@@ -120,7 +120,7 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False) -> by
     parts: list[bytes] = []
     for family in families:
         name, head = family.name, head_of(family)
-        if isinstance(family.samples, Samples):
+        if not isinstance(family.samples, list):
             # Joined family by family: join() takes eighty bytes for every piece while it works.
             parts += (head.encode(), family.samples.render(name, family.labels))
             continue
@@ -162,6 +162,8 @@ def number(value: float) -> str:
     """A value as Go's strconv and prometheus_client print it: 3.0, 1.234567e+06, NaN, +Inf."""
     value = float(value)
     text = repr(value)
+    if -1e6 < value < 1e6:
+        return text
     if "e" in text or "n" in text:
         return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
     dot = text.find(".")

@@ -4,10 +4,9 @@ Both ends are this program, of one user, over a socket pair that nothing else ca
 stand two lengths, of what is pickled and of the body behind it: megabytes of text are not copied to be pickled.
 """
 
-import asyncio
 import pickle
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ase_exporter.changes.snapshot import Look
@@ -15,7 +14,7 @@ from ase_exporter.config import Config, Target
 from ase_exporter.families import Family
 from ase_exporter.refusal import Refusals
 
-_LENGTHS = struct.Struct("!II")
+LENGTHS = struct.Struct("!II")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,70 +95,13 @@ def pack(message: Message) -> list[bytes]:
     """A message as it goes over the socket, part by part."""
     if not isinstance(message, ScrapeReply):
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        return [_LENGTHS.pack(len(data), 0) + data]
+        return [LENGTHS.pack(len(data), 0) + data]
     data = pickle.dumps(replace(message, body=b""), pickle.HIGHEST_PROTOCOL)
-    return [_LENGTHS.pack(len(data), len(message.body)) + data, message.body]
+    return [LENGTHS.pack(len(data), len(message.body)) + data, message.body]
 
 
 def unpack(read_exactly: Callable[[int], bytes]) -> Message:
     """The next message from a blocking reader, which raises EOFError at the end."""
-    length, _ = _LENGTHS.unpack(read_exactly(_LENGTHS.size))
+    length, _ = LENGTHS.unpack(read_exactly(LENGTHS.size))
     message: Message = pickle.loads(read_exactly(length))
     return message
-
-
-class Channel(asyncio.BufferedProtocol):
-    """The front's end of a socket: every part of a message is received where it stays."""
-
-    def __init__(self) -> None:
-        self._messages: asyncio.Queue[Message | None] = asyncio.Queue()
-        self._received = self._parts()
-        self._part = next(self._received)
-        self._filled = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """There is a socket now."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing comes any more."""
-        self._messages.put_nowait(None)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """What is missing of the part that is being received."""
-        return self._part[self._filled :]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """So much of it came."""
-        self._filled += nbytes
-        if self._filled == len(self._part):
-            self._part, self._filled = next(self._received), 0
-
-    async def receive(self) -> Message:
-        """The next message. EOFError when the worker is gone."""
-        message = await self._messages.get()
-        if message is None:
-            raise EOFError
-        return message
-
-    def send(self, message: Message) -> None:
-        """Have it sent."""
-        for part in pack(message):
-            self._transport.write(part)
-
-    def close(self) -> None:
-        """Send no more."""
-        self._transport.close()
-
-    def _parts(self) -> Iterator[memoryview]:
-        """Memory for one part after the other; when it goes on, the part has come."""
-        while True:
-            yield (lengths := memoryview(bytearray(_LENGTHS.size)))
-            length, body_length = _LENGTHS.unpack(lengths)
-            yield (data := memoryview(bytearray(length)))
-            message: Message = pickle.loads(data)
-            if isinstance(message, ScrapeReply) and body_length:
-                yield (body := memoryview(bytearray(body_length)))
-                message = replace(message, body=bytes(body))
-            self._messages.put_nowait(message)

@@ -19,3 +19,10 @@ def settle() -> None:
     if mallopt:
         for parameter, value in ((_TRIM_THRESHOLD, KEPT), (_MMAP_THRESHOLD, LARGE), (_ARENA_MAX, ARENAS)):
             mallopt(parameter, value)
+
+
+def give_back() -> None:
+    """Return what is free to the kernel: after a start, which needs much that is never needed again."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim:
+        trim(0)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 from ase_exporter import logs
 from ase_exporter.changes.journal import Journal
+from ase_exporter.channel import Channel
 from ase_exporter.config import Config, Target
 from ase_exporter.families import Family
 from ase_exporter.ipc import (
     Admission,
     Assignment,
-    Channel,
     Dismissal,
     Message,
     Ready,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ase_exporter import memory
 from ase_exporter.catalogue import Catalogue, PlannedCollector, plan, read_facts, unavailable_reason
 from ase_exporter.catalogue.limits import limit_series
 from ase_exporter.changes.detect import Watch
@@ -259,6 +260,7 @@ class TargetScraper:
             collector.name: collector.reason for collector in reading.planned if not collector.available
         }
         self._version = str(facts.version)
+        memory.give_back()
         run.up = True
 
     def _connect(self, deadline: float) -> Connection:
@@ -292,7 +294,7 @@ class TargetScraper:
     def _query(self, sql: str, deadline: float) -> list[Row]:
         return self._counted(Connection.query, sql, deadline)
 
-    def _read_rows(self, sql: str, deadline: float) -> Table | list[Row]:
+    def _read_table(self, sql: str, deadline: float) -> Table | list[Row]:
         return self._counted(Connection.read, sql, deadline)
 
     def _counted(self, read: Callable[[Connection, str, float], Rows], sql: str, deadline: float) -> Rows:
@@ -354,7 +356,8 @@ class TargetScraper:
         limit = min(limit, run.deadline)
         reason, spent, families = "internal", self.cost.seconds, list[Family]()
         try:
-            results = [self._read_rows(sql, limit) for sql in collector.statements]
+            read = self._read_table if collector.many else self._query
+            results = [read(sql, limit) for sql in collector.statements]
             run.up = True
             families = self._families(collector, results)
             run.collected[name] = families

@@ -113,6 +113,7 @@ async def _serve(
         loop.add_signal_handler(ending, server.stop)
     host, port = listener.getsockname()[:2]
     scheme = "https" if settings.ssl else "http"
+    memory.give_back()
     log.info("listening on %s://%s:%d, %d targets", scheme, host, port, len(front.config.targets))
     if not front.config.targets and not front.config.host:
         log.warning("nothing to read: no target and no host; give --config.file, or set ASE_HOST")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # From so many rows on, columns are arrays where their type allows it.
-BULK = 500
+BULK = 1000
 # Sums and differences of integers below it stay within 64 bits; what is larger is kept as Python's own.
 SAFE = 1 << 62
 

@@ -157,6 +157,7 @@ class Worker:
 
         for target in assignment.targets:
             admit(target, assignment.refusals.get(target.name, Refusals()))
+        memory.give_back()
         self._send(Ready())
         while True:
             match unpack(self._read_exactly):

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.scraping import Cost, cpu_seconds, fetch
+from tests.benchmarks.scraping import Cost, Memory, cpu_seconds, fetch
 from tests.benchmarks.table_server import LABELS, PASSWORD, QUERY, USER, VALUES
 from tests.exporter.running_exporter import exporter
 
@@ -46,10 +46,9 @@ class Peer:
         seconds, body = fetch(self.port, self.path, self.headers)
         return Cost(seconds, cpu_seconds(self.process) - before, len(body))
 
-    def memory(self) -> tuple[int, int]:
-        """Bytes resident in all its processes: RSS and PSS, each summed."""
-        infos = [each.memory_full_info() for each in (self.process, *self.process.children(recursive=True))]
-        return sum(info.rss for info in infos), sum(info.pss for info in infos)
+    def memory(self) -> Memory:
+        """What all its processes hold."""
+        return Memory.of([self.process, *self.process.children(recursive=True)])
 
 
 @dataclass

@@ -6,13 +6,15 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median, quantiles
 from typing import Protocol
 
+import numpy as np
 import psutil
 
 TIMEOUT = 60.0
-TICK = 1 / os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,42 @@ class Costs:
     def size(self) -> int:
         """Bytes of the last answer."""
         return self.each[-1].size
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes resident in some processes. summed: RSS of each, so that what they share counts twice.
+
+    pages: each page once, whoever else has it too (None: only root may know). fair: PSS, where a page that others
+    have too, such as Python's library, counts in part.
+    """
+
+    summed: int
+    pages: int | None
+    fair: int
+
+    @classmethod
+    def of(cls, processes: Sequence[psutil.Process]) -> "Memory":
+        infos = [process.memory_full_info() for process in processes]
+        frames = set().union(*(_frames(process.pid) for process in processes))
+        pages = len(frames) * _PAGE if frames else None
+        return cls(sum(info.rss for info in infos), pages, sum(info.pss for info in infos))
+
+
+def _frames(pid: int) -> set[int]:
+    """Numbers of the page frames of a process's memory; none where the kernel hides them (pagemap(5))."""
+    frames: set[int] = set()
+    maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
+    with Path(f"/proc/{pid}/pagemap").open("rb") as pagemap:
+        for line in maps:
+            start, end = (int(address, 16) // _PAGE for address in line.split()[0].split("-"))
+            if line.endswith("[vsyscall]"):
+                continue
+            pagemap.seek(start * 8)
+            entries = np.frombuffer(pagemap.read((end - start) * 8), np.uint64)
+            present = entries[entries >> np.uint64(63) > 0]
+            frames.update((present & np.uint64((1 << 55) - 1)).tolist())
+    return frames - {0}
 
 
 def fetch(port: int, path: str, headers: Mapping[str, str]) -> tuple[float, bytes]:

@@ -17,7 +17,7 @@ from ase_simulator.faults import Break, Faults
 from ase_simulator.results import Column, Rows, Type
 from ase_simulator.server import Listener
 
-MANY = 3 * BULK
+MANY = BULK + 500
 QUERY = f"numbers {MANY}"
 NAMES = ["", "a", "naïve", "x" * 30, "a\0b", 'quo"te', "back\\slash", "new\nline", "\U0001f600" * 3]
 

@@ -39,6 +39,11 @@ class PlannedCollector:
         """Whether it can be read."""
         return self.reader is not None
 
+    @property
+    def many(self) -> bool:
+        """Whether many rows are best read as a Table."""
+        return self.reader is not None and self.reader.gives_a_series_a_row
+
     def families(
         self, results: Sequence[Table | Sequence[Row]], counters: CounterStore, now: float
     ) -> list[Family]:

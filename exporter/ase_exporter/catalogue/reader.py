@@ -14,7 +14,7 @@ from ase_exporter.catalogue.ranking import choose, shares
 from ase_exporter.counters import CounterStore, Key, Ledger, Raw, Width
 from ase_exporter.errors import UnreadableError
 from ase_exporter.families import Family, Layout, Samples
-from ase_exporter.table import BULK, Table, listed, same
+from ase_exporter.table import Table, listed, same
 
 _NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
 _DATES: frozenset[type] = frozenset((datetime, NoneType))
@@ -60,20 +60,20 @@ class _Rows:
         self.keys, self.firsts = _unique(keys)
         self.series = list(dict.fromkeys(texts))
         self._layouts: dict[tuple[int, str] | None, Layout] = {}
-        self._numbered: tuple[Ledger, int, Any, Any] | None = None
+        self._numbered: tuple[Ledger, int, bool, Any, Any] | None = None
 
-    def numbers(self, ledger: Ledger) -> tuple[Any, Any]:
-        """The series that each key counts for, and those of `series`, by number; as arrays of large tables."""
-        known = self._numbered
-        if known is None or known[0] is not ledger or known[1] != ledger.renumbered:
+    def numbers(self, ledger: Ledger, *, arrays: bool) -> tuple[Any, Any]:
+        """The series that each key counts for, and those of `series`, by number."""
+        known, valid = self._numbered, (ledger, ledger.renumbered, arrays)
+        if known is None or known[:3] != valid:
             owners: Any = [ledger.series(text) for text in self.singles(self.texts)]
             numbers: Any = [ledger.series(text) for text in self.series]
-            if len(owners) >= BULK:
+            if arrays:
                 import numpy as np
 
                 owners, numbers = np.array(owners), np.array(numbers)
-            known = self._numbered = (ledger, ledger.renumbered, owners, numbers)
-        return known[2:]
+            known = self._numbered = (*valid, owners, numbers)
+        return known[3:]
 
     def singles(self, cells: list[Any]) -> list[Any]:
         """Of one cell per row, those of the first row of each key."""
@@ -177,6 +177,13 @@ class Reader:
             self._groups[key] = _Group(Labels(labels, self._indexes, self._facts), ranked)
         return self._groups[key]
 
+    @property
+    def gives_a_series_a_row(self) -> bool:
+        """Whether there is much to write for every row: then it pays to have the rows as arrays."""
+        labelled = {place for group in self._groups.values() for place in group.labels.places}
+        ranked = any(group.ranked for group in self._groups.values())
+        return not ranked and self._event_time is None and labelled.issuperset(self._key_places)
+
     def families(self, rows: Table | Sequence[Row], counters: CounterStore, now: float) -> list[Family]:
         """The families of one reading; those without samples are left out. now: seconds.
 
@@ -242,7 +249,8 @@ class Reader:
                 ledger.book([ledger.series(text) for text in rows.singles(booked)], deltas)
                 numbers = [ledger.series(text) for text in series]
             else:
-                owners, numbers = rows.numbers(ledger)
+                arrays = any(not isinstance(column, list) for column in merged)
+                owners, numbers = rows.numbers(ledger, arrays=arrays)
                 ledger.book(owners, deltas)
         for value, column, totals in zip(group.counters, columns, ledger.totals, strict=True):
             if isinstance(totals, list) or group.ranked:
@@ -330,7 +338,7 @@ def _emit(family: Family, value: _Value, cells: Sequence[tuple[Texts, Raw]]) -> 
     if value.by is not None:
         by = value.by
         cells = [(_with(by, text), number) for text, number in cells]
-    family.extend(cells)
+    family.extend(list(cells))
 
 
 def _emit_many(family: Family, value: _Value, rows: _Rows, values: Any) -> None:

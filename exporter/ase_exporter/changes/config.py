@@ -1,6 +1,5 @@
 """Settings of the changes part: how often to look, how long to remember, and Grafana's API."""
 
-import ssl
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +35,9 @@ class GrafanaConfig(Model):
     @classmethod
     def _certificates(cls, value: Path | None) -> Path | None:
         if value is not None:
+            # OpenSSL takes 4 MB: not for workers, which never talk to Grafana.
+            import ssl
+
             try:
                 ssl.create_default_context(cafile=value)
             except OSError as error:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, HOST, Change, from_differences
 from ase_exporter.changes.config import ChangesConfig
-from ase_exporter.changes.grafana import Grafana
 from ase_exporter.changes.hostlook import HostWatch
-from ase_exporter.changes.poster import Poster
 from ase_exporter.changes.snapshot import Look, Snapshot, compare, decode, encode, merge
 from ase_exporter.changes.store import Filter, Store, StoreError, open_store
+
+if TYPE_CHECKING:
+    from ase_exporter.changes.grafana import Grafana
+    from ase_exporter.changes.poster import Poster
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +155,10 @@ class Journal:
     def _start_poster(self) -> None:
         self._grafana = self.poster = None
         if self.config.grafana:
+            # httpx comes with them: 5 MB for those who want annotations.
+            from ase_exporter.changes.grafana import Grafana
+            from ase_exporter.changes.poster import Poster
+
             self._grafana = Grafana(self.config.grafana)
             self.poster = Poster(self._store, self._grafana, self._in_store)
             self._spawn(self.poster.run(), _POSTER)

@@ -4,7 +4,20 @@ One subsystem, one file; in each, parsing stands apart from reading, so that tex
 `HostCollectors` runs them all.
 """
 
-from ase_exporter.host.collectors import HostCollectors
+from typing import TYPE_CHECKING
+
 from ase_exporter.host.config import HostConfig
 
+if TYPE_CHECKING:
+    from ase_exporter.host.collectors import HostCollectors
+
 __all__ = ["HostCollectors", "HostConfig"]
+
+
+def __getattr__(name: str) -> type:
+    # Workers read the configuration of the host, but nothing of the host itself.
+    if name == "HostCollectors":
+        from ase_exporter.host.collectors import HostCollectors
+
+        return HostCollectors
+    raise AttributeError(name)
