@@ -1,6 +1,7 @@
 """glibc's malloc, set for a process that wants the same memory again at every scrape."""
 
 import ctypes
+import gc
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
@@ -23,6 +24,7 @@ def settle() -> None:
 
 def give_back() -> None:
     """Return what is free to the kernel: after a start, which needs much that is never needed again."""
+    gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim:
         trim(0)

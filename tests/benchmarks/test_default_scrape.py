@@ -56,7 +56,12 @@ def ours(directory: Path, *, frozen: bool) -> Iterator[Peer]:
 def node_exporter() -> Iterator[Peer]:
     """Its defaults."""
     port = free_port()
-    with program("prometheus-node-exporter", f"--web.listen-address={HOST}:{port}") as process:
+    with program(
+        "prometheus-node-exporter",
+        f"--web.listen-address={HOST}:{port}",
+        "--log.level=error",
+        "--no-collector.systemd",
+    ) as process:
         await_port(process, port)
         yield Peer("node_exporter", port, "/metrics", psutil.Process(process.pid))
 
