@@ -56,7 +56,8 @@ class World:
     def run(self, script: str) -> "subprocess.CompletedProcess[str]":
         """A shell script in this world, ended at its first failure."""
         return subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
+            # The last command is none of the script's: a shell becomes its last one, and could not be told by it.
+            ["bash", "-euo", "pipefail", "-c", f"{script}\n:"],
             cwd=self.directory,
             env=self.environment,
             capture_output=True,
