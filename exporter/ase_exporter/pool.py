@@ -243,7 +243,7 @@ class WorkerPool:
         worker = self._workers[index]
         if worker is None or not self._ready[index].is_set():
             # Who ended a worker for being slow to start would have to end the next one too.
-            if worker and time.monotonic() - worker.started > START_TIMEOUT:
+            if worker and not worker.suspicion and time.monotonic() - worker.started > START_TIMEOUT:
                 self._kill(worker, "it does not start")
             raise WorkerGoneError("the worker process is being started")
         answer: asyncio.Future[ScrapeReply] = asyncio.get_running_loop().create_future()

@@ -16,6 +16,7 @@ import pytest
 from tests.exporter.running_exporter import PATIENT
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
+from ase_exporter import pool as pool_module
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.ipc import ScrapeReply
 from ase_exporter.pool import MOST_FLIGHTS, BusyError, WorkerPool
@@ -189,6 +190,24 @@ def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_th
 
     with_pool(server, act, wrong)
     assert 1 <= len(logins) <= LOGIN_ATTEMPTS
+
+
+def test_a_worker_that_is_only_slow_is_kept(server: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "DEAD_AFTER", 600.0)
+    monkeypatch.setattr(pool_module, "START_TIMEOUT", 0.0)
+
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).up
+        before = pool.pids
+        os.kill(before[0], signal.SIGSTOP)
+        for _ in range(2):
+            assert not (await pool.scrape("ONE", time.monotonic() + 0.2)).up
+        os.kill(before[0], signal.SIGCONT)
+        assert (await scrape(pool)).up
+        assert pool.pids == before
+        assert pool.restarts == 0
+
+    with_pool(server, act)
 
 
 def test_an_unknown_target_is_a_key_error(server: Simulated) -> None:

@@ -146,7 +146,7 @@ async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Coun
                 front = psutil.Process(running.process.pid)
 
                 async def some(name: str) -> None:
-                    for _ in range(scrapes // SAMPLES // TARGETS):
+                    for _ in range(-(-scrapes // (SAMPLES * TARGETS))):
                         await scraper.scrape(name, time.monotonic(), SECONDS)
 
                 for _ in range(SAMPLES):
