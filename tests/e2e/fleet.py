@@ -1,0 +1,219 @@
+"""deploy/scale-out without containers: its own files and command lines, with loopback addresses for its names."""
+
+import hashlib
+import os
+import re
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psutil
+import yaml
+from tests.ports import free_block
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.webhook import Webhook
+from ase_exporter.prometheus import Prometheus, Sample
+
+REPOSITORY = Path(__file__).parents[2]
+SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
+COMPOSE = yaml.safe_load((SCALE_OUT / "docker-compose.yml").read_text())
+INTERVAL = 15
+EXPORTERS = 2
+# What is read of the idle ones, so that two hundred can be read on a machine that has other work: 2 cores do.
+FEW = {"state", "server", "engines", "threads", "spinlocks", "data_caches"}
+
+# Service -> the program that Debian has for it, where its arguments name files, and how it is told to listen.
+PROGRAMS = {
+    "agent-a": ("prometheus", "--web.listen-address={}"),
+    "agent-b": ("prometheus", "--web.listen-address={}"),
+    "victoriametrics": ("victoria-metrics", "--httpListenAddr={}"),
+    "vmalert": ("vmalert", "--httpListenAddr={}"),
+    "alertmanager": ("prometheus-alertmanager", "--web.listen-address={}"),
+}
+PORTS = {"agent-a": 9090, "agent-b": 9090, "victoriametrics": 8428, "vmalert": 8880, "alertmanager": 9093}
+READY = {"victoriametrics": "/health", "vmalert": "/health"}
+
+
+@dataclass
+class Fleet:
+    """What runs, and what is asked of it.
+
+    ports: by service; servers: by name, the port each listens on; more: arguments by service, beside its own.
+    """
+
+    directory: Path
+    processes: Processes
+    webhook: Webhook
+    ports: dict[str, int]
+    servers: dict[str, int]
+    more: dict[str, list[str]] = field(default_factory=dict)
+
+    def url(self, service: str) -> str:
+        return f"http://{HOST}:{self.ports[service]}"
+
+    def log_in(self, server: str) -> None:
+        """Have a server's exporter log in and plan, with time to do so: two hundred at once overwhelm one simulator."""
+        rest = int.from_bytes(hashlib.md5(server.encode()).digest()[8:], "big") % EXPORTERS  # as hashmod does
+        patient = {"X-Prometheus-Scrape-Timeout-Seconds": "120"}
+        url = f"{self.url(f'exporter-{rest}')}/probe"
+        answer = httpx.get(url, params={"target": server}, headers=patient, trust_env=False, timeout=150)
+        assert "\nase_up 1" in answer.text, f"{server}: {answer.text[-300:]}"
+
+    def ask(self, expr: str) -> list[Sample]:
+        """What the store answers."""
+        with Prometheus(self.url("victoriametrics")) as store:
+            return store.query(expr)
+
+    def start_all(self) -> None:
+        """The store first, then who writes to it and who reads it."""
+        for service in ("victoriametrics", "alertmanager", "vmalert", "agent-a", "agent-b"):
+            self.start(service)
+            self.wait_ready(service)
+
+    def start(self, service: str) -> None:
+        """As docker-compose.yml does; from what it has on disk, if it ran before."""
+        program, listen = PROGRAMS[service]
+        command = [self._here(service, word) for word in command_of(service) + self.more.get(service, [])]
+        self.processes.start(
+            service, [program, *command, listen.format(f"{HOST}:{self.ports[service]}")], os.environ
+        )
+
+    def end(self, service: str, how: signal.Signals) -> None:
+        """End a service by a signal, and wait until it is gone."""
+        process = psutil.Process(self.processes.pid(service))
+        process.send_signal(how)
+        process.wait(60)
+
+    def wait_ready(self, *services: str, timeout: float = 60) -> None:
+        deadline = time.monotonic() + timeout
+        with httpx.Client(timeout=5.0, trust_env=False) as client:
+            for service in services:
+                while not answers(client, self.url(service) + READY.get(service, "/-/ready")):
+                    assert time.monotonic() < deadline, f"{service} does not answer: see {self.directory}"
+                    time.sleep(0.1)
+
+    def wait(self, expr: str, timeout: float) -> None:
+        """Until the store has an answer to an expression."""
+        deadline = time.monotonic() + timeout
+        while not self.ask(expr):
+            assert time.monotonic() < deadline, f"nothing came of {expr} in {timeout} s"
+            time.sleep(1)
+
+    def _here(self, service: str, word: str) -> str:
+        """A word of a command line with this machine's paths and ports."""
+        word = re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", word)
+        # Prometheus 2 has another word for it.
+        word = "--enable-feature=agent" if word == "--agent" else word
+        for path, here in {
+            "/etc/prometheus/agent.yml": self.directory / "agent.yml",
+            "/etc/alertmanager/alertmanager.yml": self.directory / "alertmanager.yml",
+            "/etc/rules": REPOSITORY / "alerts" / "rules",
+            "/etc/fleet": SCALE_OUT,
+        }.items():
+            word = word.replace(path, str(here))
+        word = re.sub(
+            r"=(/prometheus|/alertmanager|/victoria-metrics-data)$", f"={self.directory / service}", word
+        )
+        return addressed(word, self.ports)
+
+
+def answers(client: httpx.Client, url: str) -> bool:
+    try:
+        return client.get(url).is_success
+    except httpx.TransportError:
+        return False
+
+
+def command_of(service: str) -> list[str]:
+    """The arguments of a service, its own or those of the file that it extends."""
+    content = COMPOSE["services"][service]
+    if extended := content.get("extends"):
+        content = yaml.safe_load((SCALE_OUT / extended["file"]).read_text())["services"][extended["service"]]
+    command: list[str] = content["command"]
+    return command
+
+
+def addressed(text: str, ports: dict[str, int]) -> str:
+    """Names of services as loopback addresses. Exporter 0 and 1 are told apart by the last digit of their port."""
+    first = ports["exporter-0"]
+    assert first % 10 == 0
+    text = text.replace("exporter-$1:10150", f"{HOST}:{first // 10}$1")
+    for service, port in (PORTS | {"exporter-0": 10150, "exporter-1": 10150}).items():
+        text = text.replace(f"{service}:{port}", f"{HOST}:{ports[service]}")
+    return text
+
+
+@contextmanager
+def fleet(directory: Path, frozen: int, live: Sequence[str]) -> Iterator[Fleet]:
+    """So many idle servers that always say the same, live ones by scenario, and the exporters; the rest not yet."""
+    base = -(-free_block(40 + frozen + len(live)) // 10) * 10
+    names = ["exporter-0", "exporter-1", *PROGRAMS]
+    ports = {name: base + number for number, name in enumerate(names)}
+    password = secrets.token_hex(12)
+    (directory / "password").write_text(password)
+    first = base + len(names)
+    servers = {f"IDLE{number + 1:03}": first + number for number in range(frozen)}
+    servers |= {name.upper(): first + frozen + number for number, name in enumerate(live)}
+    idle = {"scenario": "idle", "server": "IDLE{n:03d}", "count": frozen}
+    with Webhook(HOST) as webhook, Processes(directory) as processes:
+        running = Fleet(directory, processes, webhook, ports, servers)
+        _write(running, directory)
+        (directory / "idle.yaml").write_text(
+            yaml.safe_dump({"name": "idle", "description": "a fleet", "fleet": [idle]})
+        )
+        _ours(processes, "simulator", "ase-simulator", f"--port={first}", "--frozen",
+              f"--scenario={directory / 'idle.yaml'}", f"--login=monitor:{password}")  # fmt: skip
+        for name in live:
+            _ours(processes, f"simulator-{name}", "ase-simulator", f"--port={servers[name.upper()]}",
+                  f"--scenario={name}", f"--login=monitor:{password}")  # fmt: skip
+        _await_servers(servers)
+        for number in range(EXPORTERS):
+            _ours(processes, f"exporter-{number}", "ase-exporter", "serve", "--log.level=warning",
+                  f"--config.file={directory / 'exporter.yml'}", f"--state-dir={directory / f'state-{number}'}",
+                  f"--web.listen-address={HOST}:{ports[f'exporter-{number}']}")  # fmt: skip
+        running.wait_ready("exporter-0", "exporter-1")
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(running.log_in, servers))
+        yield running
+
+
+def _write(running: Fleet, directory: Path) -> None:
+    """The shipped configurations with this fleet's addresses."""
+    (directory / "agent.yml").write_text(addressed((SCALE_OUT / "agent.yml").read_text(), running.ports))
+    shipped = (REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text()
+    shipped = shipped.replace("127.0.0.1:10155", f"{HOST}:{running.webhook.port}")
+    shipped = shipped.replace("templates/*.tmpl", f"{REPOSITORY}/deploy/alertmanager/templates/*.tmpl")
+    (directory / "alertmanager.yml").write_text(shipped)
+    targets = [
+        {"name": name, "host": HOST, "port": port, "module": "few" if name.startswith("IDLE") else "default"}
+        for name, port in running.servers.items()
+    ]
+    auth = {"default": {"user": "monitor", "password_file": str(directory / "password")}}
+    few = {"collectors": {name: name in FEW for name in load_catalogue()[0].collectors}}
+    configuration = {"targets": targets, "auth": auth, "modules": {"few": few}, "changes": {"enabled": False}}
+    (directory / "exporter.yml").write_text(yaml.safe_dump(configuration))
+
+
+def _ours(processes: Processes, name: str, *command: str) -> None:
+    processes.start(name, [Path(sys.executable).parent / command[0], *command[1:]], os.environ)
+
+
+def _await_servers(servers: dict[str, int]) -> None:
+    """Until each of them can be connected to."""
+    deadline = time.monotonic() + 120
+    for port in servers.values():
+        with socket.socket() as probe:
+            while probe.connect_ex((HOST, port)):
+                assert time.monotonic() < deadline, f"nobody listens on port {port}"
+                time.sleep(0.2)
