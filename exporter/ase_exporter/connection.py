@@ -49,7 +49,7 @@ Kind = Literal[
 # How long a cancelled call may take to come back before its socket is shut down.
 CANCEL_GRACE = 0.25
 # FreeTDS must not reach its own login timeout (see above), so the watchdog acts this much earlier.
-LOGIN_LEAD = 0.2
+LOGIN_LEAD = 0.4
 # struct tcp_info of linux/tcp.h: how many bytes have come in, an u64.
 _BYTES_RECEIVED = struct.Struct("=128xQ")
 # No table that is read for metrics comes near it; one that does must not fill our memory.
@@ -151,7 +151,7 @@ class Connection:
         with _only_login_to(address):
             likely = _free_descriptor()
             started = time.monotonic()
-            cut_off = partial(_shut_down_new_sockets, address)
+            cut_off = partial(_shut_down_login, likely, address)
             try:
                 with _watchdog.guard((started + seconds - LOGIN_LEAD, cut_off)):
                     words = _connection_string(endpoint, address, user, password, program)
@@ -373,8 +373,10 @@ def _duplicate(descriptor: int) -> Iterator[socket.socket | None]:
         yield own
 
 
-def _shut_down_new_sockets(address: tuple[str, int]) -> None:
-    for found in _new_sockets_to(address):
+def _shut_down_login(likely: int, address: tuple[str, int]) -> None:
+    # To look at all of a thousand may take longer than there is time (see LOGIN_LEAD).
+    its_socket = _new_socket(likely, address)
+    for found in {its_socket} if its_socket else _new_sockets_to(address):
         _shut_down(found)
 
 
