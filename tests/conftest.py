@@ -4,6 +4,7 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import plain  # noqa: F401  # first of all that loads rich
 from tests.leaks import WATCH, watch_everything
 
 # A busy machine is no reason to fail: deadlines and generation speed belong into benchmarks.
