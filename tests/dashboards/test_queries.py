@@ -74,15 +74,16 @@ class Asked:
         return self.stack.prometheus.query(expr, self.at)
 
 
-CHANGES = f'ase_change_timestamp_seconds{{instance="{LARGEST}"}}'
+CHANGES = f'last_over_time(ase_change_timestamp_seconds{{instance="{LARGEST}"}}[5m])'
+# All was seen lately, if not at the same moment: on a busy machine every other scrape comes to nothing.
 READY = " and on () ".join(
     [
-        f"(count(ase:cpu_busy:ratio_rate1m) == {len(SERVERS)})",
-        f"(sum(ase_up) == {len(SERVERS)})",
-        'count(ALERTS{alertstate="firing",job="ase"})',
-        "count(ase:sysmon_top_switches:per_second)",
-        "count(dbhost_change_timestamp_seconds)",
-        "count(dbhost:tlb_misses:median1d)",
+        f"(count(count_over_time(ase:cpu_busy:ratio_rate1m[5m])) == {len(SERVERS)})",
+        f"(sum(max_over_time(ase_up[5m])) == {len(SERVERS)})",
+        'count(count_over_time(ALERTS{alertstate="firing",job="ase"}[5m]))',
+        "count(count_over_time(ase:sysmon_top_switches:per_second[5m]))",
+        "count(count_over_time(dbhost_change_timestamp_seconds[5m]))",
+        "count(count_over_time(dbhost:tlb_misses:median1d[5m]))",
         f"(time() - min({CHANGES}) > {WINDOW + 2 * PACE.scrape_interval})",
     ]
 )

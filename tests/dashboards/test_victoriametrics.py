@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from dashboards.fleet import FLEET
@@ -9,8 +10,10 @@ from dashboards.queries import Json
 from tests.dashboards import machine
 from tests.dashboards.filled import SERVERS, filled
 from tests.dashboards.test_queries import (
+    SETTLED,
     Asked,
     Case,
+    ask,
     awaited,
     every_dashboard,
     missing,
@@ -51,6 +54,8 @@ def test_victoriametrics_has_the_change_marks(victoria: Asked, dashboard: Json) 
 
 def test_a_server_without_a_past_or_a_change_keeps_its_row_and_name(victoria: Asked) -> None:
     """VictoriaMetrics drops NaN, so nothing may stand for "none" but a number."""
+    at = victoria.stack.wait(f"sum(ase_up) == {len(SERVERS)}", timeout=240, behind=SETTLED)
     for metric in ("offset 1w", "ase:change_last"):
         (case,) = (case for case in queries(FLEET) if metric in case.expr)
-        assert {series["metric"]["instance"] for series in awaited(victoria, case)} == set(SERVERS), case
+        found = ask(replace(victoria, at=at), case)
+        assert {series["metric"]["instance"] for series in found} == set(SERVERS), case
