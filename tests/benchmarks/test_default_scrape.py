@@ -15,7 +15,7 @@ from tests.benchmarks.scraping import Costs, Memory, in_turn, machine
 from tests.exporter.host.postgres import postgres
 from tests.exporter.running_exporter import exporter
 
-ROUNDS = 30
+ROUNDS = 200
 # 128 engines, and a little more than 2,000 slots of spinlocks.
 SCENARIO = "memscale"
 MOST_MEMORY = 80 * 2**20
@@ -30,7 +30,8 @@ def test_a_server_of_128_engines_beside_node_exporter_and_postgres_exporter(tmp_
         costs = in_turn(running, ROUNDS)
         memory = {peer.name: peer.memory() for peer in running}
     show(costs, memory)
-    assert (memory["ase-exporter"].pages or 0) <= MOST_MEMORY
+    held = memory["ase-exporter"]
+    assert (held.pages or held.summed) <= MOST_MEMORY
 
 
 @contextmanager

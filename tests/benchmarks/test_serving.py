@@ -10,7 +10,7 @@ from tests.benchmarks import peers
 from tests.benchmarks.scraping import Costs, in_turn, machine
 
 # CPU of the quickest is told in ticks of 10 ms: so many rounds that they do not matter.
-ROUNDS = {1_000: 150, 10_000: 40}
+ROUNDS = {1_000: 100, 10_000: 25}
 
 
 @pytest.mark.timeout(900)
