@@ -197,3 +197,45 @@ def verdict(width: int = 4) -> Stat:
         empty=NO_SERVER,
         width=width,
     )
+
+
+def time_per_io(advice: str, width: int = 8) -> TimeSeries:
+    """Service time of I/Os by what they are for. advice: what to do about it, on that dashboard."""
+    return TimeSeries(
+        title="Time per I/O by kind (good: under 30 ms)",
+        description="Service time of I/Os by what they are for. Log writes make every commit wait. What to "
+        f"do: {advice}. Source: monIOQueue.IOTime, IOs.",
+        unit="s",
+        queries=[
+            Query(
+                "rate(ase_io_queue_seconds_total{$selector}[$__rate_interval])"
+                " / (rate(ase_io_queue_ios_total{$selector}[$__rate_interval]) > 0)",
+                "{{instance}} {{io}}",
+            )
+        ],
+        thresholds=thresholds.LATENCY,
+        empty=NO_MONITORING,
+        width=width,
+    )
+
+
+def log_space_used() -> TimeSeries:
+    """Used part of the ten fullest logs."""
+    return TimeSeries(
+        title="Log space used (good: under 80 %)",
+        description="Used space of the log of each database, the ten fullest. A full log suspends everybody "
+        "who writes. What to do: dump the log; look for the oldest transaction. Source: sysusages, "
+        "lct_admin.",
+        unit="percentunit",
+        queries=[
+            Query(
+                'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
+                ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
+                "{{instance}} {{database}}",
+            )
+        ],
+        thresholds=thresholds.LOG,
+        maximum=1,
+        empty=NO_LOG,
+        width=8,
+    )

@@ -1,7 +1,7 @@
 """The ten-second page: one server from verdict to memory."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_COLLECTOR, NO_LOG, NO_MONITORING, NO_WAITS
+from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries, right_axis
@@ -49,40 +49,8 @@ PANELS: list[Panel] = [
         empty=NO_COLLECTOR,
         width=6,
     ),
-    TimeSeries(
-        title="Time per I/O by kind (good: under 30 ms)",
-        description="Service time of I/Os by what they are for. Log writes make every commit wait. What to "
-        "do: Storage and network. Source: monIOQueue.IOTime, IOs.",
-        unit="s",
-        queries=[
-            Query(
-                "rate(ase_io_queue_seconds_total{$selector}[$__rate_interval])"
-                " / (rate(ase_io_queue_ios_total{$selector}[$__rate_interval]) > 0)",
-                "{{instance}} {{io}}",
-            )
-        ],
-        thresholds=thresholds.LATENCY,
-        empty=NO_MONITORING,
-        width=8,
-    ),
-    TimeSeries(
-        title="Log space used (good: under 80 %)",
-        description="Used space of the log of each database, the ten fullest. A full log suspends everybody "
-        "who writes. What to do: dump the log; look for the oldest transaction. Source: sysusages, "
-        "lct_admin.",
-        unit="percentunit",
-        queries=[
-            Query(
-                'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
-                ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
-                "{{instance}} {{database}}",
-            )
-        ],
-        thresholds=thresholds.LOG,
-        maximum=1,
-        empty=NO_LOG,
-        width=8,
-    ),
+    common.time_per_io("Storage and network"),
+    common.log_space_used(),
     TimeSeries(
         title="Memory, logical of max (good: room left)",
         description="Memory that the configuration asks for, and the most it may: `total logical memory` and "

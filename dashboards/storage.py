@@ -10,21 +10,7 @@ NO_CONTROLLERS = "Not collected (yet): the collector is off, or not the threaded
 
 PANELS: list[Panel] = [
     Row("I/O by what it is for"),
-    TimeSeries(
-        title="Time per I/O by kind (good: under 30 ms)",
-        description="Service time of I/Os by what they are for. User Log makes every commit wait. What to "
-        "do: look at the devices below, then at the storage itself. Source: monIOQueue.IOTime, IOs.",
-        unit="s",
-        queries=[
-            Query(
-                "rate(ase_io_queue_seconds_total{$selector}[$__rate_interval])"
-                " / (rate(ase_io_queue_ios_total{$selector}[$__rate_interval]) > 0)",
-                "{{instance}} {{io}}",
-            )
-        ],
-        thresholds=thresholds.LATENCY,
-        empty=NO_MONITORING,
-    ),
+    common.time_per_io("look at the devices below, then at the storage itself", width=12),
     TimeSeries(
         title="I/Os per second by kind",
         description="I/Os completed by what they are for. Source: monIOQueue.IOs.",

@@ -1,7 +1,7 @@
 """What tasks wait for: events, locks, blocking, the log."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_COLLECTOR, NO_LOG, NO_MONITORING, NO_WAITS
+from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, TimeSeries
 from dashboards.queries import Query, now
@@ -178,23 +178,7 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
         width=8,
     ),
-    TimeSeries(
-        title="Log space used (good: under 80 %)",
-        description="Used space of the log of each database, the ten fullest. What to do: dump the log; look "
-        "for the oldest transaction. Source: sysusages, lct_admin.",
-        unit="percentunit",
-        queries=[
-            Query(
-                'topk(10, 1 - ase_database_free_bytes{$selector,use="log"}'
-                ' / (ase_database_size_bytes{$selector,use="log"} > 0))',
-                "{{instance}} {{database}}",
-            )
-        ],
-        thresholds=thresholds.LOG,
-        maximum=1,
-        empty=NO_LOG,
-        width=8,
-    ),
+    common.log_space_used(),
     TimeSeries(
         title="ULC flushes that were full (good: few)",
         description="Share of the flushes of user log caches that came because the cache was full. What to "
