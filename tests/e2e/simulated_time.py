@@ -1,8 +1,9 @@
 """A scenario scraped every 15 simulated seconds, and the shipped rules evaluated over it by promtool.
 
 No clock is waited for. The simulated server's time is moved by hand between scrapes, and the exporter's with it;
-each scrape is a real one, over the wire. promtool then evaluates the rules as Prometheus does, at the same
-times, with the same intervals and durations as in production.
+each scrape is a real one, over the wire. promtool then evaluates the rules as Prometheus does, with the same
+intervals and durations as in production, and between two scrapes as in production: at the very second of a scrape
+a minute would hold five of them, an interval more of the past than a running Prometheus sees.
 """
 
 import re
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from tests.e2e.told import Told, seconds_of, told
 from tests.simulator.tds.running import running
 
 from ase_exporter import connection, refusal, scrape, watchdog
@@ -33,15 +35,15 @@ from ase_simulator.simulation import simulation
 
 RULES = sorted((Path(__file__).parents[2] / "alerts" / "rules").glob("*.yaml"))
 INTERVAL = 15
+# Seconds: rules are evaluated that long after a scrape, and promtool counts in such steps.
+LAG = 5
+STEPS = INTERVAL // LAG
 HOST = "127.0.0.1"
-UNITS = {"h": 3600, "m": 60, "s": 1}
 FIRING = 'ALERTS{alertstate="firing"}'
 # How promtool says that something fires where nothing was expected.
 WRONG = re.compile(r"time: (\S+),\s+exp: nil\s+got: (.*)")
 SAMPLE = re.compile(r"\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\}")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-# The labels that say what an alert is about, if not the server as a whole.
-THINGS = ("spinlock", "kind", "database", "cache", "pool", "device", "collector", "error", "resource")
 # Seconds: a deadline that never comes.
 LONG = 3600.0
 
@@ -63,27 +65,12 @@ def groups_in_order() -> list[str]:
     return [group["name"] for path in paths for group in yaml.safe_load(path.read_text())["groups"]]
 
 
-@dataclass(frozen=True)
-class Told:
-    """An alert as it fired. fired, resolved: seconds into the recording; resolved None: it fires at the end.
-
-    about: the spinlock, database, kind of change… or '' for the server.
-    """
-
-    fired: int
-    resolved: int | None
-    alert: str
-    severity: str
-    about: str = ""
-
-    def order(self) -> tuple[int, str, str, str]:
-        """What to sort by."""
-        return self.fired, self.alert, self.severity, self.about
-
-
 @dataclass
 class Recording:
-    """Samples of every series, one for each scrape; None where the series was absent. start: Unix time."""
+    """Samples of every series, one for each scrape; None where the series was absent. start: Unix time.
+
+    The first scrape is LAG before the end of the first interval.
+    """
 
     start: float
     scrapes: int = 0
@@ -122,7 +109,7 @@ def record(
 
     patience: wall seconds after which a scrape gives up, where faults make it wait; None: it takes no time at all,
     however long it takes, so that nothing depends on the machine's load.
-    deeds: what is done to the server just before the scrape at that second.
+    deeds: what is done to the server at that second.
     """
     (server,) = load_scenario(scenario, speed=0)
     recording = Recording(server.now().replace(tzinfo=None).timestamp())
@@ -140,8 +127,8 @@ def record(
     patch.setattr(refusal, "random", SimpleNamespace(uniform=lambda *_: 1.6))
     changes = Journal(ChangesConfig(), None)
 
-    def live_on() -> None:
-        server.world.clock.advance(INTERVAL)
+    def live_on(passed: int) -> None:
+        server.world.clock.advance(passed)
         # Whoever asks the server brings it up to date: steps begin and connections drop before the scrape.
         server.options()
 
@@ -155,11 +142,11 @@ def record(
             Watch(ChangesConfig().interval, monotonic),
         )
         for number in range(int(seconds / INTERVAL)):
-            if number:
-                run.ask(live_on)
-                ahead += INTERVAL
+            # From the evaluation of the interval before to this one's scrape, and from there to its evaluation.
             if deed := deeds.get(number * INTERVAL):
                 run.ask(partial(deed, server))
+            run.ask(partial(live_on, INTERVAL - LAG))
+            ahead += INTERVAL - LAG
             began = time.monotonic()
             result = Run(ahead + (patience or LONG), started=ahead)
             scraper.scrape(result)
@@ -167,6 +154,8 @@ def record(
                 changes.on_look(scenario, result.look)
                 changes._take_pending()
             recording.add([*result.all_families(stuck=False), *target_families(changes, scenario)])
+            run.ask(partial(live_on, LAG))
+            ahead += LAG
         scraper.close()
     return recording
 
@@ -174,39 +163,15 @@ def record(
 def timeline(recording: Recording, directory: Path) -> list[Told]:
     """What Prometheus' own rule engine fires over the recording, in the order of time."""
     checks: list[dict[str, object]] = [
-        {"expr": FIRING, "eval_time": f"{number * INTERVAL}s", "exp_samples": []}
+        {"expr": FIRING, "eval_time": f"{(number + 1) * INTERVAL}s", "exp_samples": []}
         for number in range(recording.scrapes)
     ]
-    seen: dict[tuple[str, str, str], list[int]] = {}
-    for at, samples in WRONG.findall(_promtool(recording, directory, checks)):
-        for text in SAMPLE.findall(samples):
-            labels = dict(LABEL.findall(text))
-            about = next((labels[name] for name in THINGS if name in labels), "")
-            key = (labels["alertname"], labels["severity"], about)
-            seen.setdefault(key, []).append(seconds_of(at))
-    end = (recording.scrapes - 1) * INTERVAL
-    told = [
-        Told(times[0], times[-1] + INTERVAL if times[-1] < end else None, *key)
-        for key, all_times in seen.items()
-        for times in _unbroken(sorted(set(all_times)))
+    seen = [
+        (dict(LABEL.findall(text)), seconds_of(at))
+        for at, samples in WRONG.findall(_promtool(recording, directory, checks))
+        for text in SAMPLE.findall(samples)
     ]
-    return sorted(told, key=Told.order)
-
-
-def seconds_of(duration: str) -> int:
-    """Seconds of a duration as promtool prints it: 1h2m15s."""
-    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", duration))
-
-
-def _unbroken(times: list[int]) -> Iterator[list[int]]:
-    """Times in runs of one interval apart."""
-    run: list[int] = []
-    for at in times:
-        if run and at - run[-1] > INTERVAL:
-            yield run
-            run = []
-        run.append(at)
-    yield run
+    return told(seen, INTERVAL, recording.scrapes * INTERVAL)
 
 
 def _promtool(recording: Recording, directory: Path, checks: list[dict[str, object]]) -> str:
@@ -217,7 +182,7 @@ def _promtool(recording: Recording, directory: Path, checks: list[dict[str, obje
         "group_eval_order": groups_in_order(),
         "tests": [
             {
-                "interval": f"{INTERVAL}s",
+                "interval": f"{LAG}s",
                 "input_series": list(recording.input_series("server")),
                 "promql_expr_test": checks,
             }
@@ -234,24 +199,19 @@ def _promtool(recording: Recording, directory: Path, checks: list[dict[str, obje
 
 
 def _notation(samples: list[float | None], scrapes: int) -> str:
+    """Samples in promtool's steps: each after the steps of its interval in which there is none."""
     samples = samples + [None] * (scrapes - len(samples))
+    between = f"_x{STEPS - 1}"
     parts: list[str] = []
-    at = 0
-    while at < scrapes:
-        end = at
-        while end + 1 < scrapes and samples[end + 1] == samples[at]:
-            end += 1
-        parts.append(_run(samples[at], end - at + 1, first=at == 0))
-        at = end + 1
+    before: float | None = None
+    for sample in samples:
+        parts.append(between)
+        if sample is not None:
+            parts.append(repr(sample))
+        else:
+            parts.append("_" if before is None else "stale")
+        before = sample
     return " ".join(parts)
-
-
-def _run(value: float | None, count: int, *, first: bool) -> str:
-    if value is not None:
-        return f"{value!r}x{count - 1}" if count > 1 else repr(value)
-    missing = count if first else count - 1
-    gap = [f"_x{missing}"] if missing else []
-    return " ".join(gap if first else ["stale", *gap])
 
 
 def _escaped(value: str) -> str:

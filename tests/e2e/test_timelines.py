@@ -4,15 +4,14 @@ The table there says for each of them what the scenario does that calls for it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.e2e.simulated_time import Deed, Told, record, seconds_of, timeline
+from tests.e2e.simulated_time import Deed, record, timeline
+from tests.e2e.told import documented, until
 
 from ase_simulator.model import SimulatedServer
-
-TABLE = Path(__file__).parents[2] / "alerts" / "scenarios.md"
 
 pytestmark = [pytest.mark.e2e]
 
@@ -63,29 +62,6 @@ PLAYS = {
 }
 # How much of a scenario is enough to see it tell something.
 BEGINNINGS = {"storm": 840, "vldb": 720}
-
-
-def documented() -> dict[str, list[Told]]:
-    """The table, by scenario, in the order of time."""
-    rows: dict[str, list[Told]] = {}
-    for line in TABLE.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] in PLAYS:
-            scenario, alert, severity, about, fired, resolved, why = cells
-            assert why
-            end = None if resolved == "still" else seconds_of(resolved)
-            told = Told(seconds_of(fired), end, alert, severity, about)
-            rows.setdefault(scenario, []).append(told)
-    return {scenario: sorted(told, key=Told.order) for scenario, told in rows.items()}
-
-
-def until(rows: list[Told], end: int) -> list[Told]:
-    """What a watch that ends at that second sees of the rows."""
-    return [
-        replace(each, resolved=each.resolved if each.resolved and each.resolved < end else None)
-        for each in rows
-        if each.fired < end
-    ]
 
 
 def test_the_table_has_every_scenario() -> None:

@@ -33,6 +33,13 @@ def test_for_shrinks_with_speed() -> None:
     assert rule(text)["for"] == "5000ms"
 
 
+@pytest.mark.parametrize(("speed", "interval"), [(1.0, "5m"), (60.0, None)])
+def test_rare_evaluations_are_rare_only_at_the_clocks_own_pace(speed: float, interval: str | None) -> None:
+    text = "groups: [{name: g, interval: 5m, rules: [{record: a, expr: x}]}]"
+    (group,) = yaml.safe_load(faster.rules(text, faster.Pace(speed, 1.0)))["groups"]
+    assert group.get("interval") == interval
+
+
 def test_nested_routes_shrink_too() -> None:
     text = "route: {group_wait: 30s, routes: [{group_interval: 1m, repeat_interval: 4h}]}"
     route = yaml.safe_load(faster.alertmanager(text, PACE, "x.tmpl"))["route"]
