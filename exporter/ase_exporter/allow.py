@@ -2,11 +2,12 @@
 
 import ipaddress
 import re
+from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from annotated_types import Ge, Le
 
-from ase_exporter.settings import Model, Seconds
+from ase_exporter.checks import Check, Seconds, Strict
 
 _PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*-]*:(?P<port>[0-9]{1,5})")
 _ADDRESS = re.compile(r"(?P<host>[a-z0-9_][a-z0-9_.-]{0,99}):(?P<port>[0-9]{1,5})")
@@ -21,13 +22,14 @@ def _pattern(text: str) -> str:
     return text.lower()
 
 
-class AllowedAddress(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AllowedAddress(Strict):
     """A pattern of addresses, how to log in there, and what is read; see `Target` for the others.
 
     The caller chooses none of them: a password goes only where its pattern says.
     """
 
-    address: Annotated[str, AfterValidator(_pattern)]
+    address: Annotated[str, Check(_pattern)]
     auth: str = "default"
     module: str = "default"
     charset: str = "UTF-8"
@@ -38,12 +40,13 @@ class AllowedAddress(Model):
         return bool(re.fullmatch(re.escape(self.address).replace(r"\*", "[a-z0-9_-]*"), address))
 
 
-class Allow(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Allow(Strict):
     """addresses: the first pattern that matches counts; most: how many such servers are served at a time;
     idle: one that nobody asked for so long is let go, its connection closed."""
 
     addresses: tuple[AllowedAddress, ...] = ()
-    most: Annotated[int, Field(ge=1, le=10_000)] = 100
+    most: Annotated[int, Ge(1), Le(10_000)] = 100
     idle: Seconds = 600.0
 
 

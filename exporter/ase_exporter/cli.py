@@ -14,6 +14,7 @@ import typer
 
 from ase_exporter import config, logs
 from ase_exporter.errors import UserError
+from ase_exporter.start import Options, start
 from ase_exporter.targets import ConfigFile, TargetName, choose_target, load_config
 
 app = typer.Typer(
@@ -65,13 +66,9 @@ def serve(
     ] = "info",
 ) -> None:
     """Serve /metrics and /probe until told to stop."""
-    from ase_exporter import serve as server
-    from ase_exporter.webconfig import WebConfig
-
-    logs.configure(log_format, log_level)
-    load_config(config_file)
-    web = WebConfig(web_config_file)
-    server.serve(lambda: load_config(config_file), server.listen(listen_address), web, state_directory)
+    files = (config_file, web_config_file, state_directory)
+    config_path, web_config_path, state_path = (str(file or "") for file in files)
+    start(Options(config_path, listen_address, web_config_path, state_path, log_format, log_level))
 
 
 @app.command()

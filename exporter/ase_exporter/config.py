@@ -1,46 +1,46 @@
 """The configuration: one YAML file, or the environment for a single target.
 
-Every model refuses keys that it does not know; errors name file, line and key (see `yamlfile`).
+Every part refuses keys that it does not know; errors name file, line and key (see `yamlfile`).
 """
 
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from annotated_types import Ge, Le, MinLen
 
-from ase_exporter import yamlfile
 from ase_exporter.allow import Allow, split
 from ase_exporter.changes.config import ChangesConfig
+from ase_exporter.checks import Check, Seconds, Share, Strict, matching
 from ase_exporter.compare.config import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.host.config import HostConfig
-from ase_exporter.settings import Model, Seconds, Share
 from ase_exporter.sysmon.settings import SysmonSettings
 
 DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
 DEFAULT_PORT = 5000
 
-_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$"
+_target_name = matching(r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$")
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-class Auth(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Auth(Strict):
     """How to log in. Exactly one source of the password; it is read at each login, so it may be rotated."""
 
     user: str
-    password: str | None = Field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
     password_file: Path | None = None
     password_env: str | None = None
 
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         given = [self.password is not None, self.password_file is not None, self.password_env is not None]
         if sum(given) != 1:
             raise ValueError("expected exactly one of password, password_file, password_env")
-        return self
 
     def read_password(self) -> str:
         """The password as it is now; UserError if its file or variable cannot be read."""
@@ -60,15 +60,17 @@ class Auth(Model):
         return self.password or ""
 
 
-class Module(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Module(Strict):
     """What is read of a target: collectors on or off against the defaults, and limits."""
 
-    collectors: Mapping[str, bool] = {}
-    series_limit: Annotated[int, Field(ge=100)] = 5000
-    top: Annotated[int, Field(ge=1, le=1000)] = 20
+    collectors: Mapping[str, bool] = field(default_factory=dict)
+    series_limit: Annotated[int, Ge(100)] = 5000
+    top: Annotated[int, Ge(1), Le(1000)] = 20
 
 
-class Target(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target(Strict):
     """One ASE server. labels go to service discovery (`/targets`), not into the metrics.
 
     sysmon: how sp_sysmon is run; left out, it is not.
@@ -76,27 +78,27 @@ class Target(Model):
     close_idle_after: log out when nobody asked for so long; left out, the connection is kept.
     """
 
-    name: Annotated[str, Field(pattern=_NAME)]
-    host: Annotated[str, Field(min_length=1)]
-    port: Annotated[int, Field(ge=1, le=65535)] = DEFAULT_PORT
+    name: Annotated[str, Check(_target_name)]
+    host: Annotated[str, MinLen(1)]
+    port: Annotated[int, Ge(1), Le(65535)] = DEFAULT_PORT
     auth: str = "default"
     module: str = "default"
-    labels: Mapping[str, str] = {}
+    labels: Mapping[str, str] = field(default_factory=dict)
     charset: str = "UTF-8"
     encrypt_password: bool = False
     sysmon: SysmonSettings | None = None
     budget: Share | None = None
     close_idle_after: Seconds | None = None
 
-    @model_validator(mode="after")
-    def _label_names(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         for label in self.labels:
             if not _LABEL_NAME.fullmatch(label) or label.startswith("__"):
                 raise ValueError(f"{label!r} is no label name")
-        return self
 
 
-class Scrape(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scrape(Strict):
     """Bounds on one scrape. timeout: used when the caller names none; margin: kept free before the end.
 
     least: given even to a caller that waits less, so that a login can end that takes longer than a scrape.
@@ -111,31 +113,33 @@ class Scrape(Model):
     budget: Share | None = None
 
 
-class Catalogue(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Catalogue(Strict):
     """directories: of custom metric files, read after the built-in catalogue."""
 
     directories: tuple[Path, ...] = ()
 
 
-class Config(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(Strict):
     """The whole configuration. allow: which addresses /probe takes beside the names of targets.
 
     host: given, even empty, the machine's own metrics are served on /metrics.
     """
 
     targets: tuple[Target, ...] = ()
-    allow: Allow = Allow()
-    auth: Mapping[str, Auth] = {}
-    modules: Mapping[str, Module] = {}
-    scrape: Scrape = Scrape()
-    catalogue: Catalogue = Catalogue()
+    allow: Allow = field(default_factory=Allow)
+    auth: Mapping[str, Auth] = field(default_factory=dict)
+    modules: Mapping[str, Module] = field(default_factory=dict)
+    scrape: Scrape = field(default_factory=Scrape)
+    catalogue: Catalogue = field(default_factory=Catalogue)
     host: HostConfig | None = None
-    changes: ChangesConfig = ChangesConfig()
+    changes: ChangesConfig = field(default_factory=ChangesConfig)
     verdicts: VerdictConfig | None = None
-    workers: Annotated[int, Field(ge=1, le=256)] | None = None
+    workers: Annotated[int, Ge(1), Le(256)] | None = None
 
-    @model_validator(mode="after")
-    def _references(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         seen: set[str] = set()
         for target in self.targets:
             if target.name in seen:
@@ -146,7 +150,6 @@ class Config(Model):
                 self._require(f"target {target.name}: sysmon", target.sysmon.auth)
         for allowed in self.allow.addresses:
             self._require(f"allow: {allowed.address}", allowed.auth, allowed.module)
-        return self
 
     def _require(self, who: str, auth: str, module: str = "default") -> None:
         if auth not in self.auth:
@@ -163,7 +166,8 @@ class Config(Model):
         for allowed in self.allow.addresses:
             if allowed.matches(address):
                 host, port = place
-                return Target(name=address, host=host, port=port, **allowed.model_dump(exclude={"address"}))
+                how = {key: value for key, value in asdict(allowed).items() if key != "address"}
+                return Target(name=address, host=host, port=port, **how)
         return None
 
     def module(self, name: str) -> Module:
@@ -175,6 +179,9 @@ class Config(Model):
 
 def load(path: Path) -> Config:
     """The configuration file; UserError says what is wrong, and where."""
+    # pydantic and YAML stay in the memory of whoever reads files: that is not to be `serve`, nor a worker.
+    from ase_exporter import yamlfile
+
     return yamlfile.load(path, Config)
 
 
@@ -195,6 +202,9 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
         auth = Auth(user=user, password_env="ASE_PASSWORD")
     else:
         raise UserError("environment: expected ASE_PASSWORD_FILE (or ASE_PASSWORD) for ASE_USER")
-    name = environment.get("ASE_NAME", re.sub(r"[^A-Za-z0-9_.:-]", "_", host))
+    try:
+        name = _target_name(environment.get("ASE_NAME", re.sub(r"[^A-Za-z0-9_.:-]", "_", host)))
+    except ValueError as error:
+        raise UserError(f"environment: ASE_NAME: {error}") from error
     target = Target(name=name, host=host, port=int(port))
     return Config(targets=(target,), auth={"default": auth})

@@ -7,7 +7,6 @@ import hmac
 import secrets
 from collections.abc import Callable, Mapping
 
-import bcrypt
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -70,6 +69,9 @@ class Passwords:
         mark = hmac.digest(self._key, expected.encode() + password, "sha256")
         if stored is not None and hmac.compare_digest(self._right.get(stored, b""), mark):
             return True
+        # Half a MiB, for those who have users.
+        import bcrypt
+
         async with self._checking:
             right = await asyncio.to_thread(bcrypt.checkpw, password[:_LONGEST_PASSWORD], expected.encode())
         if stored is None or not right or len(password) > _LONGEST_PASSWORD:

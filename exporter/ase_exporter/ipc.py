@@ -19,13 +19,14 @@ LENGTHS = struct.Struct("!II")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """First message to a worker: the configuration, and the targets that are its own.
+    """First message to a worker: the configuration, the catalogue, pickled, and the targets that are its own.
 
     refusals: of logins, by target, as the worker before met them: one that is replaced must not get a login
     locked.
     """
 
     config: Config
+    catalogue: bytes
     targets: tuple[Target, ...]
     refusals: Mapping[str, Refusals]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from ase_exporter import logs
 from ase_exporter.changes.journal import Journal
 from ase_exporter.channel import Channel
-from ase_exporter.config import Config, Target
+from ase_exporter.config import Target
 from ase_exporter.families import Family
 from ase_exporter.ipc import (
     Admission,
@@ -28,6 +28,7 @@ from ase_exporter.ipc import (
     ScrapeReply,
     ScrapeRequest,
 )
+from ase_exporter.loading import Loaded
 from ase_exporter.refusal import Refusals
 
 log = logging.getLogger(__name__)
@@ -86,12 +87,13 @@ class WorkerPool:
 
     def __init__(
         self,
-        config: Config,
+        loaded: Loaded,
         journal: Journal | None = None,
         known: Callable[[str], Sequence[Family]] = lambda target: (),
     ) -> None:
         """known: what the front itself has to say of a target, added to its scrape."""
-        self.config = config
+        self.config = config = loaded.config
+        self._catalogue = loaded.catalogue
         self._known = known
         self._journal = journal
         self.restarts = 0
@@ -291,7 +293,7 @@ class WorkerPool:
         _, channel = await asyncio.get_running_loop().create_connection(Channel, sock=ours)
         reading = asyncio.create_task(self._read(index, channel))
         self._workers[index] = _Worker(process, channel, reading)
-        channel.send(Assignment(self.config, self._shares[index], self._refusals))
+        channel.send(Assignment(self.config, self._catalogue, self._shares[index], self._refusals))
 
     async def _read(self, index: int, channel: Channel) -> None:
         """Hand replies to those who wait; when the worker ends, start another."""

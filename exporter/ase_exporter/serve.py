@@ -12,9 +12,9 @@ from pathlib import Path
 import uvicorn
 
 from ase_exporter import memory
-from ase_exporter.config import Config
 from ase_exporter.errors import UserError
 from ase_exporter.guard import Guard
+from ase_exporter.loading import Loaded
 from ase_exporter.patience import LARGEST_HEAD, PatientProtocol
 from ase_exporter.web import Front, create_app
 from ase_exporter.webconfig import WebConfig
@@ -59,12 +59,16 @@ def listen(address: str) -> socket.socket:
 
 
 def serve(
-    load_config: Callable[[], Config], listener: socket.socket, web: WebConfig, state_directory: Path | None
+    load: Callable[[], Loaded],
+    loaded: Loaded,
+    listener: socket.socket,
+    web: WebConfig,
+    state_directory: Path | None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; SIGHUP loads the configuration again. UserError if it cannot start."""
+    """Serve until SIGTERM or SIGINT; SIGHUP loads again what was loaded. UserError if it cannot start."""
     _allow_many_descriptors()
     memory.settle()
-    asyncio.run(_serve(load_config, listener, web, state_directory))
+    asyncio.run(_serve(load, loaded, listener, web, state_directory))
 
 
 def _allow_many_descriptors() -> None:
@@ -76,9 +80,13 @@ def _allow_many_descriptors() -> None:
 
 
 async def _serve(
-    load_config: Callable[[], Config], listener: socket.socket, web: WebConfig, state_directory: Path | None
+    load: Callable[[], Loaded],
+    loaded: Loaded,
+    listener: socket.socket,
+    web: WebConfig,
+    state_directory: Path | None,
 ) -> None:
-    front = Front(load_config, load_config(), state_directory)
+    front = Front(load, loaded, state_directory)
     front.watch(web)
     settings = uvicorn.Config(
         Guard(create_app(front), web, front.requests.labels("", "401").inc),

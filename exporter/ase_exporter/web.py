@@ -29,6 +29,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.families import Family, render_openmetrics, render_text, single
 from ase_exporter.host import HostCollectors
 from ase_exporter.ipc import ScrapeReply
+from ase_exporter.loading import Loaded
 from ase_exporter.pages import page
 from ase_exporter.pool import BusyError, TargetState, WorkerPool
 from ase_exporter.webconfig import WebConfig
@@ -48,16 +49,18 @@ class Front:
     """What the requests share: the configuration, the workers, the changes, our own metrics."""
 
     def __init__(
-        self, load_config: Callable[[], Config], config: Config, state_directory: Path | None = None
+        self, load: Callable[[], Loaded], loaded: Loaded, state_directory: Path | None = None
     ) -> None:
-        self._load_config = load_config
+        """load: reads what was loaded again."""
+        self._load = load
         self._reloading = asyncio.Lock()
         self._host_reading = asyncio.Lock()
-        self.config = config
+        _complain(loaded)
+        self.config = config = loaded.config
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
         self.judge = self._new_judge(config)
         self._judging: asyncio.Task[None] | None = None
-        self.pool = WorkerPool(config, self.journal, self.known)
+        self.pool = WorkerPool(loaded, self.journal, self.known)
         self.host = HostCollectors(config.host) if config.host else None
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -108,11 +111,13 @@ class Front:
         """Read the configuration again and go over to it; a bad one raises UserError and changes nothing."""
         async with self._reloading:
             try:
-                config = await asyncio.to_thread(self._load_config)
+                loaded = await asyncio.to_thread(self._load)
             except UserError:
                 self._reload_ok.set(0)
                 raise
-            pool = WorkerPool(config, self.journal, self.known)
+            _complain(loaded)
+            config = loaded.config
+            pool = WorkerPool(loaded, self.journal, self.known)
             await pool.start()
             old, self.pool, self.config = self.pool, pool, config
             await self._replace_host(config)
@@ -313,6 +318,11 @@ def create_app(front: Front) -> Starlette:
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.front = front
     return app
+
+
+def _complain(loaded: Loaded) -> None:
+    for problem in loaded.problems:
+        log.error("left out of the catalogue: %s", problem)
 
 
 def _host_watch(config: Config) -> HostWatch | None:

@@ -9,14 +9,12 @@ import os
 import re
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
-
-from ase_exporter import yamlfile
+from ase_exporter.checks import Check, Strict, matching
 from ase_exporter.errors import UserError
-from ase_exporter.settings import Model
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +51,8 @@ def _known_suite(name: str) -> str:
 
 
 Version = Literal["TLS12", "TLS13"]
-Suite = Annotated[str, AfterValidator(_known_suite)]
-BcryptHash = Annotated[str, AfterValidator(_bcrypt_hash)]
+Suite = Annotated[str, Check(_known_suite)]
+BcryptHash = Annotated[str, Check(_bcrypt_hash)]
 HeaderName = Literal[
     "Content-Security-Policy",
     "Strict-Transport-Security",
@@ -62,10 +60,11 @@ HeaderName = Literal[
     "X-Frame-Options",
     "X-XSS-Protection",
 ]
-HeaderValue = Annotated[str, Field(pattern=r"^[\x20-\x7e]*$")]
+HeaderValue = Annotated[str, Check(matching(r"^[\x20-\x7e]*$"))]
 
 
-class TlsServer(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TlsServer(Strict):
     """TLS of our server. client_ca_file: who may have signed clients' certificates.
 
     cipher_suites: for TLS 1.2; those of TLS 1.3 are always all on.
@@ -82,13 +81,12 @@ class TlsServer(Model):
     cipher_suites: tuple[Suite, ...] = ()
     prefer_server_cipher_suites: bool = True
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         if (self.client_ca_file is None) != (self.client_auth_type == "NoClientCert"):
             raise ValueError("expected client_ca_file and a client_auth_type that verifies, or neither")
         if self.min_version > self.max_version:
             raise ValueError("expected a min_version that is not above max_version")
-        return self
 
     def files(self) -> dict[str, Path]:
         """The files that it is made of, by their keys."""
@@ -129,19 +127,21 @@ class TlsServer(Model):
         return context
 
 
-class HttpServer(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpServer(Strict):
     """headers: sent with every answer. http2: read for the file's sake, we speak HTTP/1.1 to all."""
 
     http2: bool = True
-    headers: Mapping[HeaderName, HeaderValue] = {}
+    headers: Mapping[HeaderName, HeaderValue] = field(default_factory=dict)
 
 
-class WebSettings(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebSettings(Strict):
     """The whole file. basic_auth_users: names and bcrypt hashes; given, nobody else gets an answer."""
 
     tls_server_config: TlsServer | None = None
-    http_server_config: HttpServer = HttpServer()
-    basic_auth_users: Annotated[Mapping[str, BcryptHash], Field(repr=False)] = {}
+    http_server_config: HttpServer = field(default_factory=HttpServer)
+    basic_auth_users: Mapping[str, BcryptHash] = field(default_factory=dict, repr=False)
 
 
 class WebConfig:
@@ -184,6 +184,9 @@ class WebConfig:
 
     def _read(self, path: Path) -> tuple[WebSettings, ssl.SSLContext | None]:
         self._seen = {path: _look(path)}
+        # pydantic and YAML take 10 MiB: only for those who have such a file.
+        from ase_exporter import yamlfile
+
         settings = yamlfile.load(path, WebSettings)
         tls = settings.tls_server_config
         if tls is None:

@@ -8,6 +8,7 @@ import ctypes
 import gzip
 import logging
 import os
+import pickle
 import queue
 import resource
 import signal
@@ -20,7 +21,7 @@ from functools import partial
 from typing import cast
 
 from ase_exporter import logs, memory
-from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import Watch
 from ase_exporter.config import Config, Target
 from ase_exporter.families import render_bytes
@@ -146,7 +147,7 @@ class Worker:
         assignment = unpack(self._read_exactly)
         if not isinstance(assignment, Assignment):
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
-        catalogue, _ = load_catalogue(assignment.config.catalogue.directories)
+        catalogue: Catalogue = pickle.loads(assignment.catalogue)
         allow = assignment.config.allow
         _bound_memory(len(assignment.targets) + (allow.most if allow.addresses else 0))
         threads: dict[str, TargetThread] = {}

@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ase_exporter.errors import UserError
 
-Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
+
+
+# Of models and of dataclasses.
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 class _Loader(yaml.SafeLoader):
@@ -27,17 +31,17 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def load(path: Path, model: type[Model]) -> Model:
-    """The file as an instance of `model`; UserError with file, line and key for whatever is wrong with it."""
+def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
+    """What the file holds, in that form; UserError with file, line and key for whatever is wrong with it."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from error
-    return parse(text, model, str(path))
+    return parse(text, form, str(path))
 
 
-def parse(text: str, model: type[Model], source: str) -> Model:
+def parse(text: str, form: type[T] | TypeAdapter[T], source: str) -> T:
     """Like `load`, from text; `source` names it in errors."""
     loader = _Loader(text)
     try:
@@ -52,10 +56,11 @@ def parse(text: str, model: type[Model], source: str) -> Model:
     finally:
         loader.dispose()
     try:
-        return model.model_validate(data)
+        return (form if isinstance(form, TypeAdapter) else TypeAdapter(form)).validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        raise UserError(_describe(source, root, first["loc"], first["msg"], error.error_count())) from error
+        message = "unknown key" if first["type"] in _UNKNOWN else first["msg"]
+        raise UserError(_describe(source, root, first["loc"], message, error.error_count())) from error
 
 
 def _describe(source: str, root: yaml.Node | None, loc: Sequence[int | str], message: str, count: int) -> str:
@@ -64,8 +69,6 @@ def _describe(source: str, root: yaml.Node | None, loc: Sequence[int | str], mes
     key = ".".join(str(part) for part in loc) or "(top level)"
     more = f" (and {count - 1} more)" if count > 1 else ""
     message = message.removeprefix("Value error, ").replace("\n", " ")
-    if message == "Extra inputs are not permitted":
-        message = "unknown key"
     return f"{source}:{line}: {key}: {message}{more}"
 
 

@@ -3,6 +3,8 @@
 import time
 from statistics import median
 
+from pydantic import TypeAdapter
+
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.reader import Reader
@@ -15,7 +17,7 @@ COLUMNS = [f"C{number}" for number in range(6)]
 
 def test_ten_thousand_rows_of_six_counters() -> None:
     for kind in ("bigint", "int"):
-        collector = Collector.model_validate(
+        collector = TypeAdapter(Collector).validate_python(
             {
                 "help": "A large table.",
                 "table": "monX",

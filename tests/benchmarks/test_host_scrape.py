@@ -40,8 +40,12 @@ def test_a_host_scrape_without_smaps_stays_under_10_ms_of_cpu(tmp_path: Path) ->
     table = Table("collectors", "CPU per scrape, ms", "series", title="Host scrape without smaps")
     everything = Collectors()
     worst = 0.0
-    for name in ("all", *(n for n in Collectors.model_fields if n != "perf")):
-        only = everything if name == "all" else Collectors(**{n: n == name for n in Collectors.model_fields})
+    for name in ("all", *(n for n in Collectors.__dataclass_fields__ if n != "perf")):
+        only = (
+            everything
+            if name == "all"
+            else Collectors(**{n: n == name for n in Collectors.__dataclass_fields__})
+        )
         host = HostCollectors(
             HostConfig(collectors=only, processes=(own, *DEFAULT_PROCESSES), smaps_interval=0)
         )

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import certifi
@@ -80,7 +81,7 @@ LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
     ({"tls_server_config", "basic_auth_users"}, load_web_configuration),
     ({"workload"}, load_scenario),
     ({"links"}, load_alert_parameters),
-    (set(Config.model_fields), load_configuration),
+    ({field.name for field in fields(Config)}, load_configuration),
 ]
 
 

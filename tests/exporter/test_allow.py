@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import TypeAdapter
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.planted import IN_ADDRESS
@@ -16,6 +17,7 @@ from ase_exporter import config
 from ase_exporter.allow import AllowedAddress
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.loading import Loaded
 from ase_exporter.pool import BusyError, WorkerPool
 from ase_exporter.refusal import LOGIN_ATTEMPTS
 
@@ -24,7 +26,7 @@ AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="
 
 def allowing(*patterns: str, auth: str = "default", most: int = 100, idle: float = 600.0) -> Config:
     addresses = [{"address": pattern, "auth": auth} for pattern in patterns]
-    return Config.model_validate(
+    return TypeAdapter(Config).validate_python(
         {
             "allow": {"addresses": addresses, "most": most, "idle": idle},
             "auth": AUTH,
@@ -75,7 +77,7 @@ def test_an_address_is_allowed_when_the_whole_of_it_matches(
 
 
 def test_the_first_pattern_that_matches_says_how_to_log_in() -> None:
-    several = Config.model_validate(
+    several = TypeAdapter(Config).validate_python(
         {
             "allow": {
                 "addresses": [
@@ -116,7 +118,7 @@ def server() -> Iterator[Simulated]:
 
 def with_pool(configuration: Config, act: Callable[[WorkerPool], Awaitable[None]]) -> None:
     async def main() -> None:
-        pool = WorkerPool(configuration)
+        pool = WorkerPool(Loaded.of(configuration))
         await pool.start()
         try:
             await act(pool)

@@ -4,49 +4,52 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import certifi
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from ase_exporter import yamlfile
+from ase_exporter.checks import Strict
 from ase_exporter.config import Config
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 TEXT = PAGE.partition("```yaml\n")[2].partition("```")[0].replace("/etc/ssl/company.pem", certifi.where())
-# A key that cannot stand beside another of its model is shown in a remark.
+# A key that cannot stand beside another of its part is shown in a remark.
 UNCOMMENTED = re.sub(r"# (memory_bytes: )", r"\1", TEXT)
 
 
-def models(kind: object) -> Iterator[type[BaseModel]]:
-    """The models that a field's type holds."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
+def parts(kind: object) -> Iterator[type[Strict]]:
+    """The parts of the configuration that a field's type holds."""
+    if isinstance(kind, type) and issubclass(kind, Strict):
         yield kind
     elif isinstance(kind, types.UnionType) or typing.get_origin(kind):
         for part in typing.get_args(kind):
-            yield from models(part)
+            yield from parts(part)
 
 
 def entries(shown: object, several: bool) -> list[Mapping[str, object]]:
-    """What is shown of a model: one mapping, those of a list, or those under names."""
+    """What is shown of a part: one mapping, those of a list, or those under names."""
     if isinstance(shown, list):
         return shown
     assert isinstance(shown, Mapping)
     return list(shown.values()) if several else [shown]
 
 
-def missing(model: type[BaseModel], shown: list[Mapping[str, object]], path: str) -> Iterator[str]:
-    """Keys of a model, and of those within it, that none of the entries shows."""
-    for name, field in model.model_fields.items():
+def missing(part: type[Strict], shown: list[Mapping[str, object]], path: str) -> Iterator[str]:
+    """Keys of a part, and of those within it, that none of the entries shows."""
+    for name, kind in typing.get_type_hints(part).items():
+        if name.startswith("__"):
+            continue
         here = f"{path}.{name}".lstrip(".")
         values = [entry[name] for entry in shown if name in entry]
         if not values:
             yield here
             continue
-        for inner in models(field.annotation):
-            several = typing.get_origin(field.annotation) not in (None, types.UnionType)
+        for inner in parts(kind):
+            several = typing.get_origin(kind) not in (None, types.UnionType)
             yield from missing(inner, [e for value in values for e in entries(value, several)], here)
 
 
@@ -66,19 +69,21 @@ def without_default() -> set[tuple[str, str]]:
     return {(key, value.strip()) for key, value in found}
 
 
-def untrue(model: BaseModel, path: str) -> Iterator[str]:
+def untrue(part: Strict, path: str) -> Iterator[str]:
     """Keys whose value is shown as the default, and is not."""
     none = {key for key, _ in without_default()}
-    for name, field in type(model).model_fields.items():
-        value, here = getattr(model, name), f"{path}.{name}".lstrip(".")
-        inner = [value] if isinstance(value, BaseModel) else []
+    for field in fields(part):  # type: ignore[arg-type]
+        name = field.name
+        value, here = getattr(part, name), f"{path}.{name}".lstrip(".")
+        inner = [value] if isinstance(value, Strict) else []
         if isinstance(value, tuple | list):
-            inner = [each for each in value if isinstance(each, BaseModel)]
+            inner = [each for each in value if isinstance(each, Strict)]
         elif isinstance(value, Mapping):
-            inner = [each for each in value.values() if isinstance(each, BaseModel)]
+            inner = [each for each in value.values() if isinstance(each, Strict)]
         for each in inner:
             yield from untrue(each, here)
-        if not inner and not field.is_required() and name not in none and value != field.default:
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if not inner and default is not MISSING and name not in none and value != default:
             yield here
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,7 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from ase_exporter import pool as pool_module
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.ipc import ScrapeReply
+from ase_exporter.loading import Loaded
 from ase_exporter.pool import MOST_FLIGHTS, BusyError, WorkerPool
 from ase_exporter.refusal import LOGIN_ATTEMPTS
 from ase_simulator.contracts import LoginRequest, Message
@@ -48,7 +50,7 @@ def with_pool(
     """Run `act` with a pool, and see that no worker outlives it."""
 
     async def main() -> list[int]:
-        pool = WorkerPool(other or config(server))
+        pool = WorkerPool(Loaded.of(other or config(server)))
         await pool.start()
         try:
             await act(pool)
@@ -161,11 +163,10 @@ def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_th
     server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host, port = server.address
-    wrong = config(server).model_copy(
-        update={
-            "targets": (Target(name="ONE", host=host, port=port),),
-            "auth": {"default": Auth(user="monitor", password="wrong")},
-        }
+    wrong = replace(
+        config(server),
+        targets=(Target(name="ONE", host=host, port=port),),
+        auth={"default": Auth(user="monitor", password="wrong")},
     )
     logins: list[object] = []
     login = SqlBackend.login
@@ -250,8 +251,8 @@ def test_when_the_exporter_ends_no_process_stays(
 
 def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(server: Simulated) -> None:
     idle = Target(name="IDLE", host=server.address[0], port=server.address[1], close_idle_after=0.1)
-    kept = idle.model_copy(update={"name": "KEPT", "close_idle_after": None})
-    both = config(server).model_copy(update={"targets": (idle, kept), "workers": 1})
+    kept = replace(idle, name="KEPT", close_idle_after=None)
+    both = replace(config(server), targets=(idle, kept), workers=1)
 
     async def act(pool: WorkerPool) -> None:
         (worker,) = map(psutil.Process, pool.pids)
@@ -284,13 +285,12 @@ def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worke
     # Nobody writes to it: to read the password takes for ever.
     os.mkfifo(tmp_path / "password")
     both = config(server)
-    hopeless = both.targets[1].model_copy(update={"auth": "hopeless"})
-    stuck = both.model_copy(
-        update={
-            "targets": (both.targets[0], hopeless),
-            "auth": {**both.auth, "hopeless": Auth(user="monitor", password_file=tmp_path / "password")},
-            "workers": 1,
-        }
+    hopeless = replace(both.targets[1], auth="hopeless")
+    stuck = replace(
+        both,
+        targets=(both.targets[0], hopeless),
+        auth={**both.auth, "hopeless": Auth(user="monitor", password_file=tmp_path / "password")},
+        workers=1,
     )
 
     async def act(pool: WorkerPool) -> None:

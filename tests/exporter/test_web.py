@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from tests.planted import UNUSED
 
 from ase_exporter import config, web
-from ase_exporter.config import Config
 from ase_exporter.errors import UserError
+from ase_exporter.loading import Loaded
 from ase_exporter.pool import TargetState
 from ase_exporter.web import TIMEOUT_HEADER, Front, _landing_row, create_app
 
@@ -49,8 +49,8 @@ host: {{}}
 
 @pytest.fixture(scope="module")
 def client(file: Path) -> Iterator[TestClient]:
-    def load() -> Config:
-        return config.load(file)
+    def load() -> Loaded:
+        return Loaded.of(config.load(file))
 
     async def make() -> Front:
         return Front(load, load())

@@ -346,7 +346,7 @@ def test_bcrypt_runs_once_for_a_right_password_and_each_time_for_a_wrong_one(
     checked: list[bytes] = []
     real = bcrypt.checkpw
     monkeypatch.setattr(
-        "ase_exporter.guard.bcrypt.checkpw",
+        "bcrypt.checkpw",
         lambda password, stored: checked.append(password) or real(password, stored),
     )
 

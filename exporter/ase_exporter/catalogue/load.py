@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ase_exporter import yamlfile
-from ase_exporter.catalogue.model import CatalogueFile, Collector
+from ase_exporter.catalogue.model import Collector
 from ase_exporter.errors import UserError
 
 HERE = Path(__file__).parent
@@ -27,6 +26,12 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
     `file:line: key: what was expected`. `state` comes first, as it knows of restarts, then threads
     at nearly the same time: throughput per CPU unit divides the one by the other.
     """
+    # A worker, which gets a catalogue that is read, must not pay for reading.
+    from pydantic import TypeAdapter
+
+    from ase_exporter import yamlfile
+
+    form = TypeAdapter(dict[str, Collector])
     catalogue = Catalogue()
     problems: list[str] = []
     for directory in (HERE, *map(Path, extra_dirs)):
@@ -35,7 +40,7 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
             continue
         for path in sorted(directory.glob("*.yaml"), key=_reading_order):
             try:
-                _add(catalogue, path)
+                _add(catalogue, path, yamlfile.load(path, form))
             except UserError as error:
                 problems.append(str(error))
     return catalogue, problems
@@ -45,9 +50,8 @@ def _reading_order(path: Path) -> tuple[int, str]:
     return FIRST.get(path.name, len(FIRST)), path.name
 
 
-def _add(catalogue: Catalogue, path: Path) -> None:
-    """Take over one file as a whole; UserError where it, or its names beside those known, are wrong."""
-    collectors = yamlfile.load(path, CatalogueFile).root
+def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:
+    """Take over one file as a whole; UserError where its names beside those known are wrong."""
     owners = {metric: name for name, known in catalogue.collectors.items() for metric in known.metrics}
     for name, collector in collectors.items():
         if name in catalogue.collectors:

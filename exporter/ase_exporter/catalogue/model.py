@@ -9,11 +9,13 @@ one a gauge. See `Collector`, `Metric` and `Label` for all keys.
 
 import re
 from collections.abc import Container
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, field_validator, model_validator
+from annotated_types import Ge, Le, MinLen
 
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.checks import Check, Strict
 
 # What a column may hold: factor to the base unit, and that unit. A server page is as large as the server
 # says.
@@ -56,17 +58,14 @@ def _is_column(text: str) -> str:
     return text
 
 
-ColumnName = Annotated[str, AfterValidator(_is_column)]
-Unit = Annotated[str, AfterValidator(_is_unit)]
-Since = Annotated[str, AfterValidator(_is_version)]
+ColumnName = Annotated[str, Check(_is_column)]
+Unit = Annotated[str, Check(_is_unit)]
+Since = Annotated[str, Check(_is_version)]
 Lookup = Literal["wait_event", "wait_class", "spinlock_class", "database", "version", "edition"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Label(_Strict):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Label(Strict):
     """A label that is more than a column's text. In a file a plain column name may stand for it.
 
     column: where the value comes from. lookup: a dictionary of the server or of the catalogue to send it
@@ -76,19 +75,37 @@ class Label(_Strict):
 
     column: ColumnName
     lookup: Lookup | None = None
-    map: dict[str, str] = {}
+    map: dict[str, str] = field(default_factory=dict)
     absent: str | None = None
 
 
-class Fallback(_Strict):
+def _expand(labels: object) -> object:
+    if isinstance(labels, dict):
+        return {
+            name: {"column": label} if isinstance(label, str) else label for name, label in labels.items()
+        }
+    return labels
+
+
+Labels = Annotated[dict[str, Label], Check(_expand, before=True)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fallback(Strict):
     """Where a metric comes from on servers that lack its own columns."""
 
     column: ColumnName | None = None
-    columns: dict[str, ColumnName] = {}
+    columns: dict[str, ColumnName] = field(default_factory=dict)
     unit: Unit = "none"
 
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
+        if self.column is not None and self.columns:
+            raise ValueError("either `column` or `columns`, not both")
 
-class Metric(_Strict):
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric(Strict):
     """One metric of a collector.
 
     column: its source; without one the value is 1 (facts live in labels).
@@ -105,33 +122,29 @@ class Metric(_Strict):
     the server itself is asked which columns it has.
     """
 
-    help: str = Field(min_length=5)
+    help: Annotated[str, MinLen(5)]
     column: ColumnName | None = None
     by: str | None = None
-    columns: dict[str, ColumnName] = {}
+    columns: dict[str, ColumnName] = field(default_factory=dict)
     count: bool = False
     total: bool = False
-    labels: dict[str, Label] = {}
+    labels: Labels = field(default_factory=dict)
     unit: Unit = "none"
     fold: Literal["sum", "max", "min"] = "sum"
     fallback: Fallback | None = None
     experimental: bool = False
     since: Since | None = None
 
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _plain_columns(cls, labels: object) -> object:
-        return _expand(labels)
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.by is None) != (not self.columns):
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
+        if (self.by is None) != (not self.columns) or (
+            self.by is None and self.fallback and self.fallback.columns
+        ):
             raise ValueError("`by` and `columns` go together")
         if self.column is not None and self.columns:
             raise ValueError("either `column` or `columns`, not both")
         if self.count and (self.column or self.columns):
             raise ValueError("`count` counts rows and takes no column")
-        return self
 
     def sources(self) -> dict[str, ColumnName]:
         """The columns it reads values from, by value of its `by` label; '' without one."""
@@ -147,27 +160,34 @@ class Metric(_Strict):
         """The metric as it is on a server with these columns of the table."""
         if self.fallback is None or any(column in present for column in self.sources().values()):
             return self
-        return self.model_copy(update={**dict(self.fallback), "fallback": None})
+        other = self.fallback
+        by = self.by if other.columns else None
+        return replace(
+            self, by=by, column=other.column, columns=other.columns, unit=other.unit, fallback=None
+        )
 
 
-class Epoch(_Strict):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Epoch(Strict):
     """Columns that tell when the server started and when its counters were cleared."""
 
     started: ColumnName
     cleared: ColumnName
 
 
-class Top(_Strict):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Top(Strict):
     """Only the most costly rows get series of their own, the others are summed as `rest`.
 
     by: counters or gauges whose growth (or value) ranks the rows, summed. limit: how many.
     """
 
-    by: list[ColumnName] = Field(min_length=1)
-    limit: int = Field(20, ge=1, le=1000)
+    by: Annotated[list[ColumnName], MinLen(1)]
+    limit: Annotated[int, Ge(1), Le(1000)] = 20
 
 
-class Collector(_Strict):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collector(Strict):
     """One table, or one select, and what becomes of its rows.
 
     table / sql + columns: what is read; `columns` names the result of `sql` in order, with types.
@@ -182,33 +202,28 @@ class Collector(_Strict):
     column with its time.
     """
 
-    help: str = Field(min_length=5)
+    help: Annotated[str, MinLen(5)]
     table: ColumnName | None = None
     sql: str | None = None
-    columns: dict[ColumnName, str] = {}
+    columns: dict[ColumnName, str] = field(default_factory=dict)
     where: str | None = None
     since: Since = "12.5.0.3"
     edition: Literal["smp", "cluster"] | None = None
-    roles: list[str] = ["mon_role"]
-    options: list[str] = []
+    roles: list[str] = field(default_factory=lambda: ["mon_role"])
+    options: list[str] = field(default_factory=list)
     default: bool = True
     experimental: bool = False
-    interval: float = Field(0, ge=0)
-    key: list[ColumnName] = []
+    interval: Annotated[float, Ge(0)] = 0
+    key: list[ColumnName] = field(default_factory=list)
     generation: ColumnName | None = None
-    labels: dict[str, Label] = {}
-    metrics: dict[str, Metric] = Field(min_length=1)
+    labels: Labels = field(default_factory=dict)
+    metrics: Annotated[dict[str, Metric], MinLen(1)]
     epoch: Epoch | None = None
     events: ColumnName | None = None
     top: Top | None = None
 
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _plain_columns(cls, labels: object) -> object:
-        return _expand(labels)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         if (self.table is None) == (self.sql is None):
             raise ValueError("either `table` or `sql` is needed, not both")
         if (self.sql is None) != (not self.columns):
@@ -226,7 +241,6 @@ class Collector(_Strict):
             for column in (*metric.sources().values(), *(label.column for label in metric.labels.values())):
                 if self.columns and column not in self.columns:
                     raise ValueError(f"metric {name!r}: the select has no column {column!r}")
-        return self
 
     def all_columns(self) -> list[ColumnName]:
         """Every column that it may read, once, in the order of the select; InstanceID among them."""
@@ -241,15 +255,3 @@ class Collector(_Strict):
             *(source for metric in self.metrics.values() for source in metric.all_sources()),
         ]
         return list(dict.fromkeys(named))
-
-
-def _expand(labels: object) -> object:
-    if isinstance(labels, dict):
-        return {
-            name: {"column": label} if isinstance(label, str) else label for name, label in labels.items()
-        }
-    return labels
-
-
-class CatalogueFile(RootModel[dict[str, Collector]]):
-    """A file: collectors by name."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -177,7 +177,8 @@ def _grafana(url: str, token_file: Path | None, ca_file: Path | None) -> Grafana
     if token_file is None:
         raise UserError("--grafana-url: expected --grafana-token-file, too")
     try:
-        return GrafanaConfig(url=url, token_file=token_file, ca_file=ca_file)
+        given = {"url": url, "token_file": token_file, "ca_file": ca_file}
+        return TypeAdapter(GrafanaConfig).validate_python(given)
     except ValidationError as error:
         message = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UserError(f"--grafana-url: {message}") from error

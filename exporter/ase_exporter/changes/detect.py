@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import Any
 
-import yaml
-
+from ase_exporter.changes import volatile
 from ase_exporter.changes.snapshot import Event, Look, Part, Setting, encode
 from ase_exporter.connection import DatabaseError
 
@@ -26,6 +24,8 @@ RETRY = 300.0
 MOST_DATABASES = 200
 _FIRST_AUDIT_WINDOW = 7 * 86400
 _MOST_EVENTS = 500
+_VOLATILE_OPTIONS = frozenset(map(str.lower, volatile.OPTIONS))
+_VOLATILE_DATABASE_OPTIONS = frozenset(map(str.lower, volatile.DATABASE_OPTIONS))
 
 OPTIONS = (
     "select c.name, c.value, c.value2, u.value, u.value2"
@@ -177,19 +177,12 @@ class Watch:
             return None
 
 
-@cache
-def volatile(section: str) -> frozenset[str]:
-    """Names in volatile.yaml, in lower case."""
-    text = files("ase_exporter.changes").joinpath("volatile.yaml").read_text("utf-8")
-    return frozenset(name.lower() for name in yaml.safe_load(text)[section])
-
-
 def read_options(query: Query) -> Objects:
     """Configured and run value of every option (sysconfigures, syscurconfigs)."""
     objects: Objects = {}
     for name, value, text, run, run_text in query(OPTIONS):
         name = _text(name)
-        if name and name.lower() not in volatile("options"):
+        if name and name.lower() not in _VOLATILE_OPTIONS:
             setting = Setting(_text(text) or _number(value), _text(run_text) or _number(run))
             objects[name] = {"": setting}
     return objects
@@ -269,7 +262,7 @@ def read_databases(query: Query) -> Objects:
     options = [
         (columns[_text(kind)], int(bit), _text(name))
         for kind, bit, name in query(OPTION_BITS)
-        if _text(name).lower() not in volatile("database_options") and int(bit).bit_count() == 1
+        if _text(name).lower() not in _VOLATILE_DATABASE_OPTIONS and int(bit).bit_count() == 1
     ]
     return {
         _text(name): {"": Setting("exists")}

@@ -3,10 +3,11 @@
 import html
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
-from pydantic import Field, ValidationError
+from annotated_types import MaxLen, MinLen
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
@@ -14,11 +15,11 @@ from ase_exporter.changes.change import ANNOTATION, HOST, Change, clock, new_id
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import StoreError
+from ase_exporter.checks import Check, Strict, matching
 from ase_exporter.errors import UserError
 from ase_exporter.pages import page
-from ase_exporter.settings import Model
 
-Body = TypeVar("Body", bound=Model)
+Body = TypeVar("Body", bound=Strict)
 _LARGEST_BODY = 64 * 1024
 _PAGE_LIMIT = 500
 _DAY = 86400.0
@@ -32,25 +33,25 @@ class ChangeRoute(NamedTuple):
     method: str
 
 
-class Annotation(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Annotation(Strict):
     """Body of POST /annotations. id: chosen by the caller, so that a repeated request is harmless; at: when
     it happened, if not now."""
 
-    text: Annotated[str, Field(min_length=1, max_length=2000)]
+    text: Annotated[str, MinLen(1), MaxLen(2000)]
     target: str = ""
-    tags: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], Field(max_length=20)
-    ] = ()
-    who: Annotated[str, Field(max_length=100)] = ""
-    id: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] = Field(default_factory=new_id)
+    tags: Annotated[tuple[Annotated[str, MinLen(1), MaxLen(100)], ...], MaxLen(20)] = ()
+    who: Annotated[str, MaxLen(100)] = ""
+    id: Annotated[str, Check(matching("^[0-9a-f]{16}$"))] = field(default_factory=new_id)
     at: float | None = None
 
 
-class Finish(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish(Strict):
     """Body of POST /annotations/ID/finish. failed: '' or how it failed; end: when, if not now."""
 
     end: float | None = None
-    failed: Annotated[str, Field(max_length=200)] = ""
+    failed: Annotated[str, MaxLen(200)] = ""
 
 
 def change_routes(journal: Journal, targets: Callable[[], Sequence[str]]) -> list[ChangeRoute]:
@@ -123,7 +124,10 @@ def _moment(given: float | None, what: str) -> float:
     return now if given is None else given
 
 
-async def _read(request: Request, model: type[Body]) -> Body:
+async def _read(request: Request, form: type[Body]) -> Body:
+    # Most exporters never get such a request.
+    from pydantic import TypeAdapter, ValidationError
+
     # A page in somebody's browser can send a form to us, but no JSON without being asked first.
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise UserError("expected Content-Type: application/json")
@@ -133,11 +137,11 @@ async def _read(request: Request, model: type[Body]) -> Body:
         if len(data) > _LARGEST_BODY:
             raise UserError(f"expected at most {_LARGEST_BODY} bytes")
     try:
-        return model.model_validate_json(data)
+        return TypeAdapter(form).validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"
-        raise UserError(f"{where}: {first['msg']}") from error
+        raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
 
 
 def _prefers_json(request: Request) -> bool:

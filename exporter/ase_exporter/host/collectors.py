@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Protocol
 
 from ase_exporter.families import Family
@@ -101,7 +102,7 @@ class _SizingCollector:
     def __init__(self, config: HostConfig, required: Required, process: ProcessCollector | None) -> None:
         self._procfs, self._sysfs = str(config.procfs), str(config.sysfs)
         self._process = process
-        self._need = requirement(**required.model_dump())
+        self._need = requirement(**asdict(required))
 
     def collect(self) -> Iterator[Family]:
         servers = self._process.servers if self._process else ()

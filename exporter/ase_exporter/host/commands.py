@@ -1,6 +1,7 @@
 """`ase-exporter hugepages`: what to set for huge pages, and whether the host is so."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -72,9 +73,7 @@ def hugepages(
     """
     loaded = load_config(config_file)
     settings = loaded.host or HostConfig()
-    settings = settings.model_copy(
-        update={"procfs": procfs or settings.procfs, "sysfs": sysfs or settings.sysfs}
-    )
+    settings = replace(settings, procfs=procfs or settings.procfs, sysfs=sysfs or settings.sysfs)
     if memory is not None:
         if max_memory is not None or total_logical_memory is not None:
             raise UserError("--memory is for other databases: expected it without --max-memory")
@@ -126,7 +125,7 @@ def _configured(
         answer = ask(chosen, loaded.auth[chosen.auth], timeout)
         return _for_ase(answer.memory, page_size, headroom, server or answer.server)
     if settings.required is not None:
-        return requirement(**settings.required.model_dump(), source="configured", server=server)
+        return requirement(**asdict(settings.required), source="configured", server=server)
     raise UserError("expected a target to ask (--config.file), --max-memory PAGES or --memory BYTES")
 
 

@@ -2,16 +2,42 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from annotated_types import Ge, Gt, MinLen
 
-from ase_exporter.host.perf_profiles import shipped
-from ase_exporter.settings import Model, Seconds
+from ase_exporter.checks import Check, Seconds, Strict
 
 
-class ProcessGroup(Model):
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"expected a regular expression: {error}") from error
+    return text
+
+
+def _known_profile(name: str) -> str:
+    from ase_exporter.host.perf_profiles import shipped
+
+    if name not in (known := ("auto", "kernel", *shipped().profiles)):
+        raise ValueError(f"expected one of {', '.join(known)}")
+    return name
+
+
+def _known_size(size: str) -> str:
+    if size not in ("2MiB", "1GiB"):
+        raise ValueError("expected 2MiB or 1GiB")
+    return size
+
+
+Pattern = Annotated[str, Check(_pattern)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessGroup(Strict):
     """One kind of database process.
 
     name: a pattern for the whole process name (comm); pid_file: a file whose first word is the main process's
@@ -19,28 +45,17 @@ class ProcessGroup(Model):
     without a match the database's name stands for it.
     """
 
-    database: Annotated[str, Field(min_length=1)]
-    name: str | None = None
+    database: Annotated[str, MinLen(1)]
+    name: Pattern | None = None
     pid_file: Path | None = None
-    server: str | None = None
+    server: Pattern | None = None
 
-    @field_validator("name", "server")
-    @classmethod
-    def _pattern(cls, value: str | None) -> str | None:
-        if value is not None:
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ValueError(f"expected a regular expression: {error}") from error
-        return value
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         if (self.name is None) == (self.pid_file is None):
             raise ValueError("expected exactly one of name, pid_file")
         if self.server is not None and re.compile(self.server).groups < 1:
             raise ValueError("server: expected a pattern with a group, such as -s(\\S+)")
-        return self
 
 
 # ASE names its server by -sNAME on the command line; a PostgreSQL or MariaDB is known by its data directory.
@@ -56,25 +71,20 @@ DEFAULT_PROCESSES = (
 )
 
 
-class Perf(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Perf(Strict):
     """`perf stat` as a child. profile: `auto` (by CPU), or the name of one; events: name -> perf expression,
     added to the profile's; server: count one server's processes (its `server` label), not the whole machine."""
 
     binary: str = "perf"
-    interval: Annotated[Seconds, Field(ge=0.1)] = 10.0
-    profile: str = "auto"
-    events: Mapping[str, str] = {}
+    interval: Annotated[Seconds, Ge(0.1)] = 10.0
+    profile: Annotated[str, Check(_known_profile)] = "auto"
+    events: Mapping[str, str] = field(default_factory=dict)
     server: str | None = None
 
-    @field_validator("profile")
-    @classmethod
-    def _known_profile(cls, value: str) -> str:
-        if value not in (known := ("auto", "kernel", *shipped().profiles)):
-            raise ValueError(f"expected one of {', '.join(known)}")
-        return value
 
-
-class Required(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Required(Strict):
     """What the databases of this host need in huge pages.
 
     ase_memory: ASE's shared memory in 2 KiB pages (total logical memory, or max memory where `allocate max
@@ -82,26 +92,19 @@ class Required(Model):
     headroom: in 2 MiB, whatever the page size.
     """
 
-    ase_memory: Annotated[int, Field(gt=0)] | None = None
-    memory_bytes: Annotated[int, Field(gt=0)] | None = None
-    page_size: str = "2MiB"
-    headroom: Annotated[int, Field(ge=0)] = 512
+    ase_memory: Annotated[int, Gt(0)] | None = None
+    memory_bytes: Annotated[int, Gt(0)] | None = None
+    page_size: Annotated[str, Check(_known_size)] = "2MiB"
+    headroom: Annotated[int, Ge(0)] = 512
 
-    @field_validator("page_size")
-    @classmethod
-    def _known_size(cls, value: str) -> str:
-        if value not in ("2MiB", "1GiB"):
-            raise ValueError("expected 2MiB or 1GiB")
-        return value
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         if (self.ase_memory is None) == (self.memory_bytes is None):
             raise ValueError("expected exactly one of ase_memory, memory_bytes")
-        return self
 
 
-class Collectors(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collectors(Strict):
     """Which collectors run. perf is opt-in: it starts a process and needs a privilege."""
 
     hugepages: bool = True
@@ -112,13 +115,14 @@ class Collectors(Model):
     perf: bool = False
 
 
-class HostConfig(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostConfig(Strict):
     """The host part. procfs and sysfs: where the host's own are mounted, in a container for example."""
 
     procfs: Path = Path("/proc")
     sysfs: Path = Path("/sys")
-    collectors: Collectors = Collectors()
+    collectors: Collectors = field(default_factory=Collectors)
     processes: tuple[ProcessGroup, ...] = DEFAULT_PROCESSES
     smaps_interval: Seconds = 300.0
-    perf: Perf = Perf()
+    perf: Perf = field(default_factory=Perf)
     required: Required | None = None

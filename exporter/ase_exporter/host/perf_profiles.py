@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ase_exporter import yamlfile
+from ase_exporter.checks import Strict
 from ase_exporter.host.files import list_names, read_text
-from ase_exporter.settings import Model
 
 _FILE = Path(__file__).with_name("perf_profiles.yaml")
 _PMU_EVENT = re.compile(r"(\w+)/([^/]*)/(\w*)")
 
 
-class Profile(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profile(Strict):
     """Raw events of one CPU family; vendor, family and models as /proc/cpuinfo has them."""
 
     vendor: str
@@ -23,7 +23,8 @@ class Profile(Model):
     events: Mapping[str, str]
 
 
-class Profiles(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profiles(Strict):
     """The whole file. kernel: names to take from the kernel's own list on a CPU without a profile."""
 
     common: Mapping[str, str]
@@ -42,6 +43,9 @@ class Events:
 @cache
 def shipped() -> Profiles:
     """The profiles that come with the exporter."""
+    # Only for those who count with perf: it brings pydantic along.
+    from ase_exporter import yamlfile
+
     return yamlfile.load(_FILE, Profiles)
 
 

@@ -1,14 +1,16 @@
 """How sp_sysmon is to be run on a target, in the configuration."""
 
-from typing import Annotated, Self
+from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from annotated_types import Ge, Le
 
-from ase_exporter.settings import Model, Seconds
+from ase_exporter.checks import Seconds, Strict
 from ase_exporter.sysmon.headlines import SECTION_KEYWORDS
 
 
-class SysmonSettings(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SysmonSettings(Strict):
     """Off unless the target has it.
 
     auth: the login with sa_role that runs it, defined under auth; every: from the start of one sample to the
@@ -17,12 +19,12 @@ class SysmonSettings(Model):
     """
 
     auth: str
-    every: Annotated[Seconds, Field(ge=60, le=86400)] = 600.0
-    sample: Annotated[Seconds, Field(ge=1, le=3600)] = 60.0
+    every: Annotated[Seconds, Ge(60), Le(86400)] = 600.0
+    sample: Annotated[Seconds, Ge(1), Le(3600)] = 60.0
     cells: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def __post_init__(self) -> None:
+        """ValueError if it cannot be."""
         if self.sample != int(self.sample):
             raise ValueError("sample: expected whole seconds")
         if self.sample > self.every / 2:
@@ -30,4 +32,3 @@ class SysmonSettings(Model):
         for section in self.cells:
             if section != "all" and section not in SECTION_KEYWORDS:
                 raise ValueError(f"cells: {section!r}: expected all or of {', '.join(SECTION_KEYWORDS)}")
-        return self

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.limits import limit_series
@@ -48,7 +49,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 def reader(shape: str) -> Reader:
     collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
-    return Reader("x", Collector.model_validate(collector), COLUMNS, FACTS, 5)
+    return Reader("x", TypeAdapter(Collector).validate_python(collector), COLUMNS, FACTS, 5)
 
 
 def as_table(rows: Sequence[Sequence[Any]]) -> Table:

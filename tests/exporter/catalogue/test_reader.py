@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
@@ -19,7 +20,7 @@ WAITS = {"help": "Times waited.", "column": "Waits"}
 
 
 def collector(**keys: Any) -> Collector:
-    return Collector.model_validate({"help": "A table.", "table": "monX", **keys})
+    return TypeAdapter(Collector).validate_python({"help": "A table.", "table": "monX", **keys})
 
 
 class Reading:

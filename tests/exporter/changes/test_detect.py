@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.simulator.tds.running import running
 
+from ase_exporter.changes import volatile
 from ase_exporter.changes.change import Change, from_differences
-from ase_exporter.changes.detect import RETRY, Query, Watch, volatile
+from ase_exporter.changes.detect import RETRY, Query, Watch
 from ase_exporter.changes.snapshot import Difference, Event, Part, compare, decode
 from ase_exporter.connection import Connection, DatabaseError, Endpoint
 from ase_simulator.model import load_scenario
@@ -106,7 +107,7 @@ def option(name: str, value: int, run: int) -> tuple[object, ...]:
     return (name, value, None, run, None)
 
 
-@pytest.mark.parametrize("name", sorted(volatile("options")))
+@pytest.mark.parametrize("name", sorted(volatile.OPTIONS))
 def test_options_that_move_by_themselves_are_not_looked_at(name: str) -> None:
     def looked(value: int) -> dict[str, Part]:
         rows = [option(name, value, value), option("max memory", 1, 1)]

@@ -89,7 +89,7 @@ def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         store.add(annotation(), post=True)
-        hurried = Grafana(settings.model_copy(update={"timeout": 2.0}))
+        hurried = Grafana(replace(settings, timeout=2.0))
         standin.mood, standin.hang = "hang_then_store", 60.0
         with pytest.raises(GrafanaError, match="no answer within"):
             await Poster(store, hurried, here).step()

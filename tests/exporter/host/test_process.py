@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, lay, process, values
 
 from ase_exporter.host import HostCollectors, HostConfig
@@ -202,7 +202,7 @@ def test_smaps_closed_to_us_are_said_to_be(tmp_path: Path) -> None:
 )
 def test_a_bad_process_pattern_is_refused(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
-        ProcessGroup.model_validate(settings)
+        TypeAdapter(ProcessGroup).validate_python(settings)
 
 
 def test_smaps_that_cannot_be_understood_cost_only_themselves(tmp_path: Path) -> None:
