@@ -128,7 +128,7 @@ def _mount_the_rooms() -> None:
     app.add_typer(catalogue_app)
 
 
-# A server runs for months, and what the other commands import would stay in its memory.
+# What the other commands import takes as long as all else that a server needs to start.
 if sys.argv[1:2] != ["serve"]:
     _mount_the_rooms()
 
