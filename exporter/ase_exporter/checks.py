@@ -33,13 +33,12 @@ class Check:
     function: Callable[[Any], object]
     before: bool = False
 
-    def __get_pydantic_core_schema__(self, source: object, handler: Callable[[object], Any]) -> object:
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """How pydantic is told."""
-        from pydantic_core import core_schema
+        from pydantic import AfterValidator, BeforeValidator
 
-        if self.before:
-            return core_schema.no_info_before_validator_function(self.function, handler(source))
-        return core_schema.no_info_after_validator_function(self.function, handler(source))
+        validator = BeforeValidator if self.before else AfterValidator
+        return validator(self.function).__get_pydantic_core_schema__(source, handler)
 
 
 def matching(pattern: str) -> Callable[[str], str]:

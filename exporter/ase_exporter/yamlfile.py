@@ -11,7 +11,6 @@ from ase_exporter.errors import UserError
 
 T = TypeVar("T")
 
-
 # Of models and of dataclasses.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 

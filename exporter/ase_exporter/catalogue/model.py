@@ -137,9 +137,8 @@ class Metric(Strict):
 
     def __post_init__(self) -> None:
         """ValueError if it cannot be."""
-        if (self.by is None) != (not self.columns) or (
-            self.by is None and self.fallback and self.fallback.columns
-        ):
+        spare = self.fallback.columns if self.fallback else {}
+        if (self.by is None) != (not self.columns) or (self.by is None and spare):
             raise ValueError("`by` and `columns` go together")
         if self.column is not None and self.columns:
             raise ValueError("either `column` or `columns`, not both")
