@@ -1,4 +1,4 @@
-"""What files may hold, said without pydantic, which takes more memory than a whole worker may.
+"""What files may hold, said without pydantic, which would be a third of what a worker takes.
 
 What workers use of the configuration and of the catalogue are plain dataclasses. Whoever reads a file has
 pydantic go by their annotations (see `yamlfile`); a worker gets what was read, and checks nothing.
