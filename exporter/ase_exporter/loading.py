@@ -1,7 +1,7 @@
 """What `serve` reads from files, read by a process that ends with it.
 
-YAML and pydantic take 12 MiB, more than all else in the front together, and are wanted for a moment at a start or
-a reload: `python -m ase_exporter.loading [FILE]` reads configuration and catalogue and writes them, pickled.
+YAML and pydantic take 10 MiB of each process that has them, and are wanted at a start and at a reload alone:
+`python -m ase_exporter.loading [FILE]` reads configuration and catalogue and writes them, pickled.
 """
 
 import pickle
@@ -13,9 +13,6 @@ from pathlib import Path
 from ase_exporter import config
 from ase_exporter.config import Config
 from ase_exporter.errors import UserError
-
-# As commands do whose input is bad.
-BAD_INPUT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +35,28 @@ class Loaded:
 def load(file: Path | None) -> Loaded:
     """Read in a process of its own, from a file or, without one, from the environment. UserError as there."""
     command = [sys.executable, "-m", "ase_exporter.loading", *([str(file)] if file else [])]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
-    if done.returncode == BAD_INPUT:
-        raise UserError(done.stderr.decode().strip())
-    if done.returncode:
-        raise RuntimeError(f"the configuration could not be read: {done.stderr.decode()}")
-    loaded: Loaded = pickle.loads(done.stdout)
-    return loaded
+    try:
+        # In a session of its own: Ctrl-C is for us.
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True, start_new_session=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise UserError(f"the process that reads the configuration failed: {error}") from error
+    answer: Loaded | UserError = pickle.loads(done.stdout)
+    if isinstance(answer, UserError):
+        raise answer
+    return answer
 
 
 def main() -> None:
     """Entry point of that process. Argument: the file, if there is one."""
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    answer: Loaded | UserError
     try:
-        loaded = Loaded.of(config.load(file) if file else config.from_environment())
+        answer = Loaded.of(config.load(file) if file else config.from_environment())
     except UserError as error:
-        print(error, file=sys.stderr)
-        sys.exit(BAD_INPUT)
-    sys.stdout.buffer.write(pickle.dumps(loaded))
+        answer = error
+    sys.stdout.buffer.write(pickle.dumps(answer))
 
 
 if __name__ == "__main__":

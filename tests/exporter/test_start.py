@@ -1,5 +1,6 @@
 """`serve` as it starts and loads again: what is left out of its memory, and what it says of bad files."""
 
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,12 @@ def test_another_process_reads_what_this_one_would(directory: Path, closed_port:
     file = directory / "same.yml"
     file.write_text(configuration(closed_port, "ONE", directory=directory), encoding="utf-8")
     assert loading.load(file) == loading.Loaded.of(config.load(file))
+
+
+def test_a_process_that_fails_is_bad_input_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", shutil.which("false"))
+    with pytest.raises(UserError, match=r"^the process that reads the configuration failed: .* status 1"):
+        loading.load(None)
 
 
 def test_its_error_is_ours(tmp_path: Path) -> None:
