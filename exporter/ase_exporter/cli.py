@@ -81,7 +81,8 @@ def probe(
     """Scrape one target once and print its metrics."""
     from ase_exporter.catalogue import load_catalogue
     from ase_exporter.families import render_openmetrics, render_text
-    from ase_exporter.scrape import Run, TargetScraper
+    from ase_exporter.run import Run
+    from ase_exporter.scrape import TargetScraper
 
     # What goes wrong with the target is said once, at the end.
     logs.configure("text", "error")

@@ -7,22 +7,27 @@ Nothing here may run on the main thread: signals would wait for the driver.
 """
 
 import contextlib
-import os
 import re
 import socket
-import struct
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
 import pyodbc
 
+from ase_exporter.driver_socket import (
+    DriverSocket,
+    free_descriptor,
+    new_socket,
+    new_sockets_to,
+    shut_down_login,
+)
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.table import BULK, Table
 from ase_exporter.turns import turns
@@ -44,14 +49,15 @@ Kind = Literal[
     "shutting_down",
     "query_failed",
     "too_many_rows",
+    "out_of_step",
 ]
 
 # How long a cancelled call may take to come back before its socket is shut down.
 CANCEL_GRACE = 0.25
+# What a call of the driver may take at least.
+LEAST = 0.1
 # FreeTDS must not reach its own login timeout (see above), so the watchdog acts this much earlier.
 LOGIN_LEAD = 0.4
-# struct tcp_info of linux/tcp.h: how many bytes have come in, an u64.
-_BYTES_RECEIVED = struct.Struct("=128xQ")
 # No table that is read for metrics comes near it; one that does must not fill our memory.
 MOST_ROWS = 100_000
 
@@ -83,7 +89,6 @@ _KIND_BY_MESSAGE: dict[int, Kind] = {
 _watchdog = Watchdog()
 # To find the socket of a login in flight, no other login to the same address may be in flight.
 _logins: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
-_known_sockets: set["Socket"] = set()
 
 
 class DatabaseError(AseExporterError):
@@ -100,17 +105,6 @@ class DatabaseError(AseExporterError):
 
 
 @dataclass(frozen=True, slots=True)
-class Socket:
-    """A socket of this process; the inode tells it from a later one with the same descriptor.
-
-    A duplicate that another thread holds for a moment is the same socket.
-    """
-
-    descriptor: int = field(compare=False)
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a server listens and how to talk to it."""
 
@@ -123,13 +117,13 @@ class Endpoint:
 class Connection:
     """An open connection. Not to be shared between threads; one statement at a time (TDS 5.0 has no more)."""
 
-    def __init__(self, raw: pyodbc.Connection, its_socket: Socket) -> None:
+    def __init__(self, raw: pyodbc.Connection, its_socket: DriverSocket) -> None:
         self._raw = raw
         self._socket = its_socket
         # Statements that gave many rows, and how many; those of them with columns that cannot be bound.
         self._large: dict[str, int] = {}
         self._unbindable: set[str] = set()
-        _known_sockets.add(its_socket)
+        its_socket.keep()
 
     @classmethod
     def open(
@@ -149,20 +143,19 @@ class Connection:
         if seconds < 1:
             raise DatabaseError("deadline", f"no time left to log in to {endpoint.host}:{endpoint.port}")
         with _only_login_to(address):
-            likely = _free_descriptor()
+            likely = free_descriptor()
             started = time.monotonic()
-            cut_off = partial(_shut_down_login, likely, address)
+            cut_off = partial(shut_down_login, likely, address)
             try:
-                with _watchdog.guard((started + seconds - LOGIN_LEAD, cut_off)):
-                    words = _connection_string(endpoint, address, user, password, program)
-                    with turns.given():
-                        raw = pyodbc.connect(words, autocommit=True, timeout=seconds)
+                words = _connection_string(endpoint, address, user, password, program)
+                with turns.given(), _watchdog.guard((started + seconds - LOGIN_LEAD, cut_off)):
+                    raw = pyodbc.connect(words, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
                 late = time.monotonic() - started >= seconds - LOGIN_LEAD
                 raise _login_error(str(error.args[-1]), endpoint, late) from None
-            its_socket = _new_socket(likely, address)
+            its_socket = new_socket(likely, address)
             if its_socket is None:
-                found = _new_sockets_to(address)
+                found = new_sockets_to(address)
                 if len(found) != 1:
                     raw.close()
                     raise DatabaseError(
@@ -174,58 +167,84 @@ class Connection:
     def query(self, sql: str, deadline: float) -> list[Row]:
         """The rows of the first result set, at most MOST_ROWS, in select order. Raises DatabaseError."""
         cursor = self._raw.cursor()
-        with self._bounded(partial(_cancel, cursor), deadline):
-            try:
-                with turns.given():
-                    cursor.execute(sql)
-                rows: list[Row] = cursor.fetchmany(MOST_ROWS + 1) if cursor.description else []
-                if len(rows) > MOST_ROWS:
-                    cursor.close()
-                    raise DatabaseError("too_many_rows", f"more than {MOST_ROWS} rows", usable=True)
-                while cursor.nextset():
-                    pass
-            except pyodbc.Error as error:
-                raise _query_error(str(error.args[-1]), time.monotonic() - deadline) from None
-            except _UNREADABLE as error:
-                raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
+        cancel = partial(_cancel, cursor)
+        with turns.given(), self._bounded(cancel, deadline):
+            cursor.execute(sql)
+        with self._bounded(cancel, deadline):
+            rows = _rows(cursor)
+            while cursor.nextset():
+                pass
         return rows
+
+    def together(self, selects: Sequence[str], limit: Callable[[], float]) -> Iterator[list[Row]]:
+        """The rows of several selects, sent at once: one round trip.
+
+        limit: asked before each result for its deadline. A result is given when the next one has begun: an
+        error may come behind its rows. DatabaseError where the batch breaks off; `out_of_step` where there are
+        not as many results as selects, and what was given may be another's.
+        """
+        cursor = self._raw.cursor()
+        cancel = partial(_cancel, cursor)
+        rows: list[Row] = []
+        try:
+            for number in range(len(selects) + 1):
+                deadline = limit()
+                with self._wait(), self._bounded(cancel, deadline):
+                    more = cursor.nextset() if number else cursor.execute("\n".join(selects))
+                if bool(more and cursor.description) != (number < len(selects)):
+                    text = f"{len(selects)} selects: result {number + 1} is none of theirs"
+                    raise DatabaseError("out_of_step", text, usable=True)
+                if number:
+                    self._note_size(selects[number - 1], len(rows))
+                    yield rows
+                if more:
+                    with self._bounded(cancel, deadline):
+                        rows = _rows(cursor)
+        except DatabaseError:
+            # What is left has to be called off, for which the server is needed.
+            with contextlib.suppress(DatabaseError), self._bounded(cancel, time.monotonic()):
+                cursor.close()
+            raise
 
     def read(self, sql: str, deadline: float) -> Table | list[Row]:
         """As `query`; by columns where the statement gave many rows the last time."""
-        if (known := self._large.get(sql, 0)) and sql not in self._unbindable:
-            rows: Table | list[Row] = self._read_bound(sql, known, deadline)
-        else:
-            rows = self.query(sql, deadline)
-        if len(rows) >= BULK:
-            self._large[sql] = len(rows)
+        known = self._large.get(sql, 0)
+        rows = self._read_bound(sql, known, deadline) if self.is_large(sql) else self.query(sql, deadline)
+        self._note_size(sql, len(rows))
+        return rows
+
+    def is_large(self, sql: str) -> bool:
+        """Whether `read` gets that statement by columns."""
+        return sql in self._large and sql not in self._unbindable
+
+    def _note_size(self, sql: str, rows: int) -> None:
+        if rows >= BULK:
+            self._large[sql] = rows
         else:
             self._large.pop(sql, None)
-        return rows
 
     def _read_bound(self, sql: str, known: int, deadline: float) -> Table | list[Row]:
         # numpy comes with it: only for those who have large tables.
         from ase_exporter import odbc
 
         statement = odbc.Statement(self._raw.hdbc)
-        with statement, self._bounded(statement.cancel, deadline):
+        with statement:
             try:
-                with turns.given():
+                with turns.given(), self._bounded(statement.cancel, deadline):
                     statement.execute(sql)
-                table = statement.table(known + known // 8, MOST_ROWS)
-                while statement.more():
-                    pass
+                with self._bounded(statement.cancel, deadline):
+                    table = statement.table(known + known // 8, MOST_ROWS)
+                    while statement.more():
+                        pass
                 return table
-            except odbc.OdbcError as error:
-                raise _query_error(str(error), time.monotonic() - deadline) from None
             except odbc.TooManyRowsError:
                 raise DatabaseError("too_many_rows", f"more than {MOST_ROWS} rows", usable=True) from None
-            except _UNREADABLE as error:
-                raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
             except odbc.UnbindableError:
                 self._unbindable.add(sql)
             finally:
-                # Within the bounds: it may have to wait for the server.
-                statement.close()
+                # It may have to wait for the server.
+                with self._bounded(statement.cancel, deadline):
+                    statement.close()
         return self.query(sql, deadline)
 
     def printed(self, sql: str, deadline: float) -> list[str]:
@@ -235,41 +254,65 @@ class Connection:
         first, and for all that makes the connection useless.
         """
         cursor = self._raw.cursor()
+        cancel = partial(_cancel, cursor)
         lines: list[str] = []
-        with self._bounded(partial(_cancel, cursor), deadline):
-            try:
-                with turns.given():
-                    cursor.execute(sql)
+        try:
+            with turns.given(), self._bounded(cancel, deadline):
+                cursor.execute(sql)
+            with self._bounded(cancel, deadline):
                 lines += _texts(cursor)
                 while cursor.nextset():
                     lines += _texts(cursor)
-            except pyodbc.Error as error:
-                wrong = _query_error(str(error.args[-1]), time.monotonic() - deadline)
-                if not lines or not wrong.usable or wrong.number is None:
-                    raise wrong from None
-                lines += [f"Msg {wrong.number}, Level 16, State 1:", str(wrong)]
+        except DatabaseError as wrong:
+            if not lines or not wrong.usable or wrong.number is None:
+                raise
+            lines += [f"Msg {wrong.number}, Level 16, State 1:", str(wrong)]
         return lines
+
+    def _wait(self) -> AbstractContextManager[None]:
+        """Let others have the turn within the block, unless more has already come than the driver has taken."""
+        return contextlib.nullcontext() if self._socket.waiting() else turns.given()
 
     def received(self) -> int:
         """Bytes that the server has sent over this connection; 0 if its socket is gone."""
-        with _duplicate(self._socket.descriptor) as duplicate:
-            if duplicate is None or os.fstat(duplicate.fileno()).st_ino != self._socket.inode:
-                return 0
-            told = duplicate.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)
-        return int(_BYTES_RECEIVED.unpack(told)[0]) if len(told) == _BYTES_RECEIVED.size else 0
+        return self._socket.received()
 
-    def _bounded(self, cancel: Callable[[], None], deadline: float) -> AbstractContextManager[None]:
-        return _watchdog.guard(
-            (deadline, cancel),
-            (deadline + CANCEL_GRACE, partial(_shut_down, self._socket)),
-        )
+    @contextmanager
+    def _bounded(self, cancel: Callable[[], None], deadline: float) -> Iterator[None]:
+        """A call of the driver within its bounds; what it raises becomes a DatabaseError.
+
+        Not to be used around a wait for one's turn: that takes as long as others take.
+        """
+        # Who had to wait beyond the deadline may take what came meanwhile: to log in anew would cost more.
+        until = max(deadline, time.monotonic() + LEAST)
+        cut_off = self._socket.shut_down
+        done: list[Callable[[], None]] = []
+
+        def step(action: Callable[[], None]) -> Callable[[], None]:
+            def act() -> None:
+                done.append(action)
+                action()
+
+            return act
+
+        try:
+            with _watchdog.guard((until, step(cancel)), (until + CANCEL_GRACE, step(cut_off))):
+                yield
+        except pyodbc.Error as error:
+            if not done:
+                raise _query_error(str(error.args[-1])) from None
+        except _UNREADABLE as error:
+            raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
+        if done:
+            # Whether the driver says so or takes what was cut off for the end.
+            raise DatabaseError("deadline", "the statement did not end in time", usable=cut_off not in done)
 
     def close(self) -> None:
         """Close; never waits for a server that does not answer."""
-        _known_sockets.discard(self._socket)
+        self._socket.release()
         limit = time.monotonic() + CANCEL_GRACE
         with (
-            _watchdog.guard((limit, partial(_shut_down, self._socket))),
+            _watchdog.guard((limit, self._socket.shut_down)),
             contextlib.suppress(pyodbc.Error),
         ):
             self._raw.close()
@@ -313,78 +356,13 @@ def _resolve(endpoint: Endpoint) -> tuple[str, int]:
     return str(host), int(port)
 
 
-def _free_descriptor() -> int:
-    """What the next socket gets, unless another thread is quicker: looking at all of hundreds would take long."""
-    try:
-        free = os.dup(0)
-    except OSError:
-        return -1
-    os.close(free)
-    return free
-
-
-def _new_socket(descriptor: int, address: tuple[str, int]) -> Socket | None:
-    """The socket of that descriptor, if it is connected to the address and of no open connection."""
-    try:
-        kind, _, inode = os.readlink(f"/proc/self/fd/{descriptor}").partition(":")  # noqa: PTH115  # often
-    except OSError:
-        return None
-    if kind != "socket" or (found := Socket(descriptor, int(inode[1:-1]))) in _known_sockets:
-        return None
-    return found if _peer(descriptor) == address else None
-
-
-def _new_sockets_to(address: tuple[str, int]) -> set[Socket]:
-    """The sockets of this process that are connected to an address, but for those of open connections."""
-    descriptors = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
-    return {found for descriptor in descriptors if (found := _new_socket(descriptor, address))}
-
-
-def _peer(descriptor: int) -> tuple[str, int] | None:
-    """Where a socket is connected to. The descriptor stays its owner's: many look here at the same time."""
-    try:
-        borrowed = socket.socket(fileno=descriptor)
-    except OSError:
-        return None
-    try:
-        peer = borrowed.getpeername()
-    except OSError:
-        return None
-    finally:
-        borrowed.detach()
-    return (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
-
-
-@contextmanager
-def _duplicate(descriptor: int) -> Iterator[socket.socket | None]:
-    """A socket object of our own on a descriptor that the driver owns; None if it is no socket (any more)."""
-    try:
-        duplicate = os.dup(descriptor)
-    except OSError:
-        yield None
-        return
-    try:
-        own = socket.socket(fileno=duplicate)
-    except OSError:
-        os.close(duplicate)
-        yield None
-        return
-    with own:
-        yield own
-
-
-def _shut_down_login(likely: int, address: tuple[str, int]) -> None:
-    # To look at all of a thousand may take longer than there is time (see LOGIN_LEAD).
-    its_socket = _new_socket(likely, address)
-    for found in {its_socket} if its_socket else _new_sockets_to(address):
-        _shut_down(found)
-
-
-def _shut_down(its_socket: Socket) -> None:
-    with _duplicate(its_socket.descriptor) as duplicate:
-        if duplicate is not None and os.fstat(duplicate.fileno()).st_ino == its_socket.inode:
-            with contextlib.suppress(OSError):
-                duplicate.shutdown(socket.SHUT_RDWR)
+def _rows(cursor: pyodbc.Cursor) -> list[Row]:
+    """All rows of the current result."""
+    rows: list[Row] = cursor.fetchmany(MOST_ROWS + 1) if cursor.description else []
+    if len(rows) > MOST_ROWS:
+        cursor.close()
+        raise DatabaseError("too_many_rows", f"more than {MOST_ROWS} rows", usable=True)
+    return rows
 
 
 def _cancel(cursor: pyodbc.Cursor) -> None:
@@ -426,12 +404,8 @@ def _login_error(said: str, endpoint: Endpoint, late: bool) -> DatabaseError:
     return DatabaseError(kind, f"{where}: {text}", number or None)
 
 
-def _query_error(said: str, late_by: float) -> DatabaseError:
+def _query_error(said: str) -> DatabaseError:
     number, text = _server_message(said)
-    if late_by >= 0:
-        # Back before its socket was shut down: the server obeyed the cancel.
-        usable = late_by < CANCEL_GRACE
-        return DatabaseError("deadline", "the statement did not end in time", usable=usable)
     if not number:
         return DatabaseError("lost", text)
     kind = _KIND_BY_MESSAGE.get(number, "lost" if number in _FREETDS_MESSAGES else "query_failed")

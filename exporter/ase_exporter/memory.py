@@ -2,6 +2,8 @@
 
 import ctypes
 import gc
+import math
+import time
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
@@ -12,10 +14,18 @@ KEPT = 16 << 20
 LARGE = 8 << 20
 # Threads take turns anyway; an arena for each would keep what each of them once needed.
 ARENAS = 2
+# What a scrape makes is soon gone by itself; the garbage collector, which looks for rings among what is new, need not
+# look at it twenty times until then. New objects, less those that are gone, before it looks.
+YOUNG = 50_000
+# Where one target after the other logs in, the heap of the last is the next one's: seconds between trims.
+TRIM_PAUSE = 5.0
+
+_trimmed = -math.inf
 
 
 def settle() -> None:
-    """Set it for this process. Another C library is left as it is."""
+    """Set it for this process, and the garbage collector. Another C library is left as it is."""
+    gc.set_threshold(YOUNG)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         for parameter, value in ((_TRIM_THRESHOLD, KEPT), (_MMAP_THRESHOLD, LARGE), (_ARENA_MAX, ARENAS)):
@@ -23,8 +33,14 @@ def settle() -> None:
 
 
 def give_back() -> None:
-    """Return what is free to the kernel: after a start, which needs much that is never needed again."""
+    """Return what is free to the kernel: after a start, or a login, which need much that is never needed again.
+
+    What is there from now on is to stay, and the garbage collector need not look at it ever again: with hundreds of
+    targets it would stop them all for a second, again and again.
+    """
+    global _trimmed  # of the process, as is its heap
     gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim:
+    gc.freeze()
+    if time.monotonic() - _trimmed > TRIM_PAUSE and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
+        _trimmed = time.monotonic()

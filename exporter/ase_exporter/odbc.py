@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pyodbc
 
 from ase_exporter.table import SAFE, Table, Texts
 
@@ -33,7 +34,7 @@ _TEXTS = frozenset((1, 12, -8, -9))
 _DATE = np.dtype("<i2,<u2,<u2,<u2,<u2,<u2,<u4")
 
 
-class OdbcError(Exception):
+class OdbcError(pyodbc.Error):  # type: ignore[misc]  # of a C module
     """What the driver said: `[state] text (number) (function)`, further records behind it."""
 
 

@@ -18,11 +18,13 @@ LONGEST = 0.1
 
 
 class _Turn:
-    """One thread's stake. order: of the beginning; waiting: for the turn, so not for a server."""
+    """One thread's stake. order: of the beginning; waiting: for the turn, so not for a server; moved: when it got
+    it or gave it away the last time."""
 
     def __init__(self, order: int) -> None:
         self.order = order
         self.waiting = False
+        self.moved = time.monotonic()
         self.come = threading.Lock()
 
     def __lt__(self, other: "_Turn") -> bool:
@@ -65,10 +67,10 @@ class Turns:
         finally:
             self._wait(turn)
 
-    def awaited(self, thread: int | None) -> bool:
-        """Whether a thread, by its ident, waits for its turn."""
+    def stands_still(self, thread: int | None) -> float:
+        """For how many seconds a thread, by its ident, has been at one thing that is not the wait for its turn."""
         turn = self._of_thread.get(thread or 0)
-        return turn is not None and turn.waiting
+        return 0.0 if turn is None or turn.waiting else time.monotonic() - turn.moved
 
     def _wait(self, turn: _Turn) -> None:
         with self._changing:
@@ -86,6 +88,7 @@ class Turns:
         turn.come.release()
 
     def _pass_on(self, turn: _Turn) -> None:
+        turn.moved = time.monotonic()
         with self._changing:
             if self._owner is turn:
                 self._next()
@@ -100,7 +103,7 @@ class Turns:
     def _own(self, turn: _Turn) -> None:
         turn.waiting = False
         self._owner = turn
-        self._since = time.monotonic()
+        self._since = turn.moved = time.monotonic()
 
 
 turns = Turns()

@@ -37,7 +37,8 @@ from ase_exporter.ipc import (
     unpack,
 )
 from ase_exporter.refusal import Refusal, Refusals
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.turns import turns
 from ase_exporter.watchdog import Watchdog
@@ -49,11 +50,11 @@ log = logging.getLogger(__name__)
 SWITCH_INTERVAL = 0.0005
 # An answer that its thread does not give leaves this long after the deadline, with what there is.
 LATE_AFTER = 0.2
-# A thread that is not back this long after its deadline does not come back: only another process helps. Sooner
-# would be wrong: with many targets and little CPU all are late, and to log in everywhere again costs still more.
+# A thread that this long after its deadline has been at one thing for as long does not come back: only another
+# process helps. Sooner would be wrong: with many targets and little CPU all are late, and to log in everywhere again
+# costs still more.
 STUCK_AFTER = 6.0
-# The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver. Nor does
-# a thread that waits for its turn.
+# The watchdog itself was late by this much: the process gets no CPU, which says nothing about the driver.
 STARVED = 1.0
 STUCK_STATUS = 3
 # Most memory of the process, in bytes, and what a target adds: a thread's stack, of which little is ever touched,
@@ -127,7 +128,7 @@ class TargetThread:
     def _give_up(self, run: Run, due: float) -> None:
         if run is not self._under_way:
             return
-        if time.monotonic() - due > STARVED or turns.awaited(self._thread.ident):
+        if time.monotonic() - due > STARVED or turns.stands_still(self._thread.ident) < STUCK_AFTER:
             self._expect_back(run, time.monotonic() + STUCK_AFTER)
             return
         log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)

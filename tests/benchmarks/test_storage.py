@@ -30,7 +30,8 @@ from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
 from ase_exporter.families import Family, number
 from ase_exporter.prometheus import Prometheus
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_simulator.model import load_scenario
 from ase_simulator.simulation import simulation
 

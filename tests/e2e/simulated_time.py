@@ -29,7 +29,8 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import target_families
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.families import Family
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 

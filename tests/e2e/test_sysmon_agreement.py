@@ -15,7 +15,8 @@ from tests.simulator.tds.running import Running, running
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.families import Family
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
 from ase_exporter.sysmon.structure import Report

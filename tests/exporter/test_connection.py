@@ -9,7 +9,8 @@ import pytest
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
-from ase_exporter.connection import CANCEL_GRACE, Connection, DatabaseError, Endpoint, _new_sockets_to
+from ase_exporter.connection import CANCEL_GRACE, Connection, DatabaseError, Endpoint
+from ase_exporter.driver_socket import new_sockets_to
 from ase_exporter.errors import UserError
 from ase_simulator.faults import Break, Faults
 from ase_simulator.server import Listener
@@ -79,7 +80,7 @@ def test_a_login_that_is_never_answered_ends_on_time(server: Running, faults: Fa
     faults.mute = True
     error = failure(lambda: connect(server, seconds=2.5), 2.5)
     assert error.kind == "deadline"
-    assert not _new_sockets_to(("127.0.0.1", server.port))
+    assert not new_sockets_to(("127.0.0.1", server.port))
 
 
 def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
@@ -163,7 +164,7 @@ def test_a_password_that_freetds_would_cut_is_refused_unsent(
 def test_no_session_and_no_socket_is_left_behind(server: Running, backend: ScriptedBackend) -> None:
     for _ in range(5):
         connect(server).close()
-    assert not _new_sockets_to(("127.0.0.1", server.port))
+    assert not new_sockets_to(("127.0.0.1", server.port))
     server.ask(server.listener.drained)
     assert backend.open_sessions == 0
 

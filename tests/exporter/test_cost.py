@@ -15,7 +15,8 @@ from ase_exporter.connection import Connection, Endpoint
 from ase_exporter.cost import MOST_INTERVAL, Budget, Cost
 from ase_exporter.families import render_text
 from ase_exporter.pool import TargetState
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_exporter.web import _landing_row
 
 CATALOGUE, _ = load_catalogue()

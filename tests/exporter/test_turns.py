@@ -73,7 +73,7 @@ def test_who_keeps_a_turn_too_long_does_not_keep_the_others() -> None:
     assert not thread.is_alive()
 
 
-def test_who_began_first_comes_first_and_is_known_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_began_first_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "LONGEST", 60.0)
     turns, order, began = Turns(), list[int](), [threading.Event() for _ in range(3)]
     back = [threading.Event() for _ in range(3)]
@@ -92,13 +92,34 @@ def test_who_began_first_comes_first_and_is_known_to_wait(monkeypatch: pytest.Mo
     with turns.taken():
         for number in (2, 0, 1):
             back[number].set()
-            while not turns.awaited(threads[number].ident):
+            while turns.stands_still(threads[number].ident):
                 time.sleep(0.001)
         assert order == []
     for thread in threads:
         thread.join(60)
     assert order == [0, 1, 2]
-    assert not turns.awaited(threads[0].ident)
+
+
+def test_who_waits_for_something_else_stands_still_and_who_waits_for_the_turn_does_not() -> None:
+    turns, end = Turns(), threading.Event()
+    began = threading.Event()
+
+    def work() -> None:
+        with turns.taken(), turns.given():
+            began.set()
+            assert end.wait(60)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert began.wait(60)
+    while turns.stands_still(thread.ident) < 0.05:
+        time.sleep(0.001)
+    with turns.taken():
+        end.set()
+        while turns.stands_still(thread.ident):
+            time.sleep(0.001)
+    thread.join(60)
+    assert turns.stands_still(thread.ident) == 0
 
 
 def test_giving_what_was_never_taken_does_nothing() -> None:

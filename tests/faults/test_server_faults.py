@@ -16,7 +16,8 @@ from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.connection import MOST_ROWS, Connection, DatabaseError, Endpoint
 from ase_exporter.families import render_text
 from ase_exporter.refusal import LOGIN_ATTEMPTS
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Column, Message, Rows, Type
 from ase_simulator.server import Listener

@@ -14,7 +14,8 @@ from ase_exporter.catalogue import Catalogue
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.connection import DatabaseError, Endpoint, Row
 from ase_exporter.families import render_text
-from ase_exporter.scrape import Run, TargetScraper
+from ase_exporter.run import Run
+from ase_exporter.scrape import TargetScraper
 from ase_exporter.sysmon import runner
 from ase_exporter.sysmon.runner import SampleError, SysmonRunner, statement, take_sample
 from ase_exporter.sysmon.settings import SysmonSettings
