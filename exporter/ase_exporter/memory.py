@@ -18,7 +18,7 @@ ARENAS = 2
 # look at it twenty times until then. New objects, less those that are gone, before it looks.
 YOUNG = 50_000
 # Where one target after the other logs in, the heap of the last is the next one's: seconds between trims.
-TRIM_PAUSE = 5.0
+TRIM_PAUSE = 1.0
 
 _trimmed = -math.inf
 
