@@ -36,9 +36,8 @@ from ase_simulator.simulation import simulation
 
 RULES = sorted((Path(__file__).parents[2] / "alerts" / "rules").glob("*.yaml"))
 INTERVAL = 15
-# Seconds: rules are evaluated that long after a scrape, and promtool counts in such steps.
-LAG = 5
-STEPS = INTERVAL // LAG
+# Seconds: promtool counts in such steps, and rules are evaluated a step or two after a scrape.
+STEP = 5
 HOST = "127.0.0.1"
 FIRING = 'ALERTS{alertstate="firing"}'
 # How promtool says that something fires where nothing was expected.
@@ -68,12 +67,13 @@ def groups_in_order() -> list[str]:
 
 @dataclass
 class Recording:
-    """Samples of every series, one for each scrape; None where the series was absent. start: Unix time.
+    """Samples of every series, one for each scrape; None where the series was absent.
 
-    The first scrape is LAG before the end of the first interval.
+    start: Unix time. lag: seconds from each scrape to the end of its interval, when rules are evaluated.
     """
 
     start: float
+    lag: int = STEP
     scrapes: int = 0
     series: dict[Key, list[float | None]] = field(default_factory=dict)
 
@@ -95,7 +95,19 @@ class Recording:
         for (name, labels, values), samples in self.series.items():
             pairs = [("job", "ase"), ("instance", instance), *zip(labels, values, strict=True)]
             selector = ",".join(f'{label}="{_escaped(value)}"' for label, value in pairs)
-            yield {"series": f"{name}{{{selector}}}", "values": _notation(samples, self.scrapes)}
+            yield {"series": f"{name}{{{selector}}}", "values": self._notation(samples)}
+
+    def _notation(self, samples: list[float | None]) -> str:
+        """Samples in promtool's steps, with the steps of each interval in which there is none."""
+        after = self.lag // STEP - 1
+        before = INTERVAL // STEP - 1 - after
+        parts: list[str] = []
+        last: float | None = None
+        for sample in samples + [None] * (self.scrapes - len(samples)):
+            value = repr(sample) if sample is not None else "_" if last is None else "stale"
+            parts += [*["_"] * before, value, *["_"] * after]
+            last = sample
+        return " ".join(parts)
 
 
 def record(
@@ -105,15 +117,16 @@ def record(
     *,
     patience: float | None = None,
     deeds: Mapping[int, Deed] = NO_DEEDS,
+    lag: int = STEP,
 ) -> Recording:
     """Live through that much of a scenario.
 
     patience: wall seconds after which a scrape gives up, where faults make it wait; None: it takes no time at all,
     however long it takes, so that nothing depends on the machine's load.
-    deeds: what is done to the server at that second.
+    deeds: what is done to the server at that second. lag: as in the recording.
     """
     (server,) = load_scenario(scenario, speed=0)
-    recording = Recording(server.now().replace(tzinfo=None).timestamp())
+    recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag)
     ahead, began = 0.0, time.monotonic()
 
     def monotonic() -> float:
@@ -146,8 +159,8 @@ def record(
             # From the evaluation of the interval before to this one's scrape, and from there to its evaluation.
             if deed := deeds.get(number * INTERVAL):
                 run.ask(partial(deed, server))
-            run.ask(partial(live_on, INTERVAL - LAG))
-            ahead += INTERVAL - LAG
+            run.ask(partial(live_on, INTERVAL - lag))
+            ahead += INTERVAL - lag
             began = time.monotonic()
             result = Run(ahead + (patience or LONG), started=ahead)
             scraper.scrape(result)
@@ -155,8 +168,8 @@ def record(
                 changes.on_look(scenario, result.look)
                 changes._take_pending()
             recording.add([*result.all_families(stuck=False), *target_families(changes, scenario)])
-            run.ask(partial(live_on, LAG))
-            ahead += LAG
+            run.ask(partial(live_on, lag))
+            ahead += lag
         scraper.close()
     return recording
 
@@ -183,7 +196,7 @@ def _promtool(recording: Recording, directory: Path, checks: list[dict[str, obje
         "group_eval_order": groups_in_order(),
         "tests": [
             {
-                "interval": f"{LAG}s",
+                "interval": f"{STEP}s",
                 "input_series": list(recording.input_series("server")),
                 "promql_expr_test": checks,
             }
@@ -197,22 +210,6 @@ def _promtool(recording: Recording, directory: Path, checks: list[dict[str, obje
     said = done.stdout + done.stderr
     assert done.returncode == 0 or "FAILED:" in said, said
     return said if done.returncode else ""
-
-
-def _notation(samples: list[float | None], scrapes: int) -> str:
-    """Samples in promtool's steps: each after the steps of its interval in which there is none."""
-    samples = samples + [None] * (scrapes - len(samples))
-    between = f"_x{STEPS - 1}"
-    parts: list[str] = []
-    before: float | None = None
-    for sample in samples:
-        parts.append(between)
-        if sample is not None:
-            parts.append(repr(sample))
-        else:
-            parts.append("_" if before is None else "stale")
-        before = sample
-    return " ".join(parts)
 
 
 def _escaped(value: str) -> str:

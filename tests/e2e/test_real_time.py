@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.e2e.running import Running, running
-from tests.e2e.told import Told, about, documented, told
+from tests.e2e.told import Told, about, differences, documented, told
 
 from ase_exporter.demo.faster import Pace
 
@@ -71,26 +71,6 @@ def firing(run: Running, start: float, seconds: int) -> list[Told]:
     return told(seen, INTERVAL, seconds // INTERVAL * INTERVAL)
 
 
-def differences(wanted: list[Told], seen: list[Told], seconds: int) -> list[str]:
-    """What of the wanted rows was not seen, and what was seen that is none of them."""
-    unseen = list(wanted)
-    wrong: list[str] = []
-    for each in seen:
-        row = next((row for row in unseen if _alike(row, each, seconds)), None)
-        if row:
-            unseen.remove(row)
-        else:
-            wrong.append(f"not in the table: {each}")
-    # Whether the last of them came in time depends on where the scrapes fall.
-    return wrong + [f"missing: {row}" for row in unseen if row.fired <= seconds - TOLERANCE]
-
-
-def _alike(row: Told, seen: Told, seconds: int) -> bool:
-    same = (row.alert, row.severity, row.about) == (seen.alert, seen.severity, seen.about)
-    ends = [min(each.resolved or seconds, seconds) for each in (row, seen)]
-    return same and abs(row.fired - seen.fired) <= TOLERANCE and abs(ends[0] - ends[1]) <= TOLERANCE
-
-
 def untold(run: Running, seen: list[Told], seconds: int) -> list[str]:
     """What fired, and nobody was told; and what somebody was told that did not fire."""
     heard = {(each.name, each.labels["severity"], about(each.labels)) for each in run.webhook.notifications()}
@@ -129,5 +109,5 @@ def test_what_fires_in_real_time_is_what_the_table_says(scenario: str, tmp_path:
             for each in run.webhook.notifications()
         ]
         print(*seen, *heard, sep="\n")
-        wanted = [each for each in documented().get(scenario, []) if each.fired <= seconds + TOLERANCE]
-        assert differences(wanted, seen, seconds) + untold(run, seen, seconds) == []
+        wanted = documented().get(scenario, [])
+        assert differences(wanted, seen, seconds, TOLERANCE) + untold(run, seen, seconds) == []

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.e2e.simulated_time import Deed, record, timeline
-from tests.e2e.told import documented, until
+from tests.e2e.simulated_time import STEP, Deed, record, timeline
+from tests.e2e.told import differences, documented, until
 
 from ase_simulator.model import SimulatedServer
 
@@ -89,3 +89,17 @@ def test_all_of_it_is_told_as_documented(
         record(scenario, play.seconds, monkeypatch, patience=play.patience, deeds=play.deeds), tmp_path
     )
     assert told == documented()[scenario]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("scenario", PLAYS)
+def test_where_scrapes_fall_changes_no_alert_and_its_times_by_half_a_minute_at_most(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = PLAYS[scenario]
+    recording = record(
+        scenario, play.seconds, monkeypatch, patience=play.patience, deeds=play.deeds, lag=2 * STEP
+    )
+    told = timeline(recording, tmp_path)
+    assert differences(documented()[scenario], told, play.seconds, tolerance=30) == []

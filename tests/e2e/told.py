@@ -74,6 +74,28 @@ def until(rows: list[Told], end: int) -> list[Told]:
     ]
 
 
+def differences(wanted: list[Told], seen: list[Told], end: int, tolerance: int) -> list[str]:
+    """What of the wanted was not seen, and what was seen and not wanted, in a watch that ended at that second.
+
+    tolerance: by how many seconds the times may differ.
+    """
+
+    def alike(one: Told, other: Told) -> bool:
+        ends = [min(each.resolved or end, end) for each in (one, other)]
+        same = (one.alert, one.severity, one.about) == (other.alert, other.severity, other.about)
+        return same and abs(one.fired - other.fired) <= tolerance and abs(ends[0] - ends[1]) <= tolerance
+
+    unseen = list(wanted)
+    wrong: list[str] = []
+    for each in seen:
+        if row := next((row for row in unseen if alike(row, each)), None):
+            unseen.remove(row)
+        else:
+            wrong.append(f"not wanted: {each}")
+    # What is wanted just before the end may come just after it.
+    return wrong + [f"missing: {row}" for row in unseen if row.fired <= end - tolerance]
+
+
 def seconds_of(duration: str) -> int:
     """Seconds of a duration as promtool prints it: 1h2m15s."""
     return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", duration))
