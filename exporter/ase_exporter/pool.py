@@ -42,6 +42,9 @@ RESTART_PAUSE = 0.5
 # A busy machine may take many seconds to start a worker; one that takes longer than this does not come.
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 2.0
+# A large answer is to leave a worker at once, as far as the kernel allows, in bytes: for each piece that the front
+# takes, both would be woken.
+ANSWER = 1 << 20
 # Those who ask for the same share a flight; who asks for ever other things would queue up in front of the rest.
 MOST_FLIGHTS = 16
 
@@ -280,6 +283,7 @@ class WorkerPool:
 
     async def _start(self, index: int) -> None:
         ours, theirs = socket.socketpair()
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ANSWER)
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,

@@ -93,6 +93,7 @@ async def _serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         http=PatientProtocol,
         h11_max_incomplete_event_size=LARGEST_HEAD,
