@@ -126,6 +126,17 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
         width=8,
     ),
+    TimeSeries(
+        title="Read less often, to keep the budget (good: none)",
+        description="How many times its own interval a collector is read in, because reading all would cost the "
+        "server more than its budget. What to do: a higher `budget`, or switch the dear collectors off. "
+        "Source: ase_exporter_collector_stretch.",
+        unit="short",
+        queries=[Query("topk(10, ase_exporter_collector_stretch{$selector})", "{{instance}} {{collector}}")],
+        empty="Every collector is read as often as asked for",
+        width=24,
+        height=5,
+    ),
     Row("Truth of the counters, and series"),
     TimeSeries(
         title="Falls of raw counters by kind (good: few)",

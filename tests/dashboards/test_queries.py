@@ -31,6 +31,7 @@ EMPTY = {
         "verdicts are opt-in and want longer windows than a test has"
     ),
     ("ase-exporter", "Series cut off (good: 0)"): "no server here has more series than the limit",
+    ("ase-exporter", "Read less often, to keep the budget (good: none)"): "no server here has a budget",
     ("ase-hugepages", "Not counted here, and why (good: empty)"): "the machine has everything",
     (
         "ase-storage",
