@@ -24,12 +24,17 @@ _trimmed = -math.inf
 
 
 def settle() -> None:
-    """Set it for this process, and the garbage collector. Another C library is left as it is."""
-    gc.set_threshold(YOUNG)
+    """Set it for this process. Another C library is left as it is."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         for parameter, value in ((_TRIM_THRESHOLD, KEPT), (_MMAP_THRESHOLD, LARGE), (_ARENA_MAX, ARENAS)):
             mallopt(parameter, value)
+
+
+def collect_rarely() -> None:
+    """Set the garbage collector for a worker. The front is left as it is: each of its requests leaves rings, which
+    would take 7 MiB until it looks."""
+    gc.set_threshold(YOUNG)
 
 
 def give_back() -> None:

@@ -252,6 +252,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.setswitchinterval(SWITCH_INTERVAL)
     memory.settle()
+    memory.collect_rarely()
     with contextlib.suppress(EOFError, ConnectionError), socket.socket(fileno=int(descriptor)) as connection:
         Worker(connection).run()
     # Threads may be inside the driver: nobody waits for them.
