@@ -20,7 +20,8 @@ import yaml
 from tests.e2e.told import Told, seconds_of, told
 from tests.simulator.tds.running import running
 
-from ase_exporter import connection, refusal, scrape, watchdog
+from ase_exporter import connection, reading, refusal, scrape, session, watchdog
+from ase_exporter import run as one_scrape
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes import detect, journal
 from ase_exporter.changes.config import ChangesConfig
@@ -135,7 +136,7 @@ def record(
     # Collectors' intervals, pauses and changes count in simulated seconds. All who deal in deadlines must read the
     # same clock: else a hung request is given up as much later as the simulated time is ahead.
     clock = SimpleNamespace(monotonic=monotonic, time=lambda: recording.start + ahead)
-    for module in (scrape, connection, watchdog, detect, journal):
+    for module in (scrape, one_scrape, reading, session, connection, watchdog, detect, journal):
         patch.setattr(module, "time", clock)
     # The pause after a refused login, which is random otherwise, ends between two scrapes.
     patch.setattr(refusal, "random", SimpleNamespace(uniform=lambda *_: 1.6))
