@@ -2,6 +2,7 @@
 
 What fires must be what alerts/scenarios.md says, and what is told must be what fires. Rules are evaluated somewhere
 between two scrapes here, and scrapes begin somewhere in a scenario, so that every time is within a tolerance.
+Together they take two hours and three quarters.
 """
 
 import time
