@@ -60,6 +60,7 @@ class Channel(asyncio.BufferedProtocol):
             yield (data := memoryview(bytearray(length)))
             message: Message = pickle.loads(data)
             if isinstance(message, ScrapeReply) and body_length:
-                yield (body := memoryview(bytearray(body_length)))
-                message = replace(message, body=bytes(body))
+                body = bytearray(body_length)
+                yield memoryview(body)
+                message = replace(message, body=body)
             self._messages.put_nowait(message)

@@ -95,12 +95,15 @@ class Samples(Sequence[Sample]):
     def __iter__(self) -> Iterator[Sample]:
         return zip(self._layout.texts, self._values.tolist(), strict=True)
 
-    def render(self, name: str, labels: tuple[str, ...]) -> bytes:
-        """All lines."""
-        from ase_exporter.numerals import numerals
+    @property
+    def values(self) -> "NDArray[Any]":
+        """In order."""
+        return self._values
 
+    def render(self, name: str, labels: tuple[str, ...], numbers: list[bytes]) -> bytes:
+        """All lines. numbers: the values as text."""
         lines = self._layout.around(name, labels)
-        lines[1::2] = numerals(self._values)
+        lines[1::2] = numbers
         return b"".join(lines)
 
 
@@ -118,11 +121,13 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False) -> by
     """The same, or OpenMetrics 1.0, as it goes over the wire."""
     head_of = _openmetrics_head if openmetrics else _text_head
     parts: list[bytes] = []
+    families = list(families)
+    numbers = _numbers([family.samples.values for family in families if isinstance(family.samples, Samples)])
     for family in families:
         name, head = family.name, head_of(family)
-        if not isinstance(family.samples, list):
+        if isinstance(family.samples, Samples):
             # Joined family by family: join() takes eighty bytes for every piece while it works.
-            parts += (head.encode(), family.samples.render(name, family.labels))
+            parts += (head.encode(), family.samples.render(name, family.labels, next(numbers)))
             continue
         blocks = _blocks(family.labels, [values for values, _ in family.samples])
         lines = [
@@ -133,6 +138,15 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False) -> by
     if openmetrics:
         parts.append(b"# EOF\n")
     return b"".join(parts)
+
+
+def _numbers(columns: "list[NDArray[Any]]") -> Iterator[list[bytes]]:
+    """The text of the values, column by column."""
+    if columns:
+        # numpy comes with it: only for those who have large tables.
+        from ase_exporter.numerals import numerals_of
+
+        yield from numerals_of(columns)
 
 
 def _text_head(family: Family) -> str:

@@ -79,7 +79,7 @@ class ScrapeReply:
     """
 
     number: int
-    body: bytes
+    body: bytes | bytearray
     up: bool
     error: str = ""
     version: str = ""
@@ -92,7 +92,7 @@ class ScrapeReply:
 Message = Assignment | Ready | Admission | Dismissal | ScrapeRequest | ScrapeReply
 
 
-def pack(message: Message) -> list[bytes]:
+def pack(message: Message) -> list[bytes | bytearray]:
     """A message as it goes over the socket, part by part."""
     if not isinstance(message, ScrapeReply):
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)

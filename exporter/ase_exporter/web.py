@@ -235,7 +235,7 @@ def create_app(front: Front) -> Starlette:
         targets = front.config.targets
         if len(targets) == 1:
             reply = await front.scrape(request, targets[0].name, compress=False)
-            own = reply.body.removesuffix(b"# EOF\n") + own
+            own = bytes(reply.body).removesuffix(b"# EOF\n") + own
         return _exposition(request, own)
 
     async def probe(request: Request) -> Response:
@@ -259,7 +259,7 @@ def create_app(front: Front) -> Starlette:
         compress = _accepts_gzip(request)
         reply = await front.scrape(request, name, compress=compress, module=module)
         headers = {"Content-Encoding": "gzip"} if compress else {}
-        return Exposition(reply.body, media_type=_content_type(request), headers=headers)
+        return Exposition(memoryview(reply.body), media_type=_content_type(request), headers=headers)
 
     async def targets(_: Request) -> Response:
         return JSONResponse(

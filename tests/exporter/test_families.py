@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.utils import floatToGoString
 
 from ase_exporter.families import Family, Kind, Layout, Samples, number, render_openmetrics, render_text
-from ase_exporter.numerals import numerals
+from ase_exporter.numerals import numerals, numerals_of
 
 LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -99,6 +99,14 @@ EDGES = st.builds(lambda power, step: max(0, 10**power + step), st.integers(0, 1
 )
 def test_many_numbers_equal_prometheus_client(values: list[float]) -> None:
     assert [text.decode() for text in numerals(np.array(values))] == list(map(floatToGoString, values))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["q", "d"]), st.lists(WHOLE, min_size=1, max_size=4)), min_size=1))
+def test_columns_that_go_together_come_back_each_by_itself(columns: list[tuple[str, list[int]]]) -> None:
+    arrays = [np.array(values, dtype) for dtype, values in columns]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ase_exporter.numerals._AT_ONCE", 6)
+        assert list(numerals_of(arrays)) == [numerals(array) for array in arrays]
 
 
 @given(st.data(), st.sampled_from([("ase_m_total", "counter"), ("ase_m", "gauge")]))
