@@ -159,7 +159,8 @@ class Reading:
                 results.append((rows, time.monotonic() - started))
                 started = time.monotonic()
         except DatabaseError as error:
-            broken = error
+            # With its traceback it would hold this frame, and all that was read, until the garbage is collected.
+            broken = error.with_traceback(None)
             if error.kind == "out_of_step":
                 results.clear()
         for collector, (rows, seconds) in zip(quick, results, strict=False):

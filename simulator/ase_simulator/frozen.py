@@ -11,6 +11,9 @@ MOST_ANSWERS = 1000
 # Queries alone, and none that asks for a variable or a temporary table: those belong to one session
 _FREEZABLE = re.compile(r"\s*select\b[^@#]*\Z", re.IGNORECASE)
 
+# A batch of selects, each on a line of its own: frozen one by one
+_NEXT = re.compile(r"\n(?=select )", re.IGNORECASE)
+
 Key = tuple[str, str, str]
 
 
@@ -31,7 +34,13 @@ class FrozenSession:
         return self._session.database
 
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
-        """From the answers if it is there, else from the backend and into the answers."""
+        """Each select of it from the answers if it is there, else from the backend and into the answers."""
+        selects = [sql] if parameters or "union" in sql.lower() else _NEXT.split(sql)
+        for select in selects:
+            async for result in self._execute(select, parameters):
+                yield result
+
+    async def _execute(self, sql: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
         key = (self._user, self._session.database, sql)
         if key in self._answers:
             for result in self._answers[key]:

@@ -49,6 +49,15 @@ def test_a_query_is_run_once_for_all_connections(server: Running, backend: Scrip
     assert [sql for sql, _ in backend.heard] == [QUERY]
 
 
+def test_the_selects_of_a_batch_are_frozen_one_by_one(server: Running, backend: ScriptedBackend) -> None:
+    batch = "\n".join([QUERY, "select @@spid, 1", QUERY])
+    with logged_in(server) as client:
+        answers = [values(client.ask(client.codec.language(batch))) for _ in range(2)]
+    # One counter answers both texts: frozen is the first, and the one with a variable goes on.
+    assert [[value[0] for value in answer] for answer in answers] == [[0, 1, 0], [0, 2, 0]]
+    assert [sql for sql, _ in backend.heard] == [QUERY, "select @@spid, 1", "select @@spid, 1"]
+
+
 def test_each_kind_of_client_gets_its_own_encoding(server: Running) -> None:
     with logged_in(server) as little, logged_in(server, ">", REQUESTS - {51}) as other:
         assert values(little.ask(little.codec.language(QUERY))) == [bytes(8)]
