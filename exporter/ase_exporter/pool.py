@@ -243,8 +243,9 @@ class WorkerPool:
         return reply
 
     async def _ask(self, index: int, request: ScrapeRequest) -> ScrapeReply:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ready[index].wait(), request.deadline - time.monotonic())
+        if not self._ready[index].is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ready[index].wait(), request.deadline - time.monotonic())
         worker = self._workers[index]
         if worker is None or not self._ready[index].is_set():
             # Who ended a worker for being slow to start would have to end the next one too.

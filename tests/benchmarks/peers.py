@@ -19,7 +19,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.scraping import Cost, Memory, cpu_seconds, fetch
+from tests.benchmarks.scraping import Caller, Cost, Memory, cpu_seconds
 from tests.benchmarks.table_server import LABELS, PASSWORD, QUERY, USER, VALUES
 from tests.exporter.running_exporter import exporter
 
@@ -40,10 +40,13 @@ class Peer:
     process: psutil.Process
     headers: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._caller = Caller(self.port)
+
     def measure(self) -> Cost:
         """One scrape from outside: its time, CPU of all its processes, size of the answer."""
         before = cpu_seconds(self.process)
-        seconds, body = fetch(self.port, self.path, self.headers)
+        seconds, body = self._caller.fetch(self.path, self.headers)
         return Cost(seconds, cpu_seconds(self.process) - before, len(body))
 
     def memory(self) -> Memory:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -97,19 +98,44 @@ def _frames(pid: int) -> set[int]:
     return frames - {0}
 
 
-def fetch(port: int, path: str, headers: Mapping[str, str]) -> tuple[float, bytes]:
-    """One HTTP/1.0 request, so that no peer sends in chunks; seconds and the whole answer."""
-    lines = [f"GET {path} HTTP/1.0", "Host: bench", *(f"{name}: {value}" for name, value in headers.items())]
-    request = "\r\n".join([*lines, "", ""]).encode()
-    started = time.perf_counter()
-    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
-        connection.sendall(request)
-        answer = bytearray()
-        while chunk := connection.recv(1 << 20):
+class Caller:
+    """Asks over one connection that it keeps, as Prometheus does."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._connection: socket.socket | None = None
+
+    def fetch(self, path: str, headers: Mapping[str, str]) -> tuple[float, bytes]:
+        """Seconds, and the whole answer with its head; chunks stay as they came, so that nobody pays for them."""
+        lines = [
+            f"GET {path} HTTP/1.1",
+            "Host: bench",
+            *(f"{name}: {value}" for name, value in headers.items()),
+        ]
+        request = "\r\n".join([*lines, "", ""]).encode()
+        if self._connection is None:
+            self._connection = socket.create_connection(("127.0.0.1", self._port), TIMEOUT)
+        answer, whole = bytearray(), False
+        started = time.perf_counter()
+        self._connection.sendall(request)
+        while not whole:
+            chunk = self._connection.recv(1 << 20)
+            assert chunk, "the connection was closed within an answer"
             answer += chunk
-    seconds = time.perf_counter() - started
-    assert b" 200 OK\r\n" in answer[:64], bytes(answer[:200])
-    return seconds, bytes(answer)
+            whole = _is_whole(answer)
+        seconds = time.perf_counter() - started
+        assert b" 200 OK\r\n" in answer[:64], bytes(answer[:200])
+        return seconds, bytes(answer)
+
+
+def _is_whole(answer: bytearray) -> bool:
+    head, found, _ = answer[:8192].partition(b"\r\n\r\n")
+    if not found:
+        return False
+    length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+    if length:
+        return len(answer) == len(head) + len(found) + int(length[1])
+    return answer.endswith(b"\r\n0\r\n\r\n")
 
 
 def cpu_seconds(process: psutil.Process) -> float:
