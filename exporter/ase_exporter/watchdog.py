@@ -43,18 +43,25 @@ class Watchdog:
                 off()
 
     def _forget(self, number: int) -> None:
-        # The heap entry stays until its time: cheaper than searching, and it finds nothing to do.
+        # The heap entry stays until the thread looks: cheaper than searching, and it finds nothing to do.
         with self._changed:
             self._actions.pop(number, None)
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._due or self._due[0][0] > time.monotonic():
-                    wait = self._due[0][0] - time.monotonic() if self._due else None
-                    self._changed.wait(wait)
+                self._wait()
                 _, number = heapq.heappop(self._due)
                 # Under the lock, so that an action that was called off is certain not to come later.
-                action = self._actions.pop(number, None)
-                if action:
-                    action()
+                self._actions.pop(number)()
+
+    def _wait(self) -> None:
+        """Until something is due. What was called off is thrown away unseen: to be woken for each would cost a
+        scrape more than what it reads."""
+        while True:
+            while self._due and self._due[0][1] not in self._actions:
+                heapq.heappop(self._due)
+            left = self._due[0][0] - time.monotonic() if self._due else None
+            if left is not None and left <= 0:
+                return
+            self._changed.wait(left)

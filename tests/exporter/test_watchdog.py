@@ -51,3 +51,21 @@ def test_an_earlier_time_set_later_is_not_missed() -> None:
     watchdog.at(time.monotonic() + 0.01, done.set)
     assert done.wait(60)
     off()
+
+
+def test_it_is_not_woken_for_what_was_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdog, done, waits = Watchdog(), threading.Event(), list[float | None]()
+    wait = watchdog._changed.wait
+
+    def counted(timeout: float | None = None) -> bool:
+        waits.append(timeout)
+        return wait(timeout)
+
+    monkeypatch.setattr(watchdog._changed, "wait", counted)
+    with watchdog._changed:
+        now = time.monotonic()
+        for number in range(1000):
+            watchdog.at(now + number / 10_000, lambda: None)()
+        watchdog.at(now + 0.2, done.set)
+    assert done.wait(60)
+    assert len(waits) < 10
