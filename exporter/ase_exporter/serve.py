@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 SHUTDOWN_SECONDS = 2
 # Two Prometheus servers that keep a connection for each of a thousand targets are well below it.
 MOST_CONNECTIONS = 4096
+# Prometheus keeps its connections from scrape to scrape: longer than the usual intervals.
+KEEP_ALIVE = 75
 MOST_DESCRIPTORS = 65536
 
 
@@ -98,6 +100,7 @@ async def _serve(
         http=PatientProtocol,
         h11_max_incomplete_event_size=LARGEST_HEAD,
         limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE,
         ws="none",
     )
     settings.load()
