@@ -1,5 +1,6 @@
 """Search conditions: compiled to the engine's SQL, with ASE's idea of NULL, blanks and mixed types."""
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 }
 
 
-class Conditions:
+class Conditions(ABC):
     """The compiler's part for what is true or false; expressions and queries come from its heirs."""
 
     def __init__(self, names: "Names") -> None:
@@ -31,27 +32,27 @@ class Conditions:
         self.assigned: set[str] = set()
         self.marks: dict[int, Type | None] = {}
 
+    @abstractmethod
     def select(self, tree: exp.Expr, outer: Scope) -> "Output":
         """A subquery; the compiler proper knows how."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expression(self, node: exp.Expr, scope: Scope) -> Typed:
         """One expression; the heir knows how."""
-        raise NotImplementedError
 
+    @abstractmethod
     def converted(
         self, value: Typed, target: Type | None, *, style: str = "0", explicit: bool = False
     ) -> Typed:
         """A value as a type; the heir knows how."""
-        raise NotImplementedError
 
+    @abstractmethod
     def number(self, typed: Typed, operator: str) -> Typed:
         """An operand of arithmetic; the heir knows how."""
-        raise NotImplementedError
 
+    @abstractmethod
     def string(self, typed: Typed) -> Typed:
         """An operand that must be a string; the heir knows how."""
-        raise NotImplementedError
 
     def condition(self, node: exp.Expr, scope: Scope) -> str:
         """A search condition as the engine's text."""
