@@ -1,12 +1,12 @@
 """Every query of every dashboard, asked of VictoriaMetrics, whose rules vmalert evaluates."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from dashboards.fleet import FLEET
 from dashboards.queries import Json
+from tests import needs
 from tests.dashboards import machine
 from tests.dashboards.filled import SERVERS, filled
 from tests.dashboards.test_queries import (
@@ -25,10 +25,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.e2e,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(
-        not (shutil.which("victoria-metrics") and shutil.which("vmalert")),
-        reason="victoria-metrics is not installed",
-    ),
+    needs.VICTORIA_METRICS,
 ]
 
 

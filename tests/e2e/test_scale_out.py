@@ -1,7 +1,6 @@
 """Two hundred simulated servers over deploy/scale-out: nothing is lost when an agent or the store goes away."""
 
 import json
-import shutil
 import signal
 import statistics
 import time
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
+from tests import needs
 from tests.e2e.fleet import INTERVAL, Fleet, fleet
 
 from ase_exporter.demo.webhook import Notification
@@ -32,10 +32,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(
-        not (shutil.which("victoria-metrics") and shutil.which("vmalert")),
-        reason="victoria-metrics is not installed",
-    ),
+    needs.VICTORIA_METRICS,
 ]
 
 

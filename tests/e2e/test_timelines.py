@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.e2e.simulated_time import STEP, Deed, record, timeline
+from tests.e2e.simulated_time import STEP, Deed, Recording, record, timeline
 from tests.e2e.told import differences, documented, until
 
 from ase_simulator.model import SimulatedServer
@@ -64,6 +64,12 @@ PLAYS = {
 BEGINNINGS = {"storm": 840, "vldb": 720}
 
 
+def played(scenario: str, patch: pytest.MonkeyPatch, lag: int = STEP) -> Recording:
+    """All of a scenario, lived through."""
+    play = PLAYS[scenario]
+    return record(scenario, play.seconds, patch, patience=play.patience, deeds=play.deeds, lag=lag)
+
+
 def test_the_table_has_every_scenario() -> None:
     assert set(documented()) == set(PLAYS)
 
@@ -84,11 +90,7 @@ def test_the_beginning_is_told_as_documented(
 def test_all_of_it_is_told_as_documented(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play = PLAYS[scenario]
-    told = timeline(
-        record(scenario, play.seconds, monkeypatch, patience=play.patience, deeds=play.deeds), tmp_path
-    )
-    assert told == documented()[scenario]
+    assert timeline(played(scenario, monkeypatch), tmp_path) == documented()[scenario]
 
 
 @pytest.mark.slow
@@ -97,9 +99,5 @@ def test_all_of_it_is_told_as_documented(
 def test_where_scrapes_fall_changes_no_alert_and_its_times_by_half_a_minute_at_most(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play = PLAYS[scenario]
-    recording = record(
-        scenario, play.seconds, monkeypatch, patience=play.patience, deeds=play.deeds, lag=2 * STEP
-    )
-    told = timeline(recording, tmp_path)
-    assert differences(documented()[scenario], told, play.seconds, tolerance=30) == []
+    told = timeline(played(scenario, monkeypatch, lag=2 * STEP), tmp_path)
+    assert differences(documented()[scenario], told, PLAYS[scenario].seconds, tolerance=30) == []

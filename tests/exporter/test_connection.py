@@ -3,36 +3,19 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
 from ase_exporter.connection import CANCEL_GRACE, Connection, DatabaseError, Endpoint
 from ase_exporter.driver_socket import new_sockets_to
 from ase_exporter.errors import UserError
 from ase_simulator.faults import Break, Faults
-from ase_simulator.server import Listener
 
 # What a busy machine may add to a deadline before a test calls it missed; without one, each would last for ever.
 SLACK = 20.0
-
-
-@pytest.fixture
-def backend() -> ScriptedBackend:
-    return ScriptedBackend()
-
-
-@pytest.fixture
-def faults() -> Faults:
-    return Faults()
-
-
-@pytest.fixture
-def server(backend: ScriptedBackend, faults: Faults) -> Iterator[Running]:
-    with running(lambda: Listener(backend, faults=faults)) as run:
-        yield run
 
 
 def connect(server: Running, seconds: float = 30, password: str = PASSWORD) -> Connection:

@@ -1,13 +1,12 @@
 """What is read with bound columns is what pyodbc reads, and ends as it does."""
 
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import pytest
 from tests.exporter.test_connection import SLACK, connect, failure
-from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import ScriptedBackend
 
 from ase_exporter import odbc
@@ -15,27 +14,10 @@ from ase_exporter.connection import Connection
 from ase_exporter.table import BULK, Table, Texts, same
 from ase_simulator.faults import Break, Faults
 from ase_simulator.results import Column, Rows, Type
-from ase_simulator.server import Listener
 
 MANY = BULK + 500
 QUERY = f"numbers {MANY}"
 NAMES = ["", "a", "naïve", "x" * 30, "a\0b", 'quo"te', "back\\slash", "new\nline", "\U0001f600" * 3]
-
-
-@pytest.fixture
-def backend() -> ScriptedBackend:
-    return ScriptedBackend()
-
-
-@pytest.fixture
-def faults() -> Faults:
-    return Faults()
-
-
-@pytest.fixture
-def server(backend: ScriptedBackend, faults: Faults) -> Iterator[Running]:
-    with running(lambda: Listener(backend, faults=faults)) as run:
-        yield run
 
 
 def soon() -> float:

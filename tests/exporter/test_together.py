@@ -8,43 +8,26 @@ from collections.abc import Iterator
 import pytest
 from tests.exporter.parrot import EOM, HEADER, Parrot, Recording, listening
 from tests.exporter.simulated import PASSWORD, run
-from tests.simulator.tds.running import Running, running
-from tests.simulator.tds.scripted import PASSWORD as SCRIPTED_PASSWORD
-from tests.simulator.tds.scripted import USER, ScriptedBackend, numbers, numbers_that_fail
+from tests.exporter.test_connection import connect
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import ScriptedBackend, numbers, numbers_that_fail
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.connection import Connection, DatabaseError, Row
 from ase_exporter.run import Run
 from ase_exporter.scrape import TargetScraper
 from ase_simulator.faults import Faults
 from ase_simulator.results import Affected, Column, Message, Result, Rows, Type
-from ase_simulator.server import Listener
 
 CATALOGUE, _ = load_catalogue()
 SELECTS = ("one", "two", "three")
 
 
 @pytest.fixture
-def backend() -> ScriptedBackend:
-    return ScriptedBackend()
-
-
-@pytest.fixture
-def faults() -> Faults:
-    return Faults()
-
-
-@pytest.fixture
-def connection(backend: ScriptedBackend, faults: Faults) -> Iterator[Connection]:
-    with running(lambda: Listener(backend, faults=faults)) as server:
-        yield (opened := connect(server))
-        opened.close()
-
-
-def connect(server: Running) -> Connection:
-    endpoint = Endpoint("127.0.0.1", server.port)
-    return Connection.open(endpoint, USER, SCRIPTED_PASSWORD, deadline=time.monotonic() + 60)
+def connection(server: Running) -> Iterator[Connection]:
+    yield (opened := connect(server, 60))
+    opened.close()
 
 
 def together(
