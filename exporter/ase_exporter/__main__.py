@@ -1,4 +1,4 @@
-"""python -m ase_exporter"""
+"""`python -m ase_exporter` is the command `ase-exporter`."""
 
 from ase_exporter.cli import main
 

@@ -1,13 +1,13 @@
-"""The exceptions that cross rooms."""
+"""Exceptions that several packages raise or catch."""
 
 
 class AseExporterError(Exception):
-    """Root of all that this package raises on purpose."""
+    """Base class of all exceptions of this package."""
 
 
 class UserError(AseExporterError):
-    """Bad input: the message says in one line what, where and what was expected. Commands exit with 2."""
+    """Bad input. The message says in one line what, where and what was expected; commands exit with code 2."""
 
 
 class UnreadableError(AseExporterError):
-    """A server's answer is not what was asked for: it was damaged on its way, or is no answer of an ASE."""
+    """A server's answer does not fit the request: it was damaged in transit, or the server is not an ASE."""

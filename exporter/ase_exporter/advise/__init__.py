@@ -1,6 +1,6 @@
-"""From hot spinlocks to what eases them: live counters and configuration in, statements with arithmetic out.
+"""Advice on hot spinlocks: live counters and configuration in, statements with arithmetic and predictions out.
 
-evidence = gather(connection, seconds=30)       # two readings of a server (evidence.py)
-advice = advise(evidence)                       # findings, ranked (advice.py), after remedies.yaml
-print(markdown(advice))                         # report.py
+evidence = gather(query, catalogue, seconds=30)  # two reads of a server (evidence.py)
+advice = advise(evidence)                        # ranked findings (advice.py), by remedies.yaml
+print(markdown(advice))                          # report.py
 """

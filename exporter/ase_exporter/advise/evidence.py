@@ -1,29 +1,33 @@
-"""What advice rests on: two readings of a server, some seconds apart, through the catalogue.
+"""Measurements for advice: counters and configuration of a server, read twice through the catalogue.
 
-So advice sees the counters as the exporter does: unwrapped, on every version, with mon_role alone.
+Advice therefore sees counters as the exporter does: unwrapped, on every version, with mon_role alone.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, read_facts
 from ase_exporter.catalogue.versions import Version
-from ase_exporter.counters import CounterStore
 from ase_exporter.errors import UserError
-from ase_exporter.families import Family
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
 
+# Temporary databases: the system's, and those that users have created (256) or that belong to an instance of a
+# cluster (0x20000000).
+TEMPORARY_DATABASES = "select name from master..sysdatabases where dbid = 2 or status3 & 536871168 != 0"
+OWNERS = "select distinct DBName, ObjectName, OwnerName from master..monCachedObject"
 COLLECTORS = ("state", "spinlocks", "engines", "data_caches", "cache_pools", "cached_objects", "objects")
-# Advice on bindings looks at more objects than a scrape would.
+# Advice on bindings needs more objects than a scrape exports.
 TOP_OBJECTS = 200
 
 Query = Callable[[str], Sequence[Sequence[object]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Spinlock:
-    """One spinlock name over the time between the readings: grabs, spins and waits per second."""
+class SpinlockRates:
+    """Grabs, spins and waits of one spinlock name, per second (monSpinlockActivity)."""
 
     name: str
     spinlock_class: str
@@ -38,8 +42,8 @@ class Spinlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
-    """One data cache. smallest_pool_bytes: of its memory pools."""
+class DataCache:
+    """One data cache. smallest_pool_bytes: the size of its smallest memory pool."""
 
     name: str
     size_bytes: float
@@ -49,14 +53,18 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseObject:
-    """A table with its indexes. cache: where it is cached, '' if unknown; reads: logical, per second."""
+class CachedObject:
+    """A table with its indexes.
+
+    cache: where it is cached, '' if unknown. reads: logical reads per second. owner: '' if unknown or ambiguous.
+    """
 
     database: str
     name: str
     cache: str
     reads: float
     cached_bytes: float
+    owner: str = ""
 
     @property
     def is_system(self) -> bool:
@@ -66,25 +74,37 @@ class DatabaseObject:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A server as `advise` looks at it. missing: what could not be read, with the reason."""
+    """The measurements of one server. seconds: between the two reads, on the server's clock.
+
+    options: run values by name. missing: collectors that could not be read, with the reason. page_size: bytes.
+    temporary_databases: names, tempdb included. cpu_flags: of the database host, None if they are not known.
+    """
 
     version: Version
     seconds: float
     engines: int
     transactions: float
     options: Mapping[str, int]
-    spinlocks: tuple[Spinlock, ...]
-    caches: tuple[Cache, ...] = ()
-    objects: tuple[DatabaseObject, ...] = ()
+    spinlocks: tuple[SpinlockRates, ...]
+    caches: tuple[DataCache, ...] = ()
+    objects: tuple[CachedObject, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
+    page_size: int = 2048
+    temporary_databases: frozenset[str] = frozenset({"tempdb"})
+    cpu_flags: frozenset[str] | None = None
 
 
 def gather(
-    query: Query, catalogue: Catalogue, seconds: float, wait: Callable[[float], None] = time.sleep
+    query: Query,
+    catalogue: Catalogue,
+    seconds: float,
+    wait: Callable[[float], None] = time.sleep,
+    cpu_flags: frozenset[str] | None = None,
 ) -> Evidence:
-    """Read a server twice. `query` runs one select; `wait` passes the time between, for progress or tests.
+    """Read a server twice, `seconds` apart.
 
-    Raises UserError where there are no spinlocks to be read.
+    query: runs one select. wait: waits between the reads; replaced to show progress, or in tests. cpu_flags: of the
+    database host, None if they are not known. Raises UserError if spinlocks cannot be read.
     """
     facts = read_facts(query)
     chosen = {name: name in COLLECTORS for name in catalogue.collectors}
@@ -92,9 +112,11 @@ def gather(
     counters = CounterStore()
     ready = [collector for collector in planned if collector.available]
     if not any(collector.name == "spinlocks" for collector in ready):
-        refused = next((collector for collector in planned if collector.name == "spinlocks"), None)
+        unavailable = next((collector for collector in planned if collector.name == "spinlocks"), None)
         why = (
-            f"{refused.detail} (ase-exporter check says what mends it)" if refused else "not in the catalogue"
+            f"{unavailable.detail} (ase-exporter check says how to fix it)"
+            if unavailable
+            else "not in the catalogue"
         )
         raise UserError(f"spinlocks cannot be read: {why}")
     began = _server_clock(query)
@@ -104,14 +126,17 @@ def gather(
     samples = _read(ready, query, counters)
     elapsed = max(1.0, (ended - began).total_seconds())
     missing = {collector.name: collector.detail for collector in planned if not collector.available}
-    return _evidence(facts, samples, elapsed, missing)
+    owners = _owners(query, facts) if any(collector.name == "cached_objects" for collector in ready) else {}
+    evidence = _evidence(facts, samples, elapsed, missing, owners)
+    temporary = frozenset(str(row[0]).strip() for row in query(TEMPORARY_DATABASES))
+    return replace(evidence, temporary_databases=temporary, cpu_flags=cpu_flags)
 
 
 def _server_clock(query: Query) -> datetime:
-    """The server's own clock: rates are per second of its time."""
+    """The time on the server's clock, by which rates are calculated."""
     now = query("select getdate()")[0][0]
     if not isinstance(now, datetime):
-        raise UserError("the server does not tell its time")
+        raise UserError("getdate(): expected a date and time from the server")
     return now
 
 
@@ -130,7 +155,26 @@ def _read(planned: Sequence[PlannedCollector], query: Query, counters: CounterSt
     return found
 
 
-def _evidence(facts: ServerFacts, samples: Samples, elapsed: float, missing: Mapping[str, str]) -> Evidence:
+Owners = Mapping[tuple[str, str], str]
+
+
+def _owners(query: Query, facts: ServerFacts) -> Owners:
+    """The owner by database and object, where there is exactly one: names of several owners cannot be told apart."""
+    if "OwnerName" not in facts.tables.get("monCachedObject", {}):
+        return {}
+    found: dict[tuple[str, str], set[str]] = {}
+    for database, name, owner in query(OWNERS):
+        found.setdefault((_text(database), _text(name)), set()).add(_text(owner))
+    return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _evidence(
+    facts: ServerFacts, samples: Samples, elapsed: float, missing: Mapping[str, str], owners: Owners
+) -> Evidence:
     return Evidence(
         version=facts.version,
         seconds=elapsed,
@@ -141,18 +185,19 @@ def _evidence(facts: ServerFacts, samples: Samples, elapsed: float, missing: Map
         options=facts.options,
         spinlocks=_spinlocks(samples, elapsed),
         caches=_caches(samples),
-        objects=_objects(samples, elapsed),
+        objects=_objects(samples, elapsed, owners),
         missing=missing,
+        page_size=facts.page_size,
     )
 
 
-def _spinlocks(samples: Samples, elapsed: float) -> tuple[Spinlock, ...]:
+def _spinlocks(samples: Samples, elapsed: float) -> tuple[SpinlockRates, ...]:
     rates = {
         what: {labels["spinlock"]: value / elapsed for labels, value in samples[f"ase_spinlock_{what}_total"]}
         for what in ("grabs", "spins", "waits")
     }
     return tuple(
-        Spinlock(
+        SpinlockRates(
             labels["spinlock"],
             labels.get("class", ""),
             *(rates[what].get(labels["spinlock"], 0.0) for what in ("grabs", "spins", "waits")),
@@ -161,13 +206,13 @@ def _spinlocks(samples: Samples, elapsed: float) -> tuple[Spinlock, ...]:
     )
 
 
-def _caches(samples: Samples) -> tuple[Cache, ...]:
+def _caches(samples: Samples) -> tuple[DataCache, ...]:
     def of(metric: str, cache: str) -> list[float]:
         return [value for labels, value in samples.get(metric, ()) if labels["cache"] == cache]
 
     names = [labels["cache"] for labels, _ in samples.get("ase_cache_partitions", ())]
     return tuple(
-        Cache(
+        DataCache(
             name=name,
             size_bytes=sum(of("ase_cache_size_bytes", name)) or sum(of("ase_cache_pool_size_bytes", name)),
             partitions=int(max(of("ase_cache_partitions", name))),
@@ -178,8 +223,8 @@ def _caches(samples: Samples) -> tuple[Cache, ...]:
     )
 
 
-def _objects(samples: Samples, elapsed: float) -> tuple[DatabaseObject, ...]:
-    """Tables with their indexes summed; the catalogue's `rest` is nobody's."""
+def _objects(samples: Samples, elapsed: float, owners: Owners) -> tuple[CachedObject, ...]:
+    """Tables with their indexes summed. The catalogue's `rest` is left out: it is no single object."""
     caches: dict[tuple[str, str], str] = {}
     cached: dict[tuple[str, str], float] = {}
     for labels, value in samples.get("ase_cached_object_bytes", ()):
@@ -191,7 +236,9 @@ def _objects(samples: Samples, elapsed: float) -> tuple[DatabaseObject, ...]:
         key = (labels["database"], labels["object"])
         reads[key] = reads.get(key, 0.0) + value / elapsed
     return tuple(
-        DatabaseObject(*key, caches.get(key, ""), reads.get(key, 0.0), cached.get(key, 0.0))
+        CachedObject(
+            *key, caches.get(key, ""), reads.get(key, 0.0), cached.get(key, 0.0), owners.get(key, "")
+        )
         for key in dict.fromkeys([*reads, *cached])
         if key[1] not in ("", "rest")
     )

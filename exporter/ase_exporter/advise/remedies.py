@@ -1,92 +1,103 @@
-"""The knowledge in remedies.yaml, typed."""
+"""The remedies for hot spinlocks, as remedies.yaml lists them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from typing import Annotated, Self
+from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from annotated_types import Gt, Lt
 
-from ase_exporter import yamlfile
-from ase_exporter.settings import Model
+from ase_exporter.config import yaml_files
+from ase_exporter.config.fields import Strict
+
+_FILE = Path(__file__).with_name("remedies.yaml")
 
 
-class Ratio(Model):
-    """An option that sets how many rows one spinlock guards."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpinlockRatio(Strict):
+    """An option that sets how many rows one spinlock protects.
+
+    rows: the number of rows, or the option that holds it. ladder: values worth trying, the largest first.
+    """
 
     option: str
     rows: int | str
     ladder: Sequence[int]
 
 
-class Grow(Model):
-    """An option to raise by a factor; unit_bytes: memory of one unit of it."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionIncrease(Strict):
+    """An option to raise by a factor. unit_bytes: memory of one unit of the option."""
 
     option: str
     factor: float
     unit_bytes: int
 
 
-class Partitions(Model):
-    """Cache partitions: the most there can be, and the least memory of a pool in each."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartitionLimits(Strict):
+    """Limits of cache partitions. pool_pages: the minimum of each pool in each partition, in server pages."""
 
-    most: int
-    pool_bytes: int
+    max_partitions: int
+    pool_pages: int
 
 
-class Remedy(Model):
-    """One entry; see the comments in remedies.yaml."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remedy(Strict):
+    """One entry of `remedies`; the comments in remedies.yaml describe the fields."""
 
-    guards: str
+    protects: str
     contention: float
     spinlock: str | None = None
-    spinlock_class: str | None = Field(default=None, alias="class")
-    ratio: Ratio | None = None
-    grow: Grow | None = None
-    partitions: Partitions | None = None
+    spinlock_class: str | None = None
+    ratio: SpinlockRatio | None = None
+    increase: OptionIncrease | None = None
+    partitions: PartitionLimits | None = None
     static: bool = False
     memory_bytes: int = 0
     cautions: Sequence[str] = ()
     sources: Sequence[str] = ()
 
-    @model_validator(mode="after")
-    def _one_of_each(self) -> Self:
+    def __post_init__(self) -> None:
+        """Raises ValueError if alternatives are combined or missing."""
         if (self.spinlock is None) == (self.spinlock_class is None):
-            raise ValueError("expected exactly one of spinlock, class")
-        if sum(way is not None for way in (self.ratio, self.grow, self.partitions)) != 1:
-            raise ValueError("expected exactly one of ratio, grow, partitions")
-        return self
+            raise ValueError("expected exactly one of spinlock, spinlock_class")
+        if sum(way is not None for way in (self.ratio, self.increase, self.partitions)) != 1:
+            raise ValueError("expected exactly one of ratio, increase, partitions")
 
 
-class Feature(Model):
-    """A Memscale feature, offered with its caveat."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemscaleFeature(Strict):
+    """A Memscale feature. since: the first ASE version that has it. cpu_flag: of /proc/cpuinfo, if it needs one."""
 
     group: str
     name: str
     since: str
     caveat: str
+    cpu_flag: str | None = None
 
 
-class Remedies(Model):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemedyCatalogue(Strict):
     """The whole file."""
 
-    seconds_per_spin: Annotated[float, Field(gt=0)]
+    seconds_per_spin: Annotated[float, Gt(0)]
     min_grabs_per_second: float
     min_spins_per_second: float
-    target_contention: Annotated[float, Field(gt=0, lt=1)]
+    target_contention: Annotated[float, Gt(0), Lt(1)]
     do_not: Sequence[str]
     remedies: Sequence[Remedy]
-    features: Sequence[Feature]
+    features: Sequence[MemscaleFeature]
 
     def for_spinlock(self, name: str, spinlock_class: str) -> Remedy | None:
-        """The first entry that fits a spinlock by name or class."""
+        """The first remedy for a spinlock of that name or class; None if there is none."""
         return next(
             (r for r in self.remedies if name == r.spinlock or spinlock_class == r.spinlock_class), None
         )
 
 
 @cache
-def remedies() -> Remedies:
-    """What the package knows."""
-    text = (resources.files(__package__) / "remedies.yaml").read_text(encoding="utf-8")
-    return yamlfile.parse(text, Remedies, "remedies.yaml")
+def remedies() -> RemedyCatalogue:
+    """The content of remedies.yaml."""
+    return yaml_files.load(_FILE, RemedyCatalogue)

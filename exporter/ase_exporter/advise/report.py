@@ -1,46 +1,48 @@
-"""Advice as text: terminal, Markdown and JSON."""
+"""Reports of advice for terminal, Markdown and JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.advise.advice import Advice, Finding, Step
+from ase_exporter.advise.advice import Advice, AdviceStep, SpinlockFinding
 
-SHOWN = 15
+MAX_SHOWN = 15
+_FENCE = "```"
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
 _HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Engines spinning", "State")
 PREDICTION = (
-    "Predictions: contention c stands for an offered load c / (1 - c), which more spinlocks share evenly; less is"
-    " gained where a few hot rows meet in one spinlock."
+    "Predictions take contention c for an offered load of c / (1 - c) that more spinlocks share evenly. Less is"
+    " gained where a few hot rows share one spinlock."
 )
 
 
 def terminal(advice: Advice) -> RenderableType:
-    """For rich."""
+    """A report to print with rich."""
     table = Table(title=_title(advice), title_justify="left")
     for number, name in enumerate(_HEADER):
-        table.add_column(name, justify="left" if number in (0, 5) else "right")
-    for finding in advice.findings[:SHOWN]:
+        table.add_column(name, justify="left" if number in (0, 5) else "right", overflow="fold")
+    for finding in advice.findings[:MAX_SHOWN]:
         table.add_row(*_row(finding), style=_COLOURS[finding.severity])
     return Group(table, *(Text(line) for line in _lines(advice)))
 
 
 def markdown(advice: Advice) -> str:
-    """For a ticket."""
+    """A report for a ticket."""
     rows = [
         _HEADER,
         ("---", "---:", "---:", "---:", "---:", "---"),
-        *(_row(f) for f in advice.findings[:SHOWN]),
+        *(_row(f) for f in advice.findings[:MAX_SHOWN]),
     ]
     table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
-    return f"## {_title(advice)}\n\n{table}\n\n" + "\n".join(f"{line}  " for line in _lines(advice)) + "\n"
+    return f"## {_title(advice)}\n\n{table}\n\n" + "\n".join(_with_breaks(_lines(advice, fenced=True))) + "\n"
 
 
 def as_json(advice: Advice) -> str:
-    """For programs: rates per second, ratios 0-1."""
+    """A report for programs: rates per second, ratios 0-1."""
     evidence = advice.evidence
     content = {
         "version": str(evidence.version),
@@ -50,7 +52,8 @@ def as_json(advice: Advice) -> str:
         "transactions_per_second": evidence.transactions,
         "missing": dict(evidence.missing),
         "findings": [_finding(finding) for finding in advice.findings],
-        "features": [feature.model_dump() for feature in advice.features],
+        "features": [asdict(feature) for feature in advice.features],
+        "not_offered": advice.not_offered,
         "do_not": advice.do_not,
     }
     return json.dumps(content, indent=2) + "\n"
@@ -64,7 +67,7 @@ def _title(advice: Advice) -> str:
     )
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
+def _row(finding: SpinlockFinding) -> tuple[str, ...]:
     spinlock = finding.spinlock
     return (
         spinlock.name,
@@ -76,21 +79,30 @@ def _row(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _lines(advice: Advice) -> Iterator[str]:
+def _with_breaks(lines: Iterable[str]) -> Iterator[str]:
+    """The lines with Markdown's line break, except inside code blocks."""
+    inside = False
+    for line in lines:
+        fence = line.startswith(_FENCE)
+        inside ^= fence
+        yield line if inside or fence else f"{line}  "
+
+
+def _lines(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
     hot = [finding for finding in advice.findings if finding.severity in ("severe", "hot")]
     if not hot:
         yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
     for number, finding in enumerate(hot, 1):
         yield ""
         yield f"{number}. {finding.spinlock.name}: {finding.spinlock.contention:.1%} contention"
-        if finding.guards:
-            yield f"   guards {finding.guards}"
-        if finding.present:
-            yield f"   now: {finding.present}"
+        if finding.protects:
+            yield f"   protects {finding.protects}"
+        if finding.current:
+            yield f"   now: {finding.current}"
         if not finding.steps:
-            yield "   no remedy by configuration is known, or the options that matter cannot be read"
+            yield "   no remedy by configuration is known, or its options cannot be read"
         for step in finding.steps:
-            yield from _step(step)
+            yield from _step(step, fenced)
         for caution in finding.cautions:
             yield f"   - {caution}"
         if finding.sources:
@@ -100,25 +112,36 @@ def _lines(advice: Advice) -> Iterator[str]:
         yield "Memscale, as the case study found it:"
         for feature in advice.features:
             yield f"   group {feature.group}: {feature.name} (from {feature.since}). {feature.caveat}"
+    for note in advice.not_offered:
+        yield f"   {note}"
     for name, reason in advice.evidence.missing.items():
-        yield f"Not looked at: {name} ({reason})"
+        yield f"Not read: {name} ({reason})"
     yield ""
     for rule in advice.do_not:
         yield f"- {rule}"
-    yield "- Huge pages, THP and memlock of the host are judged by: ase-exporter hugepages."
+    yield "- For huge pages, THP and memlock of the host see ase-exporter hugepages."
     yield PREDICTION
 
 
-def _step(step: Step) -> Iterator[str]:
+def _step(step: AdviceStep, fenced: bool) -> Iterator[str]:
+    yield "   do:"
+    if fenced:
+        yield f"{_FENCE}sql"
+    # Not indented: isql knows `go` only at the start of a line.
     for statement in step.statements:
-        yield f"   do:  {statement}"
+        yield statement
+        yield "go"
+    if fenced:
+        yield _FENCE
     yield f"   why: {step.why}"
+    for warning in step.warnings:
+        yield f"   note: {warning}"
     if step.predicted is not None:
         yield f"   predicted contention: {step.predicted:.1%}"
     yield f"   takes effect {'at the next start of the server' if step.restart else 'at once'}"
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def _finding(finding: SpinlockFinding) -> dict[str, object]:
     spinlock = finding.spinlock
     return {
         "spinlock": spinlock.name,
@@ -129,14 +152,15 @@ def _finding(finding: Finding) -> dict[str, object]:
         "waits_per_second": spinlock.waits,
         "engines_spinning": finding.engines,
         "state": finding.severity,
-        "guards": finding.guards,
-        "present": finding.present,
+        "protects": finding.protects,
+        "current": finding.current,
         "steps": [
             {
                 "statements": step.statements,
                 "why": step.why,
                 "predicted_contention": step.predicted,
                 "restart": step.restart,
+                "warnings": step.warnings,
             }
             for step in finding.steps
         ],

@@ -1,4 +1,4 @@
-"""The MDA catalogue: what is read of a server, as data (*.yaml), and how it is read.
+"""The MDA catalogue: collectors as data (*.yaml), and how they are planned and read.
 
     catalogue, problems = load_catalogue(["/etc/ase-exporter/metrics"])
     facts = read_facts(query)                       # query(sql) -> rows
@@ -7,8 +7,9 @@
             results = [query(sql) for sql in collector.statements]
             families = collector.families(results, counters, time.monotonic())
 
-model: the shape of the YAML. load: files -> Catalogue. facts: what a server has. plan: catalogue x facts ->
-SQL. reader: rows -> families. messages: server messages -> reasons.
+In the order of the data: model (the shape of the YAML), load (files -> Catalogue), facts (what a server has), plan
+(catalogue x facts -> SQL), labels, row_series and row_mapper (rows -> families), ranking (top rows), gaps (what is
+missing and how to fix it), messages (server messages -> reasons), reference (docs/metrics.md).
 """
 
 from ase_exporter.catalogue.facts import ServerFacts, read_facts

@@ -1,4 +1,4 @@
-"""What one server has: read once after login, before the plan is made."""
+"""ServerFacts: version, tables, roles and options of one server, read after login and used by the plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +11,8 @@ from ase_exporter.catalogue.versions import Version, parse_version
 Query = Callable[[str], Sequence[Sequence[Any]]]
 
 SERVER = "select @@version, @@servername, @@maxpagesize"
+# Who checked the password: ase, ldap, pam, kerberos. Unknown before 12.5.4.
+MECHANISM = "select @@authmech"
 CLOCK = "select getdate()"
 UTC_CLOCK = "select getutcdate(), getdate()"
 # proc_role() also sees roles that are granted through other roles, show_role() does not.
@@ -20,20 +22,52 @@ OPTIONS = (
 )
 DATABASES = "select dbid, name from master..sysdatabases"
 COLUMNS = "select TableName, ColumnName, TypeName from master..monTableColumns"
+# What the tables have. After an EBF without installmaster, monTableColumns lists columns that they lack (Msg 207).
+PROXY_COLUMNS = (
+    "select o.name, c.name from master..sysobjects o, master..syscolumns c"
+    " where c.id = o.id and o.name like 'mon%'"
+)
 CACHES = "select CacheName from master..monDataCache"
 WAIT_EVENTS = "select WaitEventID, WaitClassID, Description from master..monWaitEventInfo"
 WAIT_CLASSES = "select WaitClassID, Description from master..monWaitClassInfo"
+
+
+_EPOCH = datetime(1970, 1, 1)
+# More dates are not remembered: the start, and a few of each database.
+_MAX_DATES = 10_000
+
+
+class UtcTimes:
+    """Converts the server's local dates to UTC, each date once.
+
+    A date keeps its time when the server's offset changes: at the change to daylight saving time, the server's
+    start must not move.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[datetime, float] = {}
+
+    def seconds(self, date: datetime, utc_offset: timedelta) -> float:
+        """Seconds since the epoch. utc_offset: the server's present local time minus UTC."""
+        seconds = self._known.pop(date, None)
+        if seconds is None:
+            seconds = (date - utc_offset - _EPOCH).total_seconds()
+        # The date that has not been used for longest comes first.
+        self._known[date] = seconds
+        if len(self._known) > _MAX_DATES:
+            del self._known[next(iter(self._known))]
+        return seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
     """What the plan depends on.
 
-    tables: types of the columns that really exist, by table and column, as monTableColumns has them.
-    tables_reason: why it is empty (no_role without mon_role). roles: active ones.
-    options: run values of the configuration by name. utc_offset: the server's clock less UTC.
-    page_size: bytes. wait_events: id -> (class, description). caches: names of data caches.
-    databases: id -> name.
+    tables: column types by table and column, from monTableColumns and syscolumns. tables_reason: why there are
+    none (no_role without mon_role). roles: the active ones. options: run values of the configuration, by name.
+    utc_offset: the server's local time minus UTC. page_size: bytes. wait_events: id -> (class, description).
+    authentication: @@authmech. caches: names of data caches. databases: id -> name. incomplete: a select did not end
+    in time. utc_times: keeps converted dates from one reading of the facts to the next.
     """
 
     version: Version
@@ -44,21 +78,29 @@ class ServerFacts:
     options: Mapping[str, int] = field(default_factory=dict)
     utc_offset: timedelta = timedelta()
     page_size: int = 2048
+    authentication: str = ""
     wait_events: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     caches: frozenset[str] = frozenset()
     databases: Mapping[int, str] = field(default_factory=dict)
+    incomplete: bool = False
+    utc_times: UtcTimes = field(default_factory=UtcTimes, compare=False)
 
     @property
     def cluster(self) -> bool:
         """Cluster Edition: rows of several instances, told apart by InstanceID."""
         return self.version.cluster
 
+    def utc_seconds(self, date: datetime) -> float:
+        """A date of the server in seconds since the epoch."""
+        return self.utc_times.seconds(date, self.utc_offset)
 
-def read_facts(query: Query) -> ServerFacts:
-    """Ask the server; `query` runs one select and returns its rows.
 
-    An error of the server (any exception with an integer `number`, unless it has a false `usable`) costs only
-    the facts it was asked for; all others pass through, as does an error on the very first question.
+def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts:
+    """Read the facts. query: runs one select and returns its rows. previous: replaces what cannot be read in time.
+
+    A server error (an exception with an integer `number`, unless its `usable` is false) costs only the facts of
+    that select, and so does a timeout (a usable exception without a number) of a select that may meet locks. All
+    other exceptions are passed on, and so is a server error in the first select.
     """
     version, name, page_size = query(SERVER)[0]
     facts: dict[str, Any] = {
@@ -66,26 +108,70 @@ def read_facts(query: Query) -> ServerFacts:
         "server_name": str(name or "").strip(),
         "page_size": int(page_size or 2048),
     }
+    facts["authentication"] = str((_first(query, MECHANISM) or ("",))[0] or "").strip().lower()
     facts["utc_offset"] = _utc_offset(query)
+    if previous:
+        facts["utc_times"] = previous.utc_times
     facts["roles"] = frozenset(
         role for role in ROLES if (_first(query, f"select proc_role('{role}')") or (0,))[0]
     )
-    facts["options"] = {str(row[0]).strip(): int(row[1] or 0) for row in _rows(query, OPTIONS)[0]}
-    facts["databases"] = {int(row[0]): str(row[1]).strip() for row in _rows(query, DATABASES)[0]}
+    facts["incomplete"] = False
+    for name, sql, read_row in (("options", OPTIONS, _option), ("databases", DATABASES, _database)):
+        rows = _rows_in_time(query, sql)
+        if rows is None:
+            facts |= {name: getattr(previous, name, {}), "incomplete": True}
+        else:
+            facts[name] = dict(map(read_row, rows))
     language = " where Language = 'en_US'" if facts["version"] >= parse_version("15.7") else ""
     rows, reason = _rows(query, COLUMNS + language)
     tables: dict[str, dict[str, str]] = {}
     for table, column, kind in rows:
         tables.setdefault(str(table).strip(), {})[str(column).strip()] = str(kind).strip().lower()
-    facts["tables"], facts["tables_reason"] = tables, reason
+    facts["tables_reason"] = reason
     if tables:
+        proxy_columns = _rows_in_time(query, PROXY_COLUMNS)
+        facts["incomplete"] |= proxy_columns is None
+        tables = _existing(tables, proxy_columns or ())
         facts["caches"] = frozenset(str(row[0]).strip() for row in _rows(query, CACHES)[0])
         classes = {row[0]: str(row[1]).strip() for row in _rows(query, WAIT_CLASSES + language)[0]}
         facts["wait_events"] = {
             int(row[0]): (classes.get(row[1], str(row[1])), str(row[2]).strip())
             for row in _rows(query, WAIT_EVENTS + language)[0]
         }
-    return ServerFacts(**facts)
+    return ServerFacts(**facts, tables=tables)
+
+
+def _option(row: Sequence[Any]) -> tuple[str, int]:
+    return str(row[0]).strip(), int(row[1] or 0)
+
+
+def _database(row: Sequence[Any]) -> tuple[int, str]:
+    return int(row[0]), str(row[1]).strip()
+
+
+def _existing(
+    tables: dict[str, dict[str, str]], proxy_columns: Sequence[Sequence[Any]]
+) -> dict[str, dict[str, str]]:
+    """The tables without columns that they lack, by table and column. A table that is not listed is kept."""
+    names: dict[str, dict[str, str]] = {}
+    for table, column in proxy_columns:
+        names.setdefault(str(table).strip(), {})[str(column).strip().lower()] = str(column).strip()
+    return {
+        table: {names[table][c.lower()]: kind for c, kind in columns.items() if c.lower() in names[table]}
+        if table in names
+        else columns
+        for table, columns in tables.items()
+    }
+
+
+def _rows_in_time(query: Query, sql: str) -> Sequence[Sequence[Any]] | None:
+    """The rows of a select that may meet locks; None after a timeout."""
+    try:
+        return _rows(query, sql)[0]
+    except Exception as error:
+        if getattr(error, "number", 0) is None and getattr(error, "usable", False):
+            return None
+        raise
 
 
 def _rows(query: Query, sql: str) -> tuple[Sequence[Sequence[Any]], Reason]:
@@ -104,7 +190,7 @@ def _first(query: Query, sql: str) -> Sequence[Any] | None:
 
 
 def _utc_offset(query: Query) -> timedelta:
-    """The server's clock less UTC, in quarters of an hour; before getutcdate() existed, by our own clock."""
+    """The server's local time minus UTC, in quarters of an hour; without getutcdate(), by the exporter's clock."""
     if row := _first(query, UTC_CLOCK):
         utc, local = row
     else:

@@ -1,4 +1,4 @@
-"""What a server does not give to this login, what that costs in metrics, and the SQL that mends it."""
+"""Gaps: what this login cannot read, which metrics are missing for it, and the SQL that fixes it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
 
-# Options that are sizes: what to set where there is nothing to copy from.
+# Suggested values of options that are sizes.
 _SIZES = {
     "deadlock pipe max messages": 500,
     "errorlog pipe max messages": 200,
@@ -17,7 +17,7 @@ _SIZES = {
     "statement pipe max messages": 10_000,
 }
 _NOTES = {
-    "sa_role": "allows everything: better left alone for a login that only watches",
+    "sa_role": "allows everything: better not granted to a login that only monitors",
     "enable monitoring": "the master switch of all monitoring tables",
     "enable spinlock monitoring": "costs about 1 % on a busy server",
     "statement cache size": "in pages of 2 KB",
@@ -28,11 +28,10 @@ _NOTES = {
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One thing that is missing.
+    """One missing prerequisite.
 
-    cause: one line. remedies: SQL for an administrator, '' where nothing helps but another version. note:
-    what
-    to know before. collectors, metrics: what it costs.
+    cause: one line. remedies: SQL for an administrator, empty if only another version helps. note: what to know
+    before running it. collectors, metrics: what cannot be read.
     """
 
     cause: str
@@ -48,10 +47,10 @@ def find_gaps(
     selection: Mapping[str, bool] | None = None,
     login: str = "LOGIN",
 ) -> list[Gap]:
-    """All that keeps collectors that are on from being read; those that cost most metrics first.
+    """Everything that keeps enabled collectors from being read; what costs the most metrics comes first.
 
-    selection: as for `plan`. login: who the exporter logs in as, for the SQL. A collector is listed with each
-    cause, so that mending one does not bring up the next.
+    selection: as for `plan`. login: the exporter's login name, for the SQL. A collector is listed under each of
+    its causes, so that fixing one does not reveal the next.
     """
     wanted = {
         name: collector

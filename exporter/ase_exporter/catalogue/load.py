@@ -1,37 +1,46 @@
-"""Reading the catalogue: our own files, and those of a user's directories."""
+"""Loads the catalogue: the built-in files, and those in the user's directories."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ase_exporter.catalogue.model import Collector
+from ase_exporter.catalogue.select_only import select_problem
 from ase_exporter.errors import UserError
 
 HERE = Path(__file__).parent
 FIRST = {"state.yaml": 0, "threads.yaml": 1}
 
+# Metrics that no custom collector may define.
+RESERVED = ("ase_up", "ase_change_timestamp_seconds", "ase_changes_total", "ase_maintenance")
+RESERVED_PREFIXES = ("ase_exporter_", "ase_sysmon_")
+
 
 @dataclass(slots=True)
 class Catalogue:
-    """All collectors by name, in reading order. topics: collector name -> name of its file without suffix."""
+    """All collectors by name, in reading order.
+
+    topics: collector -> name of its file without suffix. custom: those of the user's files.
+    """
 
     collectors: dict[str, Collector] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
+    custom: set[str] = field(default_factory=set)
 
 
 def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, list[str]]:
-    """Our collectors, then those of *.yaml in each directory, in the order of names.
+    """The built-in collectors, then those in the *.yaml files of each directory, by file name.
 
-    A file with a mistake is left out as a whole and described in the second value, one line per file:
-    `file:line: key: what was expected`. `state` comes first, as it knows of restarts, then threads
-    at nearly the same time: throughput per CPU unit divides the one by the other.
+    A file with an error is left out as a whole and described in the second value, one line per file:
+    `file:line: key: what was expected`. `state` comes first, as it detects restarts; `threads` follows at nearly
+    the same time, as throughput per CPU unit divides the one by the other.
     """
-    # A worker, which gets a catalogue that is read, must not pay for reading.
+    # Workers get a loaded catalogue and must not pay for these imports.
     from pydantic import TypeAdapter
 
-    from ase_exporter import yamlfile
+    from ase_exporter.config import yaml_files
 
-    form = TypeAdapter(dict[str, Collector])
+    schema = TypeAdapter(dict[str, Collector])
     catalogue = Catalogue()
     problems: list[str] = []
     for directory in (HERE, *map(Path, extra_dirs)):
@@ -40,7 +49,7 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
             continue
         for path in sorted(directory.glob("*.yaml"), key=_reading_order):
             try:
-                _add(catalogue, path, yamlfile.load(path, form))
+                _add(catalogue, path, yaml_files.load(path, schema))
             except UserError as error:
                 problems.append(str(error))
     return catalogue, problems
@@ -51,16 +60,30 @@ def _reading_order(path: Path) -> tuple[int, str]:
 
 
 def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:
-    """Take over one file as a whole; UserError where its names beside those known are wrong."""
+    """Add all collectors of a file.
+
+    Raises UserError if a collector or metric is defined already, or a custom statement is not one select.
+    """
+    custom = path.parent != HERE
     owners = {metric: name for name, known in catalogue.collectors.items() for metric in known.metrics}
     for name, collector in collectors.items():
         if name in catalogue.collectors:
             raise UserError(
                 f"{path}: {name}: a collector of this name exists in {catalogue.topics[name]}.yaml"
             )
+        if custom and collector.sql and (problem := select_problem(collector.sql)):
+            raise UserError(f"{path}: {name}: {problem}")
         for metric in collector.metrics:
+            if path.parent != HERE and (metric in RESERVED or metric.startswith(RESERVED_PREFIXES)):
+                raise UserError(
+                    f"{path}: {name}.metrics.{metric}: the exporter has metrics of this name itself"
+                )
             if metric in owners:
-                raise UserError(f"{path}: {name}.metrics.{metric}: collector {owners[metric]} has it already")
+                raise UserError(
+                    f"{path}: {name}.metrics.{metric}: collector {owners[metric]} defines it already"
+                )
             owners[metric] = name
     catalogue.collectors.update(collectors)
     catalogue.topics.update(dict.fromkeys(collectors, path.stem))
+    if custom:
+        catalogue.custom.update(collectors)

@@ -1,12 +1,13 @@
-"""Dictionaries that turn a column's value into a label's."""
+"""Lookups: translate a column's value to a label's, such as a wait event id to its description."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
 
-# What a spinlock guards, from its name; in this order. Sources: DbxTune's texts and names seen on real
-# servers.
+# What a spinlock protects, by prefix of its name; the first match counts. Sources: DbxTune's texts and names seen
+# on real servers.
 _SPINLOCK_PREFIXES = (
     ("fglockspins", "lock_hashtable"),
     ("tablockspins", "lock_hashtable"),
@@ -44,22 +45,39 @@ _SPINLOCK_PREFIXES = (
     ("Resource->", "resource"),
 )
 
+# Problems by the text of a message in the error log; the first match counts. Stack traces have the severity 99 or 0 and
+# no number, and each line is a message, so their last one counts. Source: DbxTune, CmErrorLog; sysmessages 3414, 3475.
+_LOG_PROBLEMS = (
+    (re.compile(r"timeslice .*current process infected at"), "time_slice"),
+    (re.compile(r"Current process \(.*infected with"), "infected"),
+    (re.compile(r"end of stack trace"), "stack_trace"),
+    (re.compile(r"Recovery failed|marked.* suspect"), "recovery_failed"),
+    (re.compile(r"no space available in SYSLOGS|Can't allocate space for object"), "out_of_space"),
+)
+
+
+def log_problem(text: str) -> str:
+    """The problem that a message of the error log reports, `other` for all other messages."""
+    return next((problem for pattern, problem in _LOG_PROBLEMS if pattern.search(text)), "other")
+
 
 def spinlock_class(name: str, caches: frozenset[str]) -> str:
-    """The class of a spinlock: few words, so that thresholds can be set per class."""
+    """The class of a spinlock. There are few classes, so that thresholds can be set for each."""
     if name in caches or name == "default data cache":
         return "data_cache"
     return next((kind for prefix, kind in _SPINLOCK_PREFIXES if name.startswith(prefix)), "other")
 
 
 def lookup(name: str, facts: ServerFacts) -> Callable[[Any], str]:
-    """The function of a label's `lookup`."""
+    """The translation that a label's `lookup` names. Raises ValueError if there is none."""
     if name == "spinlock_class":
         return lambda value: spinlock_class(str(value).strip(), facts.caches)
     if name == "wait_event":
         return lambda value: facts.wait_events.get(value, ("", str(value)))[1]
     if name == "wait_class":
         return lambda value: facts.wait_events.get(value, ("unknown", ""))[0]
+    if name == "log_problem":
+        return lambda value: log_problem(str(value))
     if name == "database":
         return lambda value: facts.databases.get(value, str(value))
     if name == "version":

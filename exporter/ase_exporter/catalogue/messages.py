@@ -1,6 +1,6 @@
-"""What server messages say about a collector: the one place that maps numbers to reasons.
+"""Maps server message numbers to the reason why a collector is not available.
 
-Source: sysmessages texts; 12036 and 12052 (severity 17) may come along with rows and do not end the session.
+Source: sysmessages texts; 12036 and 12052 (severity 17) may come with rows and do not end the session.
 """
 
 from typing import Literal
@@ -37,5 +37,5 @@ REASON_BY_MESSAGE: dict[int, Reason] = {
 
 
 def unavailable_reason(number: int | None) -> Reason:
-    """Why a collector cannot be read, from the message its query met; '' for messages that do not say so."""
+    """Why a collector is not available, by the message of its query; '' if the message has another cause."""
     return REASON_BY_MESSAGE.get(number or 0, "")

@@ -1,10 +1,8 @@
-"""The shape of a catalogue file: collectors as data.
+"""The model of a catalogue file: collectors as data.
 
-A file is a mapping of collector names to collectors. A collector reads one table (or one select statement)
-and
-says which columns become labels and which become metrics. A metric named `..._total` is a counter, every
-other
-one a gauge. See `Collector`, `Metric` and `Label` for all keys.
+A file maps collector names to collectors. A collector reads one table, or the result of one select, and says which
+columns become labels and which become metrics. A metric named `..._total` is a counter, every other one a gauge.
+`Collector`, `Metric` and `Label` describe all keys.
 """
 
 import re
@@ -15,10 +13,10 @@ from typing import Annotated, Literal, Self
 from annotated_types import Ge, Le, MinLen
 
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.checks import Check, Strict
+from ase_exporter.config.fields import Check, Strict
 
-# What a column may hold: factor to the base unit, and that unit. A server page is as large as the server
-# says.
+# By unit of a column: the factor to the base unit, and the base unit. The size of a server page is replaced by the
+# server's own.
 UNITS: dict[str, tuple[float, str]] = {
     "none": (1, ""),
     "seconds": (1, "seconds"),
@@ -37,7 +35,7 @@ UNITS: dict[str, tuple[float, str]] = {
 
 NAME = re.compile(r"[a-z][a-z0-9_]*$")
 COLUMN = re.compile(r"[A-Za-z_@#][A-Za-z0-9_@#$]*$")
-# Words that Prometheus's practice or a scrape configuration keeps for the target itself.
+# Label names that Prometheus or a scrape configuration uses for the target itself.
 FORBIDDEN_LABELS = {"type", "instance", "job", "target", "cluster", "env", "le", "quantile"}
 
 
@@ -54,23 +52,24 @@ def _is_unit(text: str) -> str:
 
 def _is_column(text: str) -> str:
     if not COLUMN.match(text):
-        raise ValueError(f"{text!r} is no column name")
+        raise ValueError(f"{text!r} is not a column name")
     return text
 
 
 ColumnName = Annotated[str, Check(_is_column)]
 Unit = Annotated[str, Check(_is_unit)]
 Since = Annotated[str, Check(_is_version)]
-Lookup = Literal["wait_event", "wait_class", "spinlock_class", "database", "version", "edition"]
+Lookup = Literal[
+    "wait_event", "wait_class", "spinlock_class", "database", "version", "edition", "log_problem"
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Label(Strict):
-    """A label that is more than a column's text. In a file a plain column name may stand for it.
+    """A label made from a column. In a file, a plain column name is short for `column` alone.
 
-    column: where the value comes from. lookup: a dictionary of the server or of the catalogue to send it
-    through. map: fixed translations of values, the rest stays as it is. absent: the value where it is NULL or
-    the server has no such column; without it the label is left out where the column does not exist.
+    lookup: a translation by the server or the catalogue. map: fixed translations of values; other values are kept.
+    absent: the value for NULL and on servers without the column, where the label is left out otherwise.
     """
 
     column: ColumnName
@@ -92,14 +91,14 @@ Labels = Annotated[dict[str, Label], Check(_expand, before=True)]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fallback(Strict):
-    """Where a metric comes from on servers that lack its own columns."""
+    """The source of a metric on servers without its own columns."""
 
     column: ColumnName | None = None
     columns: dict[str, ColumnName] = field(default_factory=dict)
     unit: Unit = "none"
 
     def __post_init__(self) -> None:
-        """ValueError if it cannot be."""
+        """Raises ValueError if keys conflict."""
         if self.column is not None and self.columns:
             raise ValueError("either `column` or `columns`, not both")
 
@@ -108,18 +107,18 @@ class Fallback(Strict):
 class Metric(Strict):
     """One metric of a collector.
 
-    column: its source; without one the value is 1 (facts live in labels).
-    by + columns: several columns under one name, told apart by a label, as in `by: mode` and
+    column: its source; without one the value is 1, for facts in labels.
+    by, columns: several columns in one metric, with a label to tell them apart, as in `by: mode` and
     `columns: {user: UserTime, system: SystemTime}`.
     count: the value is the number of rows.
-    total: summed over all rows, so without the collector's labels.
-    labels: labels of this metric in addition to those of the collector.
-    unit: what the column holds; values are converted to base units.
-    fold: how rows with the same labels become one; counters are always summed.
-    fallback: columns to take where the server has none of these.
-    experimental: its unit could not be verified.
-    since: the first version with its columns, where later than the collector's; for the reference only, as
-    the server itself is asked which columns it has.
+    total: summed over all rows, without the collector's labels.
+    labels: in addition to those of the collector.
+    unit: of the column; values are converted to the base unit.
+    fold: how rows with the same labels are combined; counters are always summed.
+    fallback: columns for servers that have none of these.
+    experimental: the unit could not be verified.
+    since: the first version with these columns, if later than the collector's. Only for the reference: which
+    columns exist is read from the server.
     """
 
     help: Annotated[str, MinLen(5)]
@@ -136,7 +135,7 @@ class Metric(Strict):
     since: Since | None = None
 
     def __post_init__(self) -> None:
-        """ValueError if it cannot be."""
+        """Raises ValueError if keys conflict."""
         spare = self.fallback.columns if self.fallback else {}
         if (self.by is None) != (not self.columns) or (self.by is None and spare):
             raise ValueError("`by` and `columns` go together")
@@ -146,17 +145,17 @@ class Metric(Strict):
             raise ValueError("`count` counts rows and takes no column")
 
     def sources(self) -> dict[str, ColumnName]:
-        """The columns it reads values from, by value of its `by` label; '' without one."""
+        """The columns of its values, by value of the `by` label; '' without one."""
         return {"": self.column} if self.column else self.columns
 
     def all_sources(self) -> list[ColumnName]:
-        """The columns that it may read values from, its fallback's too."""
+        """All columns that its values may come from, including the fallback's."""
         other = self.fallback
         spare = [] if other is None else [*([other.column] if other.column else []), *other.columns.values()]
         return [*self.sources().values(), *spare]
 
     def for_columns(self, present: Container[str]) -> Self:
-        """The metric as it is on a server with these columns of the table."""
+        """The metric on a server that has these columns of the table."""
         if self.fallback is None or any(column in present for column in self.sources().values()):
             return self
         other = self.fallback
@@ -168,7 +167,7 @@ class Metric(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Epoch(Strict):
-    """Columns that tell when the server started and when its counters were cleared."""
+    """The columns with the time of the server's start and of the last clearing of its counters."""
 
     started: ColumnName
     cleared: ColumnName
@@ -176,9 +175,9 @@ class Epoch(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Top(Strict):
-    """Only the most costly rows get series of their own, the others are summed as `rest`.
+    """Only the most expensive rows get series of their own; the others are summed as `rest`.
 
-    by: counters or gauges whose growth (or value) ranks the rows, summed. limit: how many.
+    by: columns whose growth (counters) or value (gauges) ranks the rows. limit: how many rows.
     """
 
     by: Annotated[list[ColumnName], MinLen(1)]
@@ -187,18 +186,19 @@ class Top(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Collector(Strict):
-    """One table, or one select, and what becomes of its rows.
+    """One table, or one select, and the metrics made from its rows.
 
-    table / sql + columns: what is read; `columns` names the result of `sql` in order, with types.
-    where: a condition on the table's rows. since: the first version that has it.
-    roles, options: what the login and the server's configuration need. edition: smp or cluster only.
-    default: read unless switched off, or only when asked for. interval: seconds between readings, 0 =
-    every time.
-    key: columns that tell rows apart beyond the labels. generation: a column that moves when a row starts
-    anew.
-    events: every row is a new event, given once per connection; counters count or sum rows. `events` names
-    the
-    column with its time.
+    table: what is read; or sql, with `columns`: the columns of its result in order, with their types.
+    where: a condition on the table's rows.
+    since: the first version with the table. edition: if only smp or only cluster has it.
+    roles, options: required of the login and of the server's configuration.
+    default: whether it is enabled unless the configuration says otherwise.
+    interval: seconds between readings, 0 for every scrape.
+    key: columns that tell rows apart, in addition to the labels.
+    generation: a column that changes when the counters of a row start again.
+    grouped: the server sums the rows with the same labels, for tables of very many rows with wide counters alone.
+    events: the column with an event's time, if every row is an event that the server returns once per connection;
+    counters then count the rows, or sum them.
     """
 
     help: Annotated[str, MinLen(5)]
@@ -218,18 +218,31 @@ class Collector(Strict):
     labels: Labels = field(default_factory=dict)
     metrics: Annotated[dict[str, Metric], MinLen(1)]
     epoch: Epoch | None = None
+    grouped: bool = False
     events: ColumnName | None = None
     top: Top | None = None
 
     def __post_init__(self) -> None:
-        """ValueError if it cannot be."""
+        """Raises ValueError if keys conflict."""
         if (self.table is None) == (self.sql is None):
             raise ValueError("either `table` or `sql` is needed, not both")
         if (self.sql is None) != (not self.columns):
             raise ValueError(
                 "`sql` needs `columns` (name: type, in the order of the select), `table` takes none"
             )
+        if self.sql is not None:
+            for column in self.all_columns():
+                if column not in self.columns and column != "InstanceID":
+                    raise ValueError(f"the select has no column {column!r}")
+        if self.grouped and (not self.table or self.top or self.events or self.generation or self.epoch):
+            raise ValueError("`grouped` needs `table`, and excludes top, events, generation and epoch")
         for name, metric in self.metrics.items():
+            if self.grouped and (
+                not name.endswith("_total") or metric.count or metric.total or metric.labels
+            ):
+                raise ValueError(
+                    f"metric {name!r}: `grouped` allows only counters with the collector's labels"
+                )
             if not NAME.match(name) or not name.startswith("ase_"):
                 raise ValueError(f"metric {name!r}: expected lower case, starting with ase_")
             if self.events and not name.endswith("_total"):
@@ -237,12 +250,9 @@ class Collector(Strict):
             for label in (*self.labels, *metric.labels, *([metric.by] if metric.by else [])):
                 if not NAME.match(label) or label in FORBIDDEN_LABELS:
                     raise ValueError(f"metric {name!r}: label {label!r} is reserved or malformed")
-            for column in (*metric.sources().values(), *(label.column for label in metric.labels.values())):
-                if self.columns and column not in self.columns:
-                    raise ValueError(f"metric {name!r}: the select has no column {column!r}")
 
     def all_columns(self) -> list[ColumnName]:
-        """Every column that it may read, once, in the order of the select; InstanceID among them."""
+        """Every column that it may read, including InstanceID, in the order of the select."""
         named = [
             *(label.column for label in self.labels.values()),
             *(label.column for metric in self.metrics.values() for label in metric.labels.values()),

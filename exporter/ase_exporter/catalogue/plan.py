@@ -1,18 +1,17 @@
-"""The plan: what of the catalogue this server can give to this login, as SQL and readers."""
+"""The plan: which collectors this server offers to this login, with their SQL and row mappers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.labels import Row
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.messages import Reason
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.reader import Reader
+from ase_exporter.catalogue.row_mapper import OnUnreadable, RowMapper, is_narrow
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.counters import CounterStore
-from ase_exporter.families import Family
-from ase_exporter.table import Table
+from ase_exporter.metrics.columns import Columns, Row
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
 
 _BIGINT = parse_version("15.0")
 DEFAULT_TOP = 20
@@ -20,11 +19,11 @@ DEFAULT_TOP = 20
 
 @dataclass(frozen=True, slots=True)
 class PlannedCollector:
-    """A collector as this server allows it.
+    """A collector on this server.
 
-    available: it can be read; else reason and detail (one line) say why not, and `gaps` knows what mends it.
-    interval: seconds between readings, 0 = in every scrape.
-    statements: one select per result that `families` takes, without parameters.
+    reason and detail (one line): why it is not available; `gaps` knows the SQL that fixes it.
+    interval: seconds between readings, 0 for every scrape.
+    statements: selects without parameters, one for each result that `families` takes.
     """
 
     name: str
@@ -32,25 +31,34 @@ class PlannedCollector:
     reason: Reason = ""
     detail: str = ""
     statements: tuple[str, ...] = ()
-    reader: Reader | None = None
+    mapper: RowMapper | None = None
 
     @property
     def available(self) -> bool:
         """Whether it can be read."""
-        return self.reader is not None
+        return self.mapper is not None
 
     @property
-    def many(self) -> bool:
-        """Whether many rows are best read as a Table."""
-        return self.reader is not None and self.reader.gives_a_series_a_row
+    def by_columns(self) -> bool:
+        """Whether a large result is best fetched by columns."""
+        return self.mapper is not None and self.mapper.is_one_series_per_row
 
     def families(
-        self, results: Sequence[Table | Sequence[Row]], counters: CounterStore, now: float
+        self,
+        results: Sequence[Columns | Sequence[Row]],
+        counters: CounterStore,
+        now: float,
+        on_unreadable: OnUnreadable | None = None,
     ) -> list[Family]:
-        """Families of one reading. results: rows per statement, in select order. now: seconds."""
-        if self.reader is None:
+        """The families of one reading. results: per statement, in select order. now: monotonic seconds.
+
+        on_unreadable: see `RowMapper.families`; by default, columns that cannot be read raise UnreadableError.
+        """
+        if self.mapper is None:
             raise ValueError(f"collector {self.name} is not available: {self.detail}")
-        return self.reader.families(results[0], counters, now)
+        if on_unreadable is None:
+            return self.mapper.families(results[0], counters, now)
+        return self.mapper.families(results[0], counters, now, on_unreadable)
 
 
 def plan(
@@ -59,12 +67,10 @@ def plan(
     selection: Mapping[str, bool] | None = None,
     top: int = DEFAULT_TOP,
 ) -> list[PlannedCollector]:
-    """The collectors that are on, in reading order, each available or with the reason why not.
+    """The collectors that are enabled, in reading order, available or with the reason why not.
 
-    Those of the other edition are no part of it.
-
-    selection: collector name -> on or off, against the catalogue's defaults.
-    top: how many rows get series of their own where a collector is ranked.
+    Collectors of the other edition are left out. selection: collector -> enabled, overrides the catalogue's
+    defaults. top: how many rows get series of their own if a collector ranks its rows.
     """
     return [
         _plan_one(name, collector, facts, top)
@@ -74,17 +80,17 @@ def plan(
 
 
 def is_chosen(name: str, collector: Collector, selection: Mapping[str, bool] | None) -> bool:
-    """Whether a collector is on."""
+    """Whether a collector is enabled."""
     return (selection or {}).get(name, collector.default)
 
 
 def is_of_other_edition(collector: Collector, facts: ServerFacts) -> bool:
-    """Whether only the other edition (smp or cluster) can ever have it."""
+    """Whether the collector exists only in the other edition (smp or cluster)."""
     return collector.edition is not None and (collector.edition == "cluster") != facts.cluster
 
 
 def lacks_version(collector: Collector, facts: ServerFacts) -> bool:
-    """Whether the server is older than what the collector reads."""
+    """Whether the server is too old for the collector."""
     return facts.version < parse_version(collector.since)
 
 
@@ -97,14 +103,17 @@ def _plan_one(name: str, collector: Collector, facts: ServerFacts, top: int) -> 
         return PlannedCollector(
             name, collector.interval, "columns_missing", f"{collector.table} has none of the columns read"
         )
-    reader = Reader(name, collector, columns, facts, top)
-    return PlannedCollector(
-        name, collector.interval, statements=(_select(collector, columns, facts),), reader=reader
-    )
+    grouped = _is_grouped(collector, columns)
+    if grouped:
+        kept = _sources(collector) | {label.column for label in collector.labels.values()} | {"InstanceID"}
+        columns = {column: kind for column, kind in columns.items() if column in kept}
+    mapper = RowMapper(name, collector, columns, facts, top, grouped=grouped)
+    select = _select(collector, columns, facts, grouped=grouped)
+    return PlannedCollector(name, collector.interval, statements=(select,), mapper=mapper)
 
 
 def _obstacle(collector: Collector, facts: ServerFacts) -> tuple[Reason, str]:
-    """Reason and detail; '' where nothing is in the way."""
+    """Why the collector is not available, as reason and detail; '' if it is."""
     if lacks_version(collector, facts):
         return "version", f"needs ASE {collector.since}, this is {facts.version}"
     missing = [role for role in collector.roles if role not in facts.roles]
@@ -121,7 +130,7 @@ def _obstacle(collector: Collector, facts: ServerFacts) -> tuple[Reason, str]:
 
 
 def _columns(collector: Collector, facts: ServerFacts) -> dict[str, str]:
-    """Columns to select, in order, with their types; empty where no metric would be left."""
+    """The columns to select, in order, with their types; empty if no metric would be left."""
     if collector.table is None:
         return dict(collector.columns)
     types = {column.lower(): kind for column, kind in facts.tables[collector.table].items()}
@@ -140,16 +149,34 @@ def _columns(collector: Collector, facts: ServerFacts) -> dict[str, str]:
     return {column: types[column.lower()] for column in present if column not in unused}
 
 
-def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts) -> str:
+def _is_grouped(collector: Collector, columns: Mapping[str, str]) -> bool:
+    """Whether the server sums the rows: not if a counter may wrap, as sums of wrapped values cannot be unwrapped."""
+    sources = _sources(collector)
+    return collector.grouped and not any(is_narrow(columns[column]) for column in sources & columns.keys())
+
+
+def _sources(collector: Collector) -> set[str]:
+    return {source for metric in collector.metrics.values() for source in metric.all_sources()}
+
+
+def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts, *, grouped: bool) -> str:
     if collector.table is None:
         return " ".join((collector.sql or "").split())
-    # Manuals and tools disagree on the case of some names; a server may insist on its own.
+    # Manuals and tools disagree on the case of some names, and a case-sensitive server accepts only its own.
     spelled = {column.lower(): column for column in facts.tables[collector.table]}
-    cells = []
+    knows_bigint = facts.version >= _BIGINT
+    summed = _sources(collector) if grouped else set()
+    cells, keys = [], []
     for column, kind in columns.items():
         name = spelled[column.lower()]
-        # pyodbc gives unsigned int columns back as if they were signed.
-        converted = kind.startswith("unsigned int") and facts.version >= _BIGINT
-        cells.append(f"{name} = convert(bigint, {name})" if converted else name)
+        if column in summed:
+            cells.append(f"{name} = sum(convert({'bigint' if knows_bigint else 'numeric(20,0)'}, {name}))")
+        elif kind.startswith("unsigned int") and knows_bigint:
+            # pyodbc returns unsigned int columns as signed.
+            cells.append(f"{name} = convert(bigint, {name})")
+        else:
+            cells.append(name)
+            keys.append(name)
     where = f" where {collector.where}" if collector.where else ""
-    return f"select {', '.join(cells)} from master..{collector.table}{where}"
+    group = f" group by {', '.join(keys)}" if grouped else ""
+    return f"select {', '.join(cells)} from master..{collector.table}{where}{group}"

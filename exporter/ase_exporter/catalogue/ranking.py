@@ -1,31 +1,31 @@
-"""Which rows of a large table get series of their own."""
+"""Ranking: which rows of a large table get series of their own."""
 
 from collections.abc import Mapping, Sequence
 
-from ase_exporter.counters import Key, Raw
+from ase_exporter.metrics.counters import Key, Raw
 
-# A row that was costly keeps its series for a while: each reading without cost halves its standing.
-_FADING = 0.5
+# A row that was expensive keeps its series for a while: each reading without cost halves its rank value.
+_DECAY = 0.5
 
 
 def shares(columns: Sequence[Sequence[Raw | None]]) -> list[float]:
-    """Per row, the largest share that it has in any of the columns; 0-1, so that units do not matter."""
+    """Per row, its largest share (0-1) in any of the columns, so that units do not matter."""
     best: list[float] = [0.0] * (len(columns[0]) if columns else 0)
     for column in columns:
-        whole = sum(float(cell) for cell in column if cell)
-        if whole > 0:
-            best = [max(share, float(cell or 0) / whole) for share, cell in zip(best, column, strict=True)]
+        total = sum(float(cell) for cell in column if cell)
+        if total > 0:
+            best = [max(share, float(cell or 0) / total) for share, cell in zip(best, column, strict=True)]
     return best
 
 
-def choose(members: Mapping[Key, float], ranked: Mapping[Key, float], limit: int) -> dict[Key, float]:
-    """The rows with series of their own from now on, with their standing; at most `limit`.
+def choose(previous: Mapping[Key, float], ranked: Mapping[Key, float], limit: int) -> dict[Key, float]:
+    """The at most `limit` rows with series of their own from now on, with their rank values.
 
-    members: those of the reading before. ranked: shares of the present rows.
+    previous: the result for the last reading. ranked: shares of the present rows.
     """
-    standing = dict(ranked)
-    for key, share in members.items():
-        if key in standing:
-            standing[key] = max(standing[key], share * _FADING)
-    best = sorted(standing, key=lambda key: (-standing[key], key not in members))[:limit]
-    return {key: standing[key] for key in best}
+    rank = dict(ranked)
+    for key, value in previous.items():
+        if key in rank:
+            rank[key] = max(rank[key], value * _DECAY)
+    best = sorted(rank, key=lambda key: (-rank[key], key not in previous))[:limit]
+    return {key: rank[key] for key in best}

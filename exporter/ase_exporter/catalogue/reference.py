@@ -1,4 +1,4 @@
-"""The reference of all metrics, written from the catalogue: docs/metrics.md."""
+"""Generates the reference of all metrics from the catalogue: docs/metrics.md."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ Counters only grow, whatever the raw counters do; see `ase_exporter_falls_total`
 
 
 def reference(catalogue: Catalogue) -> str:
-    """The whole page as Markdown."""
+    """The page as Markdown."""
     return "\n".join(_lines(catalogue)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Server versions: parsed from @@version and from the catalogue, comparable."""
+"""Server versions: parsed from @@version or the catalogue, and compared."""
 
 import re
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Version:
 
 
 def parse_version(text: str) -> Version:
-    """From `16.0 SP04 PL03`, `15.7 ESD#2` or a whole @@version; ValueError where there is no number in it."""
+    """A version from `16.0 SP04 PL03`, `15.7 ESD#2` or a whole @@version. Raises ValueError without a number."""
     release, _, rest = text.partition("/")
     if rest:
         release, _, rest = rest.partition("/")

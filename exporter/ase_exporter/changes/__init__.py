@@ -1,1 +1,1 @@
-"""Configuration changes: found, kept and put on graphs."""
+"""Configuration changes: detection, history, metrics and Grafana annotations."""

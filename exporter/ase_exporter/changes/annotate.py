@@ -1,4 +1,4 @@
-"""Annotations by hand, from the command line: through an exporter, or straight to Grafana."""
+"""Annotations from the command line, sent to an exporter or directly to Grafana."""
 
 import asyncio
 import signal
@@ -13,30 +13,30 @@ from typing import Protocol
 import httpx
 
 from ase_exporter.changes.change import Change
-from ase_exporter.changes.config import GrafanaConfig
-from ase_exporter.changes.grafana import Grafana, GrafanaError, RefusedError, id_tag
+from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, id_tag
+from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 
 Warn = Callable[[str], None]
 _Work = Callable[[Grafana], Coroutine[object, object, None]]
 TIMEOUT = 10.0
-_TRIES = 3
-_PAUSE = 1.0
+_MAX_TRIES = 3
+_RETRY_DELAY = 1.0
 
 
-class Desk(Protocol):
-    """Takes annotations. Both raise UserError when it cannot."""
+class AnnotationClient(Protocol):
+    """Sends annotations. Both methods raise UserError if that fails."""
 
     def annotate(self, change: Change) -> None:
-        """Hand in an annotation; doing so again with the same id does no harm."""
+        """Send an annotation. Idempotent: the same id may be sent again."""
 
     def finish(self, change_id: str, end: float, failed: str) -> None:
-        """Make a region of it that ends then; failed: '' or how it failed."""
+        """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExporterDesk:
-    """An exporter's own endpoint, which keeps them and posts them to Grafana in its turn."""
+class ExporterClient:
+    """Sends annotations to an exporter, which keeps them and posts them to Grafana."""
 
     url: str
     user: str = ""
@@ -53,18 +53,18 @@ class ExporterDesk:
             "who": change.who,
             "at": change.at,
         }
-        self.ask("POST", "/annotations", json=body)
+        self.request("POST", "/annotations", json=body)
 
     def finish(self, change_id: str, end: float, failed: str) -> None:
         """POST /annotations/ID/finish."""
-        self.ask("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
+        self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
-    def ask(self, method: str, path: str, **content: object) -> httpx.Response:
-        """One request, repeated if the exporter does not answer. UserError if it refuses or stays away."""
+    def request(self, method: str, path: str, **content: object) -> httpx.Response:
+        """Send a request, with retries. Raises UserError if the exporter rejects it or cannot be reached."""
         problem = ""
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_TRIES):
             if attempt:
-                time.sleep(_PAUSE)
+                time.sleep(_RETRY_DELAY)
             try:
                 response = httpx.request(
                     method,
@@ -87,7 +87,7 @@ class ExporterDesk:
 
     def _password(self) -> str:
         if self.password_file is None:
-            raise UserError("--user: expected --password-file, too")
+            raise UserError("--user: expected --password-file with it")
         try:
             return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
@@ -96,27 +96,27 @@ class ExporterDesk:
 
 
 @dataclass(frozen=True, slots=True)
-class GrafanaDesk:
-    """Grafana's API, without an exporter in between."""
+class GrafanaClient:
+    """Sends annotations directly to Grafana's API."""
 
     config: GrafanaConfig
 
     def annotate(self, change: Change) -> None:
-        """Post it unless it is there already."""
+        """Post the annotation unless Grafana has it already."""
         self._try(lambda grafana: _create_once(grafana, change))
 
     def finish(self, change_id: str, end: float, failed: str) -> None:
-        """Find it by its id's tag and end it."""
+        """Find the annotation by its tag and end it."""
         self._try(lambda grafana: _finish(grafana, change_id, end, failed))
 
     def _try(self, work: _Work) -> None:
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_TRIES):
             if attempt:
-                time.sleep(_PAUSE)
+                time.sleep(_RETRY_DELAY)
             try:
                 asyncio.run(self._run(work))
                 return
-            except RefusedError as error:
+            except RejectedError as error:
                 raise UserError(f"{self.config.url}: {error}") from error
             except GrafanaError as error:
                 problem = error
@@ -130,21 +130,21 @@ class GrafanaDesk:
             await grafana.close()
 
 
-def run_marked(desk: Desk, change: Change, command: Sequence[str], warn: Warn) -> int:
-    """Run a command between start and finish of a region; the code with which a shell would end after it.
+def run_annotated(client: AnnotationClient, change: Change, command: Sequence[str], warn: Warn) -> int:
+    """Run a command between start and finish of a region; returns the exit code that a shell would return.
 
-    An annotation that cannot be handed in is a warning: the command runs all the same.
+    The command also runs if the annotation cannot be sent; that is only a warning.
     """
-    started = _handed_in(lambda: desk.annotate(change), warn)
+    started = _send(lambda: client.annotate(change), warn)
     code, failed = _run(command)
     end = time.time()
-    if not started and not _handed_in(lambda: desk.annotate(change), warn):
+    if not started and not _send(lambda: client.annotate(change), warn):
         return code
-    _handed_in(lambda: desk.finish(change.id, end, failed), warn)
+    _send(lambda: client.finish(change.id, end, failed), warn)
     return code
 
 
-def _handed_in(step: Callable[[], None], warn: Warn) -> bool:
+def _send(step: Callable[[], None], warn: Warn) -> bool:
     try:
         step()
     except UserError as error:
@@ -154,18 +154,18 @@ def _handed_in(step: Callable[[], None], warn: Warn) -> bool:
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:
-    """Exit code as a shell has it, and '' or how the command failed."""
+    """The exit code that a shell would return, and '' or how the command failed."""
     process: subprocess.Popen[bytes] | None = None
 
     def forward(number: int, _: FrameType | None) -> None:
         if process is not None:
             process.send_signal(number)
 
-    def leave_to_the_command(*_: object) -> None:
-        """Ctrl-C reaches the command by itself: the terminal sends it to both."""
+    def ignore(*_: object) -> None:
+        """The terminal sends Ctrl-C to the command as well."""
 
     previous = {
-        signal.SIGINT: signal.signal(signal.SIGINT, leave_to_the_command),
+        signal.SIGINT: signal.signal(signal.SIGINT, ignore),
         signal.SIGTERM: signal.signal(signal.SIGTERM, forward),
         signal.SIGHUP: signal.signal(signal.SIGHUP, forward),
     }
@@ -193,8 +193,11 @@ async def _finish(grafana: Grafana, change_id: str, end: float, failed: str) -> 
     found = await grafana.fetch(change_id)
     if not found:
         raise UserError(f"--finish: {change_id}: Grafana has no annotation with the tag {id_tag(change_id)}")
-    body: dict[str, object] = {"timeEnd": max(round(end * 1000), int(found[0]["time"]))}
-    if failed:
-        body["text"] = f"{found[0]['text']} (failed: {failed})"
-        body["tags"] = [*found[0]["tags"], "failed"]
+    try:
+        body: dict[str, object] = {"timeEnd": max(round(end * 1000), int(found[0]["time"]))}
+        if failed:
+            body["text"] = f"{found[0]['text']} (failed: {failed})"
+            body["tags"] = [*found[0]["tags"], "failed"]
+    except (LookupError, TypeError, ValueError):
+        raise GrafanaError("expected annotations with time, text and tags in the answer") from None
     await grafana.change(int(found[0]["id"]), body)

@@ -1,4 +1,4 @@
-"""One change, found or told by hand, and how it reads."""
+"""One change, detected or annotated by a user, and its text."""
 
 import secrets
 from collections.abc import Iterable
@@ -10,12 +10,13 @@ from ase_exporter.changes.snapshot import Difference, Event, shorten
 
 HOST = "host"
 ANNOTATION = "annotation"
-Source = Literal["look", "audit", "hand", "verdict"]
-# Types of audit events that no look can find, and the kind they become.
+# Where a change comes from: two snapshots, the audit trail, a user, or a comparison of before and after.
+ChangeSource = Literal["snapshot", "audit", "user", "verdict"]
+# Types of audit events that no snapshot shows, and the kind of change they become.
 _AUDIT_KINDS = dict.fromkeys(("set switch", "dbcc traceon", "dbcc traceoff"), "trace_flag")
-# These flags only send output to a session or to the error log.
+# Trace flags that only send output to a session or to the error log.
 _HARMLESS_FLAGS = frozenset({"3604", "3605"})
-# An event of the audit trail belongs to a difference found at most this much later by another clock.
+# Tolerance in seconds between the server's clock and ours when an audit event is matched to a difference.
 _CLOCK_SLACK = 5.0
 
 
@@ -23,9 +24,9 @@ _CLOCK_SLACK = 5.0
 class Change:
     """Something that changed. Times are Unix times.
 
-    target: a target's name, or '' for the machine or an annotation for all. at: when it happened, or was
-    first seen. not_before: the last look that did not show it yet; None where `at` is exact. end: where it
-    is a region that has been finished. failed: a command that was run and failed.
+    target: a target's name, or '' for the host or an annotation for all targets. at: when it happened, or was first
+    seen. not_before: time of the last snapshot that did not show it; None if `at` is exact. end: the end of a
+    finished region. failed: the annotated command failed.
     """
 
     id: str
@@ -38,12 +39,12 @@ class Change:
     not_before: float | None = None
     end: float | None = None
     who: str = ""
-    source: Source = "look"
+    source: ChangeSource = "snapshot"
     tags: tuple[str, ...] = ()
     failed: bool = False
 
     def describe(self) -> str:
-        """One line for people: what, from, to, who, and how sure the time is."""
+        """One line of text: what changed, from, to, by whom, and how exact the time is."""
         if self.kind == ANNOTATION:
             text = f"{self.name} (failed: {self.new})" if self.failed else self.name
         elif self.kind in ("restart", "counters_cleared"):
@@ -57,17 +58,17 @@ class Change:
         return text
 
     def json(self) -> dict[str, Any]:
-        """As /changes and `ase-exporter changes --format json` give it."""
+        """The JSON object of /changes and `ase-exporter changes --format json`."""
         return asdict(self) | {"tags": list(self.tags), "text": self.describe()}
 
 
 def new_id() -> str:
-    """An id that no other change has, on any exporter."""
+    """A random id, unique across exporters."""
     return secrets.token_hex(8)
 
 
 def clock(at: float) -> str:
-    """A time as text, UTC."""
+    """A Unix time as text, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -80,10 +81,10 @@ def from_differences(
     moments: dict[str, float],
     events: Iterable[Event] = (),
 ) -> list[Change]:
-    """Changes out of what two looks show and what the audit trail knows about it.
+    """Changes from the differences between two snapshots, completed from the audit trail.
 
-    at, not_before: times of the two looks. Events that no difference explains and that only the audit trail
-    knows (trace flags, server options) become changes of their own.
+    at, not_before: times of the new and the old snapshot. moments: as in `ConfigSnapshot`. An event of a type that
+    no snapshot shows (a trace flag) becomes a change itself.
     """
     unused = [event for event in events if event.at > not_before - _CLOCK_SLACK]
     changes = []
@@ -92,6 +93,9 @@ def from_differences(
         if event is not None:
             unused.remove(event)
         exact = event.at if event else moments.get(difference.kind)
+        # The server's clock may have jumped, or daylight saving time have begun, since then.
+        if exact is not None and not not_before - _CLOCK_SLACK <= exact <= at + _CLOCK_SLACK:
+            exact = None
         when = at if exact is None else min(max(exact, not_before), at)
         changes.append(
             Change(
@@ -104,7 +108,7 @@ def from_differences(
                 at=when,
                 not_before=not_before if exact is None else None,
                 who=event.who if event else "",
-                source="audit" if event else "look",
+                source="audit" if event else "snapshot",
             )
         )
     changes += [
@@ -121,7 +125,7 @@ def from_differences(
         )
         for event in unused
         if event.type in _AUDIT_KINDS
-        and (event.at > not_before if event.heard is None else not event.heard)
+        and (event.at > not_before if event.seen_before is None else not event.seen_before)
         and not _HARMLESS_FLAGS & {event.target, event.element}
     ]
     return sorted(changes, key=lambda change: (change.at, change.kind, change.name))

@@ -1,29 +1,29 @@
-"""Looking at one ASE: what its configuration is now, by plain selects over the target's one connection.
+"""Configuration snapshots of one ASE, by plain selects over the target's one connection.
 
-What a server of that version or a login of those rights cannot read is left out, and tried again later.
+Parts that the server's version or the login's roles do not allow are left out, and tried again later.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
+from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.changes import volatile
-from ase_exporter.changes.snapshot import Event, Look, Part, Setting, encode
-from ase_exporter.connection import DatabaseError
+from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 Objects = dict[str, dict[str, Setting]]
-Reader = Callable[[Query], Objects]
+ReadObjects = Callable[[Query], Objects]
 
-# What could not be read is asked for again after this long: a role may have been granted.
+# Seconds until a part that could not be read is tried again: a role may have been granted.
 RETRY = 300.0
-# Bindings are read database by database; beyond these a look would take too many statements.
-MOST_DATABASES = 200
+# Bindings are read database by database; more would take too many statements for one snapshot.
+MAX_DATABASES = 200
 _FIRST_AUDIT_WINDOW = 7 * 86400
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
 _VOLATILE_OPTIONS = frozenset(map(str.lower, volatile.OPTIONS))
 _VOLATILE_DATABASE_OPTIONS = frozenset(map(str.lower, volatile.DATABASE_OPTIONS))
 
@@ -68,77 +68,78 @@ EVENTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One way to read one kind; the first of a kind that the server answers is used."""
+class PartSource:
+    """One way to read the objects of a kind. The first source of a kind that the server answers is used."""
 
     kind: str
     name: str
-    read: Reader
+    read: ReadObjects
 
 
-class Watch:
-    """Looks at one target at an interval. For the target's own thread."""
+class ConfigWatcher:
+    """Takes a configuration snapshot of one target at an interval. Used on the target's own thread."""
 
-    def __init__(self, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, interval: float, clock: Clock = SYSTEM_CLOCK) -> None:
         self._interval = interval
         self._clock = clock
-        self._next = clock()
-        self._asked: float | None = None
-        self._looked: float | None = None
-        self._sent: bytes | None = None
+        self._next = clock.monotonic()
+        self._last_asked: float | None = None
+        self._last_taken: float | None = None
+        self._last_parts: bytes | None = None
         self._unreadable: dict[str, float] = {}
-        self._heard: frozenset[tuple[object, ...]] | None = None
+        self._last_events: frozenset[tuple[object, ...]] | None = None
 
     def due(self) -> bool:
-        """Whether to look now, so that the scrape after this shows a change before the interval is over."""
-        now = self._clock()
-        period = 0.0 if self._asked is None else now - self._asked
-        self._asked = now
-        # Scrapes come a little early or late: half a period for that.
+        """Whether to take a snapshot in this scrape, so that the next one shows a change within the interval."""
+        now = self._clock.monotonic()
+        period = 0.0 if self._last_asked is None else now - self._last_asked
+        self._last_asked = now
+        # Half a scrape period of tolerance: scrapes come a little early or late.
         return now + 1.5 * period >= self._next
 
-    def look(self, query: Query) -> Look:
-        """Read everything once. DatabaseError if time is up or the connection lost: then nothing was seen."""
-        began, now = self._clock(), time.time()
+    def take_snapshot(self, query: Query) -> ConfigSnapshot:
+        """Read all parts once. Raises DatabaseError, and keeps no state, if time is up or the connection is lost."""
+        began, now = self._clock.monotonic(), self._clock.time()
         self._next = began + self._interval
-        snapshot: dict[str, Part] = {}
+        parts: dict[str, Part] = {}
         ages: dict[str, float] = {}
         for source in SOURCES:
-            if source.kind in snapshot:
+            if source.kind in parts:
                 continue
             objects = self._try(f"{source.kind} {source.name}", partial(source.read, query))
             if objects is not None:
-                snapshot[source.kind] = Part(source.kind, source.name, objects)
+                parts[source.kind] = Part(source.kind, source.name, objects)
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
             rows = self._try(kind, partial(query, statement))
             if rows and isinstance(rows[0][0], datetime):
                 stamp = rows[0][0].isoformat(" ", "seconds")
-                snapshot[kind] = Part(kind, kind, {"server": {"": Setting(stamp)}})
+                parts[kind] = Part(kind, kind, {"server": {"": Setting(stamp)}})
                 ages[kind] = float(rows[0][1])
-        # Some versions list the named caches among the options, too.
-        if "option" in snapshot and "cache" in snapshot:
-            option, caches = snapshot["option"], snapshot["cache"].objects
+        # Some versions list the named caches as options, too.
+        if "option" in parts and "cache" in parts:
+            option, caches = parts["option"], parts["cache"].objects
             own = {name: value for name, value in option.objects.items() if name not in caches}
-            snapshot["option"] = Part(option.kind, option.source, own)
-        if "database" in snapshot:
-            self._read_bindings(query, sorted(snapshot["database"].objects), snapshot)
+            parts["option"] = Part(option.kind, option.source, own)
+        if "database" in parts:
+            self._read_bindings(query, sorted(parts["database"].objects), parts)
         events = self._events(query)
-        encoded = encode(snapshot)
-        look = Look(
+        encoded = encode(parts)
+        snapshot = ConfigSnapshot(
             at=now,
-            snapshot=None if encoded == self._sent else encoded,
+            encoded_parts=None if encoded == self._last_parts else encoded,
             moments={kind: now - age for kind, age in ages.items()},
             events=events,
+            monotonic=began,
         )
-        self._sent, self._looked = encoded, began
-        return look
+        self._last_parts, self._last_taken = encoded, began
+        return snapshot
 
-    def _read_bindings(self, query: Query, databases: Sequence[str], snapshot: dict[str, Part]) -> None:
+    def _read_bindings(self, query: Query, databases: Sequence[str], parts: dict[str, Part]) -> None:
         rows = self._try("binding", partial(query, DATABASE_BINDINGS))
         if rows is not None:
             objects = {_text(name): {"": Setting(_text(cache_name))} for name, cache_name in rows}
-            snapshot["binding:"] = Part("binding", "sysattributes", objects)
-        for database in databases[:MOST_DATABASES]:
+            parts["binding:"] = Part("binding", "sysattributes", objects)
+        for database in databases[:MAX_DATABASES]:
             sql = OBJECT_BINDINGS.format(database=_identifier(database))
             rows = self._try(f"binding {database}", partial(query, sql))
             if rows is not None:
@@ -146,34 +147,36 @@ class Watch:
                     _bound_name(database, name, index): {"": Setting(_text(cache_name))}
                     for name, index, cache_name in rows
                 }
-                snapshot[f"binding:{database}"] = Part("binding", "sysattributes", objects)
+                parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
 
     def _events(self, query: Query) -> tuple[Event, ...]:
         window = _FIRST_AUDIT_WINDOW
-        if self._looked is not None:
-            window = int(2 * self._interval + self._clock() - self._looked)
+        if self._last_taken is not None:
+            window = int(2 * self._interval + self._clock.monotonic() - self._last_taken)
         rows = self._try("ch_events", partial(query, EVENTS.format(seconds=window)))
         if rows is None:
             return ()
-        now = time.time()
+        now = self._clock.time()
         keys = [tuple(row[:-1]) for row in rows]
-        earlier, self._heard = self._heard, frozenset(keys)
+        earlier, self._last_events = self._last_events, frozenset(keys)
         events = []
         for row, key in zip(rows, keys, strict=True):
             kind, target, element, old, new, who = (_text(value) for value in row[:6])
-            heard = None if earlier is None else key in earlier
-            events.append(Event(now - float(row[-1]) / 1000, kind, target, element, old, new, who, heard))
-        return tuple(sorted(events, key=lambda event: event.at)[-_MOST_EVENTS:])
+            seen_before = None if earlier is None else key in earlier
+            events.append(
+                Event(now - float(row[-1]) / 1000, kind, target, element, old, new, who, seen_before)
+            )
+        return tuple(sorted(events, key=lambda event: event.at)[-_MAX_EVENTS:])
 
     def _try(self, what: str, read: Callable[[], Any]) -> Any:
-        if self._unreadable.get(what, 0.0) > self._clock():
+        if self._unreadable.get(what, 0.0) > self._clock.monotonic():
             return None
         try:
             return read()
         except DatabaseError as error:
             if not error.usable or error.kind == "deadline":
                 raise
-            self._unreadable[what] = self._clock() + RETRY
+            self._unreadable[what] = self._clock.monotonic() + RETRY
             return None
 
 
@@ -189,7 +192,7 @@ def read_options(query: Query) -> Objects:
 
 
 def read_caches(query: Query) -> Objects:
-    """Caches and pools, configured and as they run (syscacheinfo, syspoolinfo; since 15.7). Sizes in MB."""
+    """Configured and run values of caches and pools (syscacheinfo, syspoolinfo; since 15.7). Sizes in MB."""
     objects: Objects = {
         _text(name): {
             "type": Setting(_text(kind)),
@@ -209,7 +212,7 @@ def read_caches(query: Query) -> Objects:
 
 
 def read_mon_caches(query: Query) -> Objects:
-    """Caches and pools as they run (monDataCache, monCachePool; since 15.7). Sizes in KB."""
+    """Run values of caches and pools (monDataCache, monCachePool; since 15.7). Sizes in KB."""
     objects: Objects = {
         _text(name): {
             "type": Setting(_text(kind)),
@@ -229,7 +232,7 @@ def read_mon_caches(query: Query) -> Objects:
 
 
 def read_old_caches(query: Query) -> Objects:
-    """Caches and pools as they run, as far as versions before 15.7 tell."""
+    """Run values of caches and pools that versions before 15.7 have. Sizes in KB."""
     objects: Objects = {
         _text(name): {
             "replacement": Setting("relaxed LRU" if relaxed else "strict LRU"),
@@ -256,7 +259,7 @@ def read_thread_pools(query: Query) -> Objects:
 
 
 def read_databases(query: Query) -> Objects:
-    """Databases with their options, by the server's own names of the bits (sysdatabases, spt_values)."""
+    """Databases with their options, named by spt_values (sysdatabases)."""
     databases = query(DATABASES)
     columns = {"D": 0, "D2": 1, "D3": 2}
     options = [
@@ -275,7 +278,7 @@ def read_databases(query: Query) -> Objects:
 
 
 def read_database_names(query: Query) -> Objects:
-    """Databases alone, where the options cannot be read."""
+    """Databases without options, for logins that cannot read those."""
     return {_text(row[0]): {"": Setting("exists")} for row in query("select name from master..sysdatabases")}
 
 
@@ -284,23 +287,23 @@ def read_version(query: Query) -> Objects:
     return {"server": {"": Setting(_text(query(VERSION)[0][0]))}}
 
 
-SOURCES: Sequence[Source] = (
-    Source("option", "sysconfigures", read_options),
-    Source("cache", "syscacheinfo", read_caches),
-    Source("cache", "monDataCache", read_mon_caches),
-    Source("cache", "monDataCache before 15.7", read_old_caches),
-    Source("engine", "sysengines", read_engines),
-    Source("engine", "monEngine", lambda query: read_engines(query, MON_ENGINES)),
-    Source("thread_pool", "monThreadPool", read_thread_pools),
-    Source("database", "sysdatabases with options", read_databases),
-    Source("database", "sysdatabases", read_database_names),
-    Source("version", "@@version", read_version),
+SOURCES: Sequence[PartSource] = (
+    PartSource("option", "sysconfigures", read_options),
+    PartSource("cache", "syscacheinfo", read_caches),
+    PartSource("cache", "monDataCache", read_mon_caches),
+    PartSource("cache", "monDataCache before 15.7", read_old_caches),
+    PartSource("engine", "sysengines", read_engines),
+    PartSource("engine", "monEngine", lambda query: read_engines(query, MON_ENGINES)),
+    PartSource("thread_pool", "monThreadPool", read_thread_pools),
+    PartSource("database", "sysdatabases with options", read_databases),
+    PartSource("database", "sysdatabases", read_database_names),
+    PartSource("version", "@@version", read_version),
 )
 
 
-def option_values(snapshot: Mapping[str, Part]) -> Iterator[tuple[str, float]]:
-    """Run values of all numeric options of a snapshot."""
-    for name, attributes in snapshot["option"].objects.items() if "option" in snapshot else ():
+def option_values(parts: Parts) -> Iterator[tuple[str, float]]:
+    """Name and run value of every numeric option."""
+    for name, attributes in parts["option"].objects.items() if "option" in parts else ():
         try:
             yield name, float(attributes[""].run or "")
         except ValueError:
@@ -308,7 +311,7 @@ def option_values(snapshot: Mapping[str, Part]) -> Iterator[tuple[str, float]]:
 
 
 def _without_main_pools(objects: Objects) -> Objects:
-    """The pool of the smallest buffers gets what the others leave: its size is nobody's setting."""
+    """Without the size of each cache's smallest pool: it is what the other pools leave, not a setting."""
     for attributes in objects.values():
         sizes = [int(name.partition("K ")[0]) for name in attributes if name.endswith("pool size")]
         if sizes:
@@ -321,7 +324,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> str:
-    """A number as people write it: 95000, 0.5; '' for NULL."""
+    """A number as plain text, such as 95000 or 0.5; '' for NULL."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -331,7 +334,7 @@ def _number(value: object) -> str:
 
 
 def _identifier(database: str) -> str:
-    """A database's name inside a statement; names that need quoting are put in brackets."""
+    """A database name for use in SQL; names that need quoting are put in brackets."""
     return database if database.isidentifier() and database.isascii() else f"[{database.replace(']', ']]')}]"
 
 

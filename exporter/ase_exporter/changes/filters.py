@@ -1,49 +1,52 @@
-"""Which changes a user wants, out of the words of a command line or a URL."""
+"""Filters for the list of changes, parsed from command-line options or a URL's query."""
 
-import re
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from ase_exporter.changes.change import HOST
-from ase_exporter.changes.store import Filter
+from ase_exporter.changes.kinds import KINDS
+from ase_exporter.changes.store import ChangeFilter
+from ase_exporter.config.times import parse_moment
 from ase_exporter.errors import UserError
 
-_AGO = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-MOST = 100_000
+MAX_LIMIT = 100_000
 
 
-def parse_filter(words: Mapping[str, str], limit: int) -> Filter:
-    """From target, kind, text, since, until, limit; others are passed over. UserError names the bad one."""
-    target = words.get("target") or None
-    return Filter(
+def parse_filter(parameters: Mapping[str, str], limit: int, now: float | None = None) -> ChangeFilter:
+    """A filter from target, kind, text, since, until and limit; other parameters are ignored.
+
+    limit: used where the parameters hold none. now: Unix time, for tests. Raises UserError that names the bad
+    parameter.
+    """
+    now = time.time() if now is None else now
+    target = parameters.get("target") or None
+    return ChangeFilter(
         target="" if target == HOST else target,
-        kind=words.get("kind", ""),
-        text=words.get("text", ""),
-        since=parse_time(words["since"], "since") if words.get("since") else None,
-        until=parse_time(words["until"], "until") if words.get("until") else None,
-        limit=_limit(words["limit"]) if words.get("limit") else limit,
+        kind=_kind(parameters.get("kind", "")),
+        text=parameters.get("text", ""),
+        since=_moment(parameters, "since", now),
+        until=_moment(parameters, "until", now),
+        limit=_limit(parameters["limit"]) if parameters.get("limit") else limit,
     )
 
 
-def parse_time(text: str, what: str, now: float | None = None) -> float:
-    """`2h` (ago), Unix seconds, or a date with or without a time (UTC unless it says otherwise)."""
-    text = text.strip()
-    if match := _AGO.fullmatch(text):
-        return (time.time() if now is None else now) - float(match[1]) * _SECONDS[match[2]]
-    if re.fullmatch(r"\d{9,12}(\.\d+)?", text):
-        return float(text)
+def _moment(parameters: Mapping[str, str], name: str, now: float) -> float | None:
+    text = parameters.get(name)
+    if not text:
+        return None
     try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        raise UserError(
-            f"{what}: {text!r}: expected a time: 2h (ago), 2026-05-04, 2026-05-04T10:30 or Unix seconds"
-        ) from None
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+        return parse_moment(text, now)
+    except ValueError as error:
+        raise UserError(f"{name}: {text!r}: {error}") from None
+
+
+def _kind(text: str) -> str:
+    if text and text not in KINDS:
+        raise UserError(f"kind: {text!r}: expected one of {', '.join(sorted(KINDS))}")
+    return text
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST:
-        raise UserError(f"limit: {text!r}: expected a number from 1 to {MOST}")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LIMIT:
+        raise UserError(f"limit: {text!r}: expected a number from 1 to {MAX_LIMIT}")
     return int(text)

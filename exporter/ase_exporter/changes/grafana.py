@@ -1,38 +1,39 @@
 """Annotations through Grafana's HTTP API (`/api/annotations`), each exactly once.
 
-Grafana takes no key that would make a post idempotent. So every annotation carries a tag with its change's
-id; a post whose outcome is not known is looked up by that tag before it is tried again, and one that arrived
-late besides its repetition is found and deleted.
+Grafana's API has no idempotency key. So every annotation carries a tag with its change's id. A post whose outcome is
+unknown is searched by that tag before it is repeated, and a duplicate that arrived late is found and deleted.
 """
 
+import html
 import ssl
 from typing import Any
 
 import httpx
 
 from ase_exporter.changes.change import Change
-from ase_exporter.changes.config import GrafanaConfig
+from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import AseExporterError
 
 PATH = "/api/annotations"
-# Answers that say: never, whatever the number of tries.
-_REFUSALS = frozenset({400, 413, 415, 422})
+# Status codes after which a repetition would fail, too.
+_PERMANENT = frozenset({400, 413, 415, 422})
+_UNUSABLE = "expected annotations with an id in the answer; is the address that of Grafana?"
 
 
 class GrafanaError(AseExporterError):
-    """Grafana did not take it this time: away, busy, failing, or our token is not good."""
+    """A request failed but may succeed later: Grafana is unavailable or failing, or the token is not valid."""
 
 
 class ForbiddenError(GrafanaError):
     """The token is unknown, or lacks the permission."""
 
 
-class RefusedError(AseExporterError):
-    """Grafana will never take this annotation."""
+class RejectedError(AseExporterError):
+    """Grafana rejects this annotation for good."""
 
 
 class Grafana:
-    """One Grafana. transport: replaces the network in tests."""
+    """A client of one Grafana. transport: replaces the network in tests."""
 
     def __init__(self, config: GrafanaConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.config = config
@@ -46,30 +47,32 @@ class Grafana:
         await self._client.aclose()
 
     async def create(self, change: Change) -> int:
-        """Post it; the annotation's id. GrafanaError (it may have arrived all the same), RefusedError."""
+        """Post an annotation and return its id. Raises GrafanaError (it may have arrived) or RejectedError."""
         answer = await self._ask("POST", PATH, json=payload(change, self.config.tags))
-        return int(answer["id"])
+        return _usable_id(answer)
 
     async def find(self, change_id: str) -> list[int]:
         """The ids of all annotations of a change, the first one first. Raises as `create` does."""
-        return [int(annotation["id"]) for annotation in await self.fetch(change_id)]
+        return [_usable_id(annotation) for annotation in await self.fetch(change_id)]
 
     async def fetch(self, change_id: str) -> list[dict[str, Any]]:
         """All annotations of a change as Grafana has them, the first one first. Raises as `create` does."""
         parameters = {"tags": id_tag(change_id), "type": "annotation", "limit": "100"}
         answer = await self._ask("GET", PATH, params=parameters)
-        return sorted(answer, key=lambda annotation: int(annotation["id"]))
+        if not isinstance(answer, list):
+            raise GrafanaError(_UNUSABLE)
+        return sorted(answer, key=_usable_id)
 
     async def finish(self, grafana_id: int, change: Change) -> None:
-        """Make a region of it, with its last text and tags; doing so twice does no harm."""
+        """Turn an annotation into a region, with its last text and tags. Idempotent."""
         await self.change(grafana_id, payload(change, self.config.tags))
 
     async def change(self, grafana_id: int, body: dict[str, Any]) -> None:
-        """Change some fields of one. Raises as `create` does."""
+        """Change fields of an annotation. Raises as `create` does."""
         await self._ask("PATCH", f"{PATH}/{grafana_id}", json=body)
 
     async def delete(self, grafana_id: int) -> None:
-        """Take one back. Raises as `create` does."""
+        """Delete an annotation. Raises as `create` does."""
         await self._ask("DELETE", f"{PATH}/{grafana_id}")
 
     async def _ask(self, method: str, path: str, **content: Any) -> Any:
@@ -82,32 +85,49 @@ class Grafana:
             raise GrafanaError(str(error) or type(error).__name__) from error
         if response.status_code in (401, 403):
             raise ForbiddenError(f"HTTP {response.status_code}: the token may not {method} annotations")
-        if response.status_code in _REFUSALS:
-            raise RefusedError(f"HTTP {response.status_code}: {response.text[:200]}")
+        if response.status_code in _PERMANENT:
+            text = "".join(each for each in response.text[:200] if each.isprintable())
+            raise RejectedError(f"HTTP {response.status_code}: {text}")
         if not response.is_success:
             raise GrafanaError(f"HTTP {response.status_code}")
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise GrafanaError("expected JSON in the answer; is the address that of Grafana?") from error
 
 
+def _usable_id(annotation: object) -> int:
+    """The id of an annotation. Raises GrafanaError if it has none that can be stored and used in an address."""
+    number = annotation.get("id") if isinstance(annotation, dict) else None
+    if type(number) is not int or not 0 < number < 2**63:
+        raise GrafanaError(_UNUSABLE)
+    return number
+
+
+def _plain(text: str) -> str:
+    """Text of a server that Grafana shows as it is: no markup, no link, no control character."""
+    printable = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return (
+        html.escape(printable, quote=False).replace("[", "&#91;").replace("]", "&#93;").replace("`", "&#96;")
+    )
+
+
 def id_tag(change_id: str) -> str:
-    """The tag by which an annotation is found again."""
+    """The tag by which the annotation of a change is found."""
     return f"change:{change_id}"
 
 
 def payload(change: Change, tags: tuple[str, ...] = ()) -> dict[str, Any]:
-    """An annotation as Grafana's API takes it; times in milliseconds."""
-    marks = ["ase-exporter", change.kind, *change.tags, *tags]
+    """The body of a request to Grafana's API; times in milliseconds."""
+    all_tags = ["ase-exporter", change.kind, *change.tags, *tags]
     if change.target:
-        marks.append(f"target:{change.target}")
+        all_tags.append(f"target:{change.target}")
     if change.failed:
-        marks.append("failed")
+        all_tags.append("failed")
     body: dict[str, Any] = {
         "time": round(change.at * 1000),
-        "text": change.describe(),
-        "tags": [*dict.fromkeys(marks), id_tag(change.id)],
+        "text": change.describe() if change.source == "user" else _plain(change.describe()),
+        "tags": [*dict.fromkeys(all_tags), id_tag(change.id)],
     }
     if change.end is not None:
         body["timeEnd"] = round(change.end * 1000)

@@ -1,13 +1,12 @@
-"""The changes part of the front process: compares looks, keeps history, feeds metrics and Grafana.
+"""The journal of changes in the web process: compares snapshots, keeps the history, feeds metrics and Grafana.
 
-What the metrics need stays in memory; everything that touches the disk runs on one thread of its own, so a
-slow or full disk never holds up a scrape.
+What the metrics need stays in memory. All disk access runs on one separate thread, so that a slow or full disk never
+delays a scrape.
 """
 
 import asyncio
 import contextlib
 import logging
-import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ase_exporter.changes.change import ANNOTATION, HOST, Change, from_differences
-from ase_exporter.changes.config import ChangesConfig
-from ase_exporter.changes.hostlook import HostWatch
-from ase_exporter.changes.snapshot import Look, Snapshot, compare, decode, encode, merge
-from ase_exporter.changes.store import Filter, Store, StoreError, open_store
+from ase_exporter.changes.host_snapshot import HostWatcher
+from ase_exporter.changes.snapshot import ConfigSnapshot, Parts, compare, decode, encode, merge
+from ase_exporter.changes.store import ChangeFilter, Store, StoreError, open_store
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config.changes import ChangesConfig
 
 if TYPE_CHECKING:
     from ase_exporter.changes.grafana import Grafana
@@ -28,49 +28,61 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-# Of the changes of one target, so many stand in the metrics.
-MOST_RECENT = 50
-# An annotation with this tag announces maintenance until it is finished, but no longer than so many seconds: a mark
-# that somebody forgot must not mute alerts for ever.
+# Maximum number of changes of one target in the metrics.
+MAX_RECENT = 50
+# An annotation with this tag announces maintenance until it is finished, for MAX_MAINTENANCE seconds at most: one
+# that is never finished must not mute alerts for ever.
 MAINTENANCE = "maintenance"
-LONGEST_MAINTENANCE = 86400.0
+MAX_MAINTENANCE = 86400.0
 PRUNE_INTERVAL = 600.0
-_POSTER = "posted to Grafana"
+# Seconds between two clocks from which on the wall clock was set; less is drift.
+CLOCK_TOLERANCE = 1.0
+_POSTER = "posts to Grafana"
 
 
 class Journal:
-    """One for the life of the process; `configure` follows a reload of the configuration."""
+    """One per process; `configure` applies a reloaded configuration."""
 
-    def __init__(self, config: ChangesConfig, directory: Path | None, host: HostWatch | None = None) -> None:
+    def __init__(
+        self,
+        config: ChangesConfig,
+        directory: Path | None,
+        host: HostWatcher | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self.config = config
+        self._clock = clock
         self._store: Store = open_store(directory)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="changes")
         self._host = host
         self._grafana: Grafana | None = None
         self.poster: Poster | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._looks: dict[str, tuple[float, bytes]] = {}
-        self._pending: dict[str, Look] = {}
+        self._last_snapshots: dict[str, tuple[float, bytes]] = {}
+        # The monotonic times of the last snapshots that this process has seen.
+        self._taken: dict[str, float | None] = {}
+        self._pending: dict[str, ConfigSnapshot] = {}
         self._unsaved: dict[str, list[Change]] = {}
         self._confirmed: dict[str, float] = {}
-        self._recent: defaultdict[str, deque[Change]] = defaultdict(lambda: deque(maxlen=MOST_RECENT))
+        self._recent: defaultdict[str, deque[Change]] = defaultdict(lambda: deque(maxlen=MAX_RECENT))
         self._totals: dict[tuple[str, str], int] = {}
         self._maintenance: dict[str, Change] = {}
         self._work = asyncio.Event()
         self.store_errors = 0
         self.store_ok = True
-        self.given_up = 0
+        self.dropped = 0
         self.queued = 0
 
     async def start(self) -> None:
-        """Read what is remembered and begin to work."""
-        await self._in_store(self._load)
-        self._spawn(self._keep(), "kept")
-        self._spawn(self._watch_host(), "looked for on this machine")
+        """Load the history and start the background tasks. A history that cannot be read is left out."""
+        with contextlib.suppress(StoreError):
+            await self._in_store(self._load)
+        self._spawn(self._keep(), "saves changes")
+        self._spawn(self._watch_host(), "watches this host")
         self._start_poster()
 
     async def stop(self) -> None:
-        """Save what can be saved and end."""
+        """Save what can be saved, and stop."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -81,8 +93,8 @@ class Journal:
         await self._in_store(self._store.close)
         self._executor.shutdown()
 
-    async def configure(self, config: ChangesConfig, host: HostWatch | None) -> None:
-        """Go over to a new configuration."""
+    async def configure(self, config: ChangesConfig, host: HostWatcher | None) -> None:
+        """Apply a new configuration."""
         changed = config.grafana != self.config.grafana
         self.config = config
         self._host = host
@@ -93,25 +105,26 @@ class Journal:
                 await self._grafana.close()
             self._start_poster()
 
-    def on_look(self, target: str, look: Look) -> None:
-        """Take a look at a target ('' for the machine); returns at once."""
+    def on_snapshot(self, target: str, config_snapshot: ConfigSnapshot) -> None:
+        """Queue a snapshot of a target ('' for the host) for comparison; returns at once."""
         earlier = self._pending.get(target)
-        if look.snapshot is None:
-            if earlier is None and target in self._looks and target not in self._unsaved:
-                self._looks[target] = (look.at, self._looks[target][1])
-                self._confirmed[target] = look.at
+        if config_snapshot.encoded_parts is None:
+            if earlier is None and target in self._last_snapshots and target not in self._unsaved:
+                self._last_snapshots[target] = (config_snapshot.at, self._last_snapshots[target][1])
+                self._confirmed[target] = config_snapshot.at
+                self._taken[target] = config_snapshot.monotonic
                 return
-            known = earlier.snapshot if earlier else self._looks.get(target, (0.0, None))[1]
+            known = earlier.encoded_parts if earlier else self._last_snapshots.get(target, (0.0, None))[1]
             if known is None:
                 return
-            look = replace(look, snapshot=known)
+            config_snapshot = replace(config_snapshot, encoded_parts=known)
         if earlier is not None:
-            look = replace(look, events=earlier.events + look.events)
-        self._pending[target] = look
+            config_snapshot = replace(config_snapshot, events=earlier.events + config_snapshot.events)
+        self._pending[target] = config_snapshot
         self._work.set()
 
     async def annotate(self, change: Change) -> None:
-        """Keep a change told by hand; a second one of the same id is the first, told again. StoreError."""
+        """Add a user's annotation; one with a known id is ignored as a repetition. Raises StoreError."""
         if not await self._in_store(lambda: self._store.add(change, self._posts)):
             return
         self._recent[change.target].append(change)
@@ -121,29 +134,29 @@ class Journal:
         self._wake_poster()
 
     async def finish(self, change_id: str, end: float, failed: str = "") -> Change | None:
-        """End a region; None if no region of that id is open. StoreError if it cannot be kept."""
+        """End a region; None if no annotation has that id. Raises StoreError if it cannot be saved."""
         change = await self._in_store(lambda: self._store.finish(change_id, end, failed, self._posts))
         self._maintenance.pop(change_id, None)
         self._wake_poster()
         return change
 
-    async def find(self, wanted: Filter) -> list[Change]:
-        """Changes, the newest first. StoreError if the history cannot be read."""
+    async def find(self, wanted: ChangeFilter) -> list[Change]:
+        """Changes, the newest first. Raises StoreError if the history cannot be read."""
         return await self._in_store(lambda: self._store.find(wanted))
 
     def recent(self, target: str) -> list[Change]:
-        """Changes of a target that stand in the metrics, with the annotations that concern all targets."""
-        oldest = time.time() - self.config.recent
+        """The changes of a target that its metrics show, with the annotations for all targets."""
+        oldest = self._clock.time() - self.config.recent
         for_all = [change for change in self._recent[""] if change.kind == ANNOTATION] if target else []
         return [change for change in [*self._recent[target], *for_all] if change.at >= oldest]
 
     def totals(self, target: str) -> dict[str, int]:
-        """Changes so far, by kind."""
+        """Number of changes so far, by kind."""
         return {kind: count for (name, kind), count in self._totals.items() if name == target}
 
     def in_maintenance(self, target: str) -> bool:
-        """Whether maintenance of a target ('' for the machine), or of everything, is announced now."""
-        oldest = time.time() - LONGEST_MAINTENANCE
+        """Whether maintenance of a target ('' for the host), or of all, is announced now."""
+        oldest = self._clock.time() - MAX_MAINTENANCE
         return any(
             change.target in ("", target) and change.at >= oldest for change in self._maintenance.values()
         )
@@ -155,7 +168,7 @@ class Journal:
     def _start_poster(self) -> None:
         self._grafana = self.poster = None
         if self.config.grafana:
-            # httpx comes with them: 5 MB for those who want annotations.
+            # Imported here because they load httpx, 5 MB.
             from ase_exporter.changes.grafana import Grafana
             from ase_exporter.changes.poster import Poster
 
@@ -175,7 +188,9 @@ class Journal:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("changes: unexpected error, no more are %s", task.get_name(), exc_info=error)
+            log.error(
+                "changes: unexpected error, the task that %s has stopped", task.get_name(), exc_info=error
+            )
 
     async def _in_store(self, work: Callable[[], Result]) -> Result:
         try:
@@ -185,30 +200,32 @@ class Journal:
             if self.store_ok:
                 log.error("state directory: %s; changes are kept in memory until it works again", error)
             self.store_ok = False
-            # If the file was damaged it is a new one now, and every last look has to be written again.
-            for target in self._looks:
+            # A damaged file has been replaced by a new one, so every target's snapshot has to be written again.
+            for target in self._last_snapshots:
                 self._unsaved.setdefault(target, [])
             raise
-        # On a full disk reading still works: only when all is written is all well.
+        # Reading works on a full disk, too: the store works again only when everything is written.
         if not self.store_ok and not self._unsaved:
-            log.info("state directory: works again")
+            log.info("state directory: can be written again")
             self.store_ok = True
         return result
 
     def _load(self) -> None:
-        self._looks = self._store.looks()
+        self._last_snapshots = self._store.last_snapshots()
         self._totals = self._store.totals()
-        oldest = time.time() - self.config.recent
-        for change in reversed(self._store.find(Filter(since=oldest, limit=100_000))):
+        oldest = self._clock.time() - self.config.recent
+        for change in reversed(self._store.find(ChangeFilter(since=oldest, limit=100_000))):
             self._recent[change.target].append(change)
-        begun = time.time() - LONGEST_MAINTENANCE
-        announced = self._store.find(Filter(kind=ANNOTATION, text=MAINTENANCE, since=begun, limit=100_000))
+        begun = self._clock.time() - MAX_MAINTENANCE
+        announced = self._store.find(
+            ChangeFilter(kind=ANNOTATION, text=MAINTENANCE, since=begun, limit=100_000)
+        )
         self._maintenance = {
             change.id: change for change in announced if change.end is None and MAINTENANCE in change.tags
         }
 
     async def _keep(self) -> None:
-        """Compare and save as looks come in; tidy up now and then."""
+        """Compare and save snapshots as they arrive; prune the history at an interval."""
         pruned = 0.0
         while True:
             with contextlib.suppress(TimeoutError):
@@ -217,8 +234,8 @@ class Journal:
             self._take_pending()
             try:
                 await self._in_store(self._save)
-                if time.monotonic() - pruned > PRUNE_INTERVAL:
-                    pruned = time.monotonic()
+                if self._clock.monotonic() - pruned > PRUNE_INTERVAL:
+                    pruned = self._clock.monotonic()
                     await self._in_store(self._prune)
                 self.queued = await self._in_store(self._store.queued)
             except StoreError:
@@ -227,52 +244,67 @@ class Journal:
 
     def _take_pending(self) -> None:
         pending, self._pending = self._pending, {}
-        for target, look in pending.items():
-            changes = self._compare(target, look)
+        for target, config_snapshot in pending.items():
+            changes = self._compare(target, config_snapshot)
             self._unsaved.setdefault(target, []).extend(changes)
             for change in changes:
                 self._recent[target].append(change)
                 self._count(change)
                 log.info("%s: %s", target or HOST, change.describe())
 
-    def _compare(self, target: str, look: Look) -> list[Change]:
-        if look.snapshot is None:
+    def _compare(self, target: str, config_snapshot: ConfigSnapshot) -> list[Change]:
+        if config_snapshot.encoded_parts is None:
             return []
-        new = decode(look.snapshot)
-        seen_at, old_bytes = self._looks.get(target, (look.at, None))
-        old: Snapshot = {}
+        new = decode(config_snapshot.encoded_parts)
+        seen_at, old_bytes = self._last_snapshots.get(target, (config_snapshot.at, None))
+        old: Parts = {}
         if old_bytes is not None:
             try:
                 old = decode(old_bytes)
             except ValueError as error:
-                log.error("the last look at %s is lost (%s); this one is the new baseline", target, error)
+                log.error(
+                    "the last snapshot of %s cannot be read (%s); this one is the new baseline", target, error
+                )
+        not_before = self._not_before(target, config_snapshot, seen_at)
+        self._taken[target] = config_snapshot.monotonic
         merged = merge(old, new)
-        self._looks[target] = (look.at, encode(merged))
+        self._last_snapshots[target] = (config_snapshot.at, encode(merged))
         if not old:
             return []
         return from_differences(
             target,
             compare(old, new),
-            at=look.at,
-            not_before=min(seen_at, look.at),
-            moments=dict(look.moments),
-            events=look.events,
+            at=config_snapshot.at,
+            not_before=not_before,
+            moments=dict(config_snapshot.moments),
+            events=config_snapshot.events,
         )
+
+    def _not_before(self, target: str, config_snapshot: ConfigSnapshot, seen_at: float) -> float:
+        """The time of the last snapshot by the clock of this one, which may have been set in between."""
+        taken = self._taken.get(target)
+        if taken is not None and config_snapshot.monotonic is not None:
+            by_monotonic = config_snapshot.at - max(0.0, config_snapshot.monotonic - taken)
+            if abs(by_monotonic - seen_at) > CLOCK_TOLERANCE:
+                return by_monotonic
+        return min(seen_at, config_snapshot.at)
 
     def _save(self) -> None:
         for target in list(self._unsaved):
-            self._store.record(target, *self._looks[target], self._unsaved[target], self._posts)
+            self._store.record(target, *self._last_snapshots[target], self._unsaved[target], self._posts)
             del self._unsaved[target]
         confirmed, self._confirmed = self._confirmed, {}
         if confirmed:
-            self._store.looked(confirmed)
+            self._store.confirm_unchanged(confirmed)
 
     def _prune(self) -> None:
-        before = time.time() - self.config.keep
-        given_up = self._store.prune(before, self.config.keep_most)
-        if given_up:
-            log.error("Grafana was away for too long: %d annotations are given up", given_up)
-        self.given_up += given_up
+        # A clock that is far ahead must not erase the history: what is old is old compared with the newest change.
+        newest = self._store.find(ChangeFilter(limit=1))
+        before = min(self._clock.time(), newest[0].at if newest else 0.0) - self.config.retention
+        dropped = self._store.prune(before, self.config.max_changes)
+        if dropped:
+            log.error("Grafana was unavailable for too long: %d annotations are dropped", dropped)
+        self.dropped += dropped
 
     def _count(self, change: Change) -> None:
         key = (change.target, change.kind)
@@ -281,6 +313,6 @@ class Journal:
     async def _watch_host(self) -> None:
         while True:
             if self._host:
-                self.on_look("", await asyncio.to_thread(self._host.look))
-            # Twice as often as promised: who reads the metrics comes later still.
+                self.on_snapshot("", await asyncio.to_thread(self._host.take_snapshot))
+            # Half the interval: the scrape that shows a change comes later still.
             await asyncio.sleep(self.config.interval / 2)

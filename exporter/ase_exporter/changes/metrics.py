@@ -1,13 +1,13 @@
-"""Changes as metrics: what dashboards draw annotations from without a token."""
+"""Changes as metrics, from which dashboards draw annotations without an API token."""
 
 from collections.abc import Iterable
 
 from ase_exporter.changes.change import Change
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import shorten
-from ase_exporter.families import Family, single
+from ase_exporter.metrics.families import Family, single
 
-# A change has from and to in labels, so they are kept short.
+# Maximum length of the labels `from` and `to`.
 _LABEL_LENGTH = 80
 
 
@@ -17,12 +17,12 @@ def target_families(journal: Journal, target: str) -> list[Family]:
 
 
 def host_families(journal: Journal) -> list[Family]:
-    """The changes of the machine and annotations that name no target, for /metrics."""
+    """The changes of the host, and annotations without a target, for /metrics."""
     return _families("dbhost", "the machine that the exporter runs on", journal, "")
 
 
 def own_families(journal: Journal) -> list[Family]:
-    """How the history and the queue to Grafana fare, for /metrics."""
+    """Health of the history and of the queue to Grafana, for /metrics."""
     families = [
         single(
             "ase_exporter_change_store_up",
@@ -54,22 +54,30 @@ def own_families(journal: Journal) -> list[Family]:
             single(
                 "ase_exporter_annotations_lost_total",
                 "counter",
-                "Annotations that Grafana refused, or that were given up because the queue was full.",
-                float(journal.poster.refused + journal.given_up),
+                "Annotations that Grafana rejected, or that were dropped because the queue was full.",
+                float(journal.poster.rejected + journal.dropped),
             ),
         ]
     return families
 
 
 def _families(prefix: str, whose: str, journal: Journal, target: str) -> list[Family]:
+    labels = ("from", "kind", "name", "to")
     when = Family(
         f"{prefix}_change_timestamp_seconds",
         "gauge",
         f"When something about {whose} changed, or was first seen changed; recent changes only.",
-        ("from", "kind", "name", "to"),
+        labels,
     )
-    for labels, at in _latest(journal.recent(target)).items():
-        when.add(at, *labels)
+    not_before = Family(
+        f"{prefix}_change_not_before_timestamp_seconds",
+        "gauge",
+        f"When that change of {whose} was not there yet: it happened since. The same time if it is known exactly.",
+        labels,
+    )
+    for key, change in _latest(journal.recent(target)).items():
+        when.add(change.at, *key)
+        not_before.add(change.at if change.not_before is None else change.not_before, *key)
     count = Family(
         f"{prefix}_changes_total",
         "counter",
@@ -85,15 +93,16 @@ def _families(prefix: str, whose: str, journal: Journal, target: str) -> list[Fa
     )
     if journal.in_maintenance(target):
         maintenance.add(1.0)
-    return [family for family in (when, count, maintenance) if family.samples]
+    return [family for family in (when, not_before, count, maintenance) if family.samples]
 
 
-def _latest(changes: Iterable[Change]) -> dict[tuple[str, str, str, str], float]:
-    """Labels -> time; the same change made twice is one series, with the later time."""
-    latest: dict[tuple[str, str, str, str], float] = {}
+def _latest(changes: Iterable[Change]) -> dict[tuple[str, str, str, str], Change]:
+    """Labels -> change. The same change made twice is one series, with the later time."""
+    latest: dict[tuple[str, str, str, str], Change] = {}
     for change in changes:
         labels = (change.old, change.kind, change.name, change.new)
         old, kind, name, new = (shorten(label, _LABEL_LENGTH) for label in labels)
         key = (old, kind, name, new)
-        latest[key] = max(change.at, latest.get(key, 0.0))
+        if key not in latest or change.at >= latest[key].at:
+            latest[key] = change
     return latest

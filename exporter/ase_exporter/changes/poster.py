@@ -1,4 +1,4 @@
-"""Empties the queue into Grafana: in order, each annotation once, for as long as it takes."""
+"""The task that posts queued annotations to Grafana, in order, each once, with retries."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from ase_exporter.changes.grafana import ForbiddenError, Grafana, GrafanaError, RefusedError
+from ase_exporter.changes.grafana import ForbiddenError, Grafana, GrafanaError, RejectedError
 from ase_exporter.changes.store import Post, Store, StoreError
 from ase_exporter.errors import UserError
 
@@ -15,22 +15,23 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-FIRST_PAUSE = 0.5
-# A request that was given up may still be carried out; after so many timeouts it is checked whether it was.
+_UNEXPECTED = "unexpected error, see the log"
+FIRST_BACKOFF = 0.5
+# Grafana may still carry out a request that timed out; the check for a duplicate comes after so many timeouts.
 SETTLE_TIMEOUTS = 6
 
 
 class InStore(Protocol):
-    """Runs work on the thread that the store belongs to."""
+    """Runs work on the store's thread."""
 
     def __call__(self, work: Callable[[], Result]) -> Awaitable[Result]: ...
 
 
 class Poster:
-    """One queue, one Grafana. wake() tells that there may be something new.
+    """Posts one queue to one Grafana.
 
-    failures: tries that did not succeed; refused: annotations that Grafana will never take; last_error: '' or
-    why the last try failed.
+    failures: number of failed tries. rejected: number of annotations that Grafana rejected for good. last_error: ''
+    or why the last try failed.
     """
 
     def __init__(self, store: Store, grafana: Grafana, in_store: InStore) -> None:
@@ -38,46 +39,56 @@ class Poster:
         self._grafana = grafana
         self._in_store = in_store
         self._settle = SETTLE_TIMEOUTS * grafana.config.timeout
-        self._longest_pause = grafana.config.longest_pause
-        self._news = asyncio.Event()
+        self._max_backoff = grafana.config.max_backoff
+        self._wakeup = asyncio.Event()
         self.failures = 0
-        self.refused = 0
+        self.rejected = 0
         self.last_error = ""
 
     def wake(self) -> None:
-        """Look at the queue now; call on the event loop."""
-        self._news.set()
+        """Check the queue now; call on the event loop."""
+        self._wakeup.set()
 
     async def run(self) -> None:
         """Post until cancelled."""
-        first_pause = min(FIRST_PAUSE, self._longest_pause)
-        pause = first_pause
+        first_backoff = min(FIRST_BACKOFF, self._max_backoff)
+        backoff = first_backoff
         while True:
-            self._news.clear()
+            self._wakeup.clear()
             try:
                 if await self.step():
-                    pause = first_pause
+                    backoff = first_backoff
                     self.last_error = ""
                     continue
                 await self._wait(self._settle / 4)
+                continue
             except (GrafanaError, UserError, StoreError) as error:
-                self.failures += 1
-                if str(error) != self.last_error:
-                    log.warning("annotations wait: %s", error)
-                    self.last_error = str(error)
-                await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-                pause = min(pause * 2, self._longest_pause)
+                self._note_failure(str(error))
+            except Exception:
+                # A bug, or an answer that nobody thought of, must not end the delivery of all others.
+                if self.last_error != _UNEXPECTED:
+                    log.exception("annotations wait: unexpected error")
+                    self.last_error = _UNEXPECTED
+                self._note_failure(_UNEXPECTED)
+            await asyncio.sleep(backoff * random.uniform(0.5, 1.0))
+            backoff = min(backoff * 2, self._max_backoff)
+
+    def _note_failure(self, error: str) -> None:
+        self.failures += 1
+        if error != self.last_error:
+            log.warning("annotations wait: %s", error)
+            self.last_error = error
 
     async def step(self) -> bool:
-        """Deliver one post; False if none is due. Raises what Grafana and Store raise."""
+        """Deliver one post; False if none is due. Raises GrafanaError, UserError or StoreError."""
         post = await self._in_store(lambda: self._store.next_post(time.time()))
         if post is None:
             return False
         try:
             await self._deliver(post)
-        except RefusedError as error:
-            self.refused += 1
-            log.error("Grafana refuses the annotation of change %s: %s", post.change.id, error)
+        except RejectedError as error:
+            self.rejected += 1
+            log.error("Grafana rejected the annotation of change %s: %s", post.change.id, error)
             await self._in_store(lambda: self._store.end_post(post, None))
         return True
 
@@ -85,7 +96,7 @@ class Poster:
         if post.action == "finish":
             await self._finish(post)
         elif post.grafana_id is not None:
-            await self._delete_doubles(post)
+            await self._delete_duplicates(post)
         else:
             await self._create(post)
 
@@ -100,23 +111,23 @@ class Poster:
         await self._in_store(lambda: self._store.end_post(post, grafana_id, settle_at))
 
     async def _finish(self, post: Post) -> None:
-        # Without an id Grafana had refused the beginning, so it gets no end.
+        # Without an id Grafana rejected the annotation, so there is no region to end.
         if post.grafana_id is not None:
             await self._grafana.finish(post.grafana_id, post.change)
         await self._in_store(lambda: self._store.end_post(post, post.grafana_id))
 
-    async def _delete_doubles(self, post: Post) -> None:
+    async def _delete_duplicates(self, post: Post) -> None:
         found = await self._grafana.find(post.change.id)
         try:
-            for double in found:
-                if double != post.grafana_id and post.grafana_id in found:
-                    await self._grafana.delete(double)
+            for duplicate in found:
+                if duplicate != post.grafana_id and post.grafana_id in found:
+                    await self._grafana.delete(duplicate)
         except ForbiddenError as error:
-            log.warning("change %s stands in Grafana more than once: %s", post.change.id, error)
+            log.warning("Grafana has change %s more than once: %s", post.change.id, error)
         await self._in_store(lambda: self._store.end_post(post, post.grafana_id))
 
     async def _wait(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self._news.wait(), seconds)
+            await asyncio.wait_for(self._wakeup.wait(), seconds)
         except TimeoutError:
             return

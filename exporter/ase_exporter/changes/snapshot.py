@@ -1,4 +1,4 @@
-"""What one look at a server or a host found, and what differs between two looks: pure, no I/O."""
+"""Configuration snapshots of a server or a host, and the differences between two of them. Pure, no I/O."""
 
 import json
 import zlib
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-# Kinds whose objects people make and remove. Objects of other kinds (options, say) come and go with the
-# server's version, which is a change of its own.
+# Kinds whose objects people create and remove. Objects of other kinds (options, for example) come and go with the
+# server's version, which is reported as a change itself.
 _CREATED_KINDS = frozenset({"cache", "binding", "engine", "thread_pool", "database", "hugepages"})
-LONGEST_VALUE = 200
+MAX_VALUE = 200
 
 
 class Setting(NamedTuple):
-    """A value and, where the server tells both, the value it runs with until the next restart."""
+    """A configured value and, where the server reports both, the run value until the next restart."""
 
     value: str
     run: str | None = None
@@ -22,10 +22,10 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """All objects of one kind, as one source tells of them: object -> attribute ('' for the object itself).
+    """All objects of one kind from one source: object -> attribute -> setting.
 
-    source: the statement or file. Parts are only compared when both come from the same source, so that a
-    server which answers a fallback for a while does not seem to have changed.
+    The attribute is '' for the object itself. source: the statement or file. Only parts of the same source are
+    compared, so that a server which answers a fallback for a while does not seem to have changed.
     """
 
     kind: str
@@ -33,15 +33,15 @@ class Part:
     objects: Mapping[str, Mapping[str, Setting]]
 
 
-# key of the part (the kind, and its scope where a kind is read in several parts) -> part
-Snapshot = Mapping[str, Part]
+# The content of a snapshot: key -> part. The key is the kind, or kind:scope for a kind that is read in several parts.
+Parts = Mapping[str, Part]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of sybsecurity..ch_events. at: Unix time by our clock, as exact as two clocks agree.
+    """A row of sybsecurity..ch_events. at: Unix time on our clock, as exact as the two clocks agree.
 
-    heard: whether an earlier look brought it too; None for the first look, which cannot know.
+    seen_before: whether the previous snapshot had the event; None in the first snapshot.
     """
 
     at: float
@@ -51,25 +51,28 @@ class Event:
     old: str
     new: str
     who: str
-    heard: bool | None = None
+    seen_before: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One look. at: Unix time; snapshot: encoded, or None where it equals the one sent before.
+class ConfigSnapshot:
+    """The configuration of one server or host at one time.
 
-    moments: kind -> Unix time at which its present value came to be, for kinds that tell (a restart).
+    at: Unix time. encoded_parts: see `encode`; None if they equal those of the previous snapshot. moments: kind ->
+    Unix time since which its value holds, for kinds whose source has that time (a restart). monotonic: when it was
+    taken by the monotonic clock, if known: the wall clock may have jumped since the snapshot before.
     """
 
     at: float
-    snapshot: bytes | None
+    encoded_parts: bytes | None
     moments: Mapping[str, float] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    monotonic: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is no longer as it was; '' for what is absent."""
+    """One value that differs between two snapshots; '' if it is absent."""
 
     kind: str
     name: str
@@ -77,8 +80,8 @@ class Difference:
     new: str
 
 
-def encode(snapshot: Snapshot) -> bytes:
-    """A snapshot in few bytes, the same for the same content."""
+def encode(parts: Parts) -> bytes:
+    """Parts as compressed JSON; equal parts give equal bytes."""
     data = {
         key: [
             part.kind,
@@ -88,13 +91,13 @@ def encode(snapshot: Snapshot) -> bytes:
                 for name, attributes in part.objects.items()
             },
         ]
-        for key, part in snapshot.items()
+        for key, part in parts.items()
     }
     return zlib.compress(json.dumps(data, sort_keys=True, separators=(",", ":")).encode(), 6)
 
 
 def decode(data: bytes) -> dict[str, Part]:
-    """What `encode` made. ValueError if it is something else."""
+    """The parts that `encode` encoded. Raises ValueError for other data."""
     try:
         return {
             key: Part(
@@ -108,11 +111,11 @@ def decode(data: bytes) -> dict[str, Part]:
             for key, (kind, source, objects) in json.loads(zlib.decompress(data)).items()
         }
     except (zlib.error, TypeError, AttributeError) as error:
-        raise ValueError(f"not a snapshot: {error}") from error
+        raise ValueError(f"not an encoded snapshot: {error}") from error
 
 
-def merge(old: Snapshot, new: Snapshot) -> dict[str, Part]:
-    """The new snapshot, with the old one's parts where the new look could not read them."""
+def merge(old: Parts, new: Parts) -> dict[str, Part]:
+    """The new parts, completed by the old ones that could not be read this time."""
     merged = {**old, **new}
     databases = new["database"].objects if "database" in new else None
     if databases is not None:
@@ -124,8 +127,8 @@ def merge(old: Snapshot, new: Snapshot) -> dict[str, Part]:
     return merged
 
 
-def compare(old: Snapshot, new: Snapshot) -> list[Difference]:
-    """What changed between two looks, by kind and name. Parts that only one look could read say nothing."""
+def compare(old: Parts, new: Parts) -> list[Difference]:
+    """Differences by kind and name. Parts that only one of the two snapshots has are not compared."""
     differences: list[Difference] = []
     for key in sorted(old.keys() & new.keys()):
         before, after = old[key], new[key]
@@ -137,19 +140,19 @@ def compare(old: Snapshot, new: Snapshot) -> list[Difference]:
                 differences += _attributes(after.kind, name, was, now)
             elif after.kind in _CREATED_KINDS:
                 differences.append(Difference(after.kind, name, _summary(was), _summary(now)))
-    return [difference for difference in differences if not _follows(difference, differences)]
+    return [difference for difference in differences if not _follows_from(difference, differences)]
 
 
-def shorten(text: str, length: int = LONGEST_VALUE) -> str:
-    """A value in one line of bounded length."""
+def shorten(text: str, length: int = MAX_VALUE) -> str:
+    """A value as one line of limited length."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def _follows(difference: Difference, differences: Sequence[Difference]) -> bool:
-    """Whether another difference says the same already.
+def _follows_from(difference: Difference, differences: Sequence[Difference]) -> bool:
+    """Whether the difference follows from another one, and is left out.
 
-    A restart clears the counters. An engine of the threaded kernel is a thread of a pool: one engine is told
+    A restart clears the counters. An engine of the threaded kernel is a thread of a pool: one engine is reported
     by its number, several by the pool's size.
     """
     kinds = Counter(other.kind for other in differences)
@@ -174,15 +177,15 @@ def _attributes(
     )
     for attribute in sorted(known):
         old, new = was.get(attribute, Setting("")), now.get(attribute, Setting(""))
-        # The server sets the wash area anew by itself when it resizes a pool.
+        # The server recalculates the wash area itself when it resizes a pool.
         if resized and attribute.endswith("wash"):
             continue
         label = f"{name}: {attribute}" if attribute else name
         if old.value != new.value:
             yield Difference(kind, label, shorten(old.value), shorten(new.value))
         elif old.run != new.run and new.run == new.value and old.run is not None:
-            # Only a run value that arrives at the configured one is somebody's change taking effect; run
-            # values that move elsewhere move by themselves.
+            # A run value that reaches the configured value is a change taking effect. Other movements of run
+            # values are the server's own.
             yield Difference(kind, f"{label} (run value)", shorten(old.run), shorten(new.run))
 
 

@@ -1,9 +1,10 @@
-"""The history on disk: one SQLite file in the state directory, written by one process.
+"""The history of changes: one SQLite file in the state directory, written by one process.
 
-Holds the changes, the last look of every target, the totals, and the queue of what Grafana has not got yet.
-Without a directory the same tables live in memory. For one thread at a time.
+It holds the changes, the last snapshot of every target, the totals, and the queue of posts to Grafana. Without a
+directory the same tables are in memory. Used by one thread at a time.
 """
 
+import contextlib
 import fcntl
 import json
 import logging
@@ -21,9 +22,10 @@ log = logging.getLogger(__name__)
 
 FILE = "changes.db"
 LOCK = "lock"
-# Changes that wait for Grafana; beyond these the oldest are given up, and counted.
+# Maximum number of posts that wait for Grafana; the oldest are dropped, and counted.
 QUEUE_LIMIT = 10_000
 _VERSION = 1
+# The table `looks` holds the last snapshots; its name is kept so that existing files stay readable.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
@@ -37,6 +39,27 @@ CREATE TABLE IF NOT EXISTS posts (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, change_id TEXT NOT NULL, action TEXT NOT NULL,
     tries INTEGER NOT NULL DEFAULT 0, settle_at REAL);
 """
+# Version 0.1.0-dev wrote other names of two sources.
+_OLD_SOURCES = {"look": "snapshot", "hand": "user"}
+_NUMBER = (int, float)
+# Codes of errors that say nothing against the file: of its directory, of the disk, of other processes, of our SQL.
+_NOT_DAMAGED = frozenset(
+    (
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_ABORT,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_AUTH,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISUSE,
+    )
+)
 _COLUMNS = "id, target, kind, name, old, new, at, not_before, end, who, source, tags, failed"
 
 Action = Literal["create", "finish"]
@@ -44,12 +67,12 @@ Result = TypeVar("Result")
 
 
 class StoreError(AseExporterError):
-    """The state directory cannot be read or written now; the message says why."""
+    """The state directory cannot be read or written at the moment; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What Grafana is to be told next. tries: how often that was begun; grafana_id: of the annotation."""
+    """A queued request to Grafana. tries: how often it was begun. grafana_id: the annotation's id, once known."""
 
     number: int
     action: Action
@@ -59,8 +82,8 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """Which changes to list; None and '' take all. since, until: Unix times; text: found in what they say."""
+class ChangeFilter:
+    """Which changes to list; None and '' match all. since, until: Unix times. text: a substring of any text field."""
 
     target: str | None = None
     kind: str = ""
@@ -71,41 +94,56 @@ class Filter:
 
 
 class Store:
-    """Open with `open_store`."""
+    """The history, as `open_store` opens it."""
 
     def __init__(self, directory: Path | None, lock: IO[str] | None) -> None:
         self._directory = directory
         self._lock = lock
-        self._database = self._open()
+        # None while the file cannot be opened, because the disk is full or cannot be written.
+        self._opened: sqlite3.Connection | None = None
+        with contextlib.suppress(StoreError):
+            self._opened = self._open()
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        """The open database. Raises StoreError if it cannot be opened."""
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
 
     def close(self) -> None:
-        """Give back the file and the lock; call once."""
-        self._database.close()
+        """Close the file and release the lock; call once."""
+        if self._opened:
+            self._opened.close()
         if self._lock:
             self._lock.close()
 
-    def looks(self) -> dict[str, tuple[float, bytes]]:
-        """The last look of every target: when, and what it found."""
+    def last_snapshots(self) -> dict[str, tuple[float, bytes]]:
+        """The last snapshot of every target: Unix time and encoded parts."""
         rows = self._run(lambda db: db.execute("SELECT target, at, snapshot FROM looks").fetchall())
-        return {target: (at, snapshot) for target, at, snapshot in rows}
+        return {
+            str(target): (float(at), snapshot)
+            for target, at, snapshot in rows
+            if isinstance(at, _NUMBER) and isinstance(snapshot, bytes)
+        }
 
     def totals(self) -> dict[tuple[str, str], int]:
-        """How many changes there ever were, by target and kind."""
+        """The number of changes so far, by target and kind."""
         rows = self._run(lambda db: db.execute("SELECT target, kind, count FROM totals").fetchall())
-        return {(target, kind): count for target, kind, count in rows}
+        return {(str(target), str(kind)): count for target, kind, count in rows if isinstance(count, int)}
 
-    def record(self, target: str, at: float, snapshot: bytes, changes: Sequence[Change], post: bool) -> None:
-        """A look and the changes that it showed, all or nothing."""
+    def record(self, target: str, at: float, parts: bytes, changes: Sequence[Change], post: bool) -> None:
+        """Save a snapshot and the changes that it showed, in one transaction."""
 
         def write(db: sqlite3.Connection) -> None:
-            db.execute("INSERT OR REPLACE INTO looks VALUES (?, ?, ?)", (target, at, snapshot))
+            db.execute("INSERT OR REPLACE INTO looks VALUES (?, ?, ?)", (target, at, parts))
             for change in changes:
                 _insert(db, change, post)
 
         self._run(write)
 
-    def looked(self, times: dict[str, float]) -> None:
-        """Targets that were found unchanged, and when."""
+    def confirm_unchanged(self, times: dict[str, float]) -> None:
+        """Save that targets were unchanged at these Unix times."""
         self._run(
             lambda db: db.executemany(
                 "UPDATE looks SET at = ? WHERE target = ?", [(at, target) for target, at in times.items()]
@@ -113,18 +151,18 @@ class Store:
         )
 
     def add(self, change: Change, post: bool) -> bool:
-        """A change told by hand; False if one of that id is there already."""
+        """Add an annotation; False if its id is known already."""
         return self._run(lambda db: _insert(db, change, post))
 
     def finish(self, change_id: str, end: float, failed: str, post: bool) -> Change | None:
-        """End a region; failed: '' or how it failed. Ending it twice is ending it once; None if unknown."""
+        """End a region; None if its id is unknown. failed: '' or how it failed. A second call changes nothing."""
 
         def write(db: sqlite3.Connection) -> Change | None:
             row = db.execute(f"SELECT {_COLUMNS} FROM changes WHERE id = ?", (change_id,)).fetchone()
             if row is None or row[2] != ANNOTATION:
                 return None
             begun = _change(row)
-            if begun.end is not None:
+            if begun is None or begun.end is not None:
                 return begun
             change = replace(begun, end=max(end, begun.at), failed=bool(failed), new=failed)
             db.execute(
@@ -137,12 +175,12 @@ class Store:
 
         return self._run(write)
 
-    def find(self, wanted: Filter) -> list[Change]:
+    def find(self, wanted: ChangeFilter) -> list[Change]:
         """Changes, the newest first."""
         return self._run(lambda db: find(db, wanted))
 
     def next_post(self, now: float) -> Post | None:
-        """What to tell Grafana next, in the order in which it became known."""
+        """The next post to Grafana, in order of arrival; None if none is due."""
         row = self._run(
             lambda db: db.execute(
                 f"SELECT posts.seq, action, tries, grafana_id, {_COLUMNS} FROM posts"
@@ -152,14 +190,20 @@ class Store:
                 (now,),
             ).fetchone()
         )
-        return row and Post(row[0], row[1], row[2], _change(row[4:]), row[3])
+        if row is None:
+            return None
+        change = _change(row[4:])
+        if change is None:
+            self._run(lambda db: db.execute("DELETE FROM posts WHERE seq = ?", (row[0],)))
+            return self.next_post(now)
+        return Post(row[0], row[1], row[2], change, row[3])
 
     def begin_post(self, post: Post) -> None:
-        """Say, before the request leaves, that it may arrive."""
+        """Count a try before the request is sent: from then on it may have arrived."""
         self._run(lambda db: db.execute("UPDATE posts SET tries = tries + 1 WHERE seq = ?", (post.number,)))
 
     def end_post(self, post: Post, grafana_id: int | None, settle_at: float | None = None) -> None:
-        """Grafana has it, or never will (None). settle_at: when to look whether it came twice."""
+        """Finish a post; grafana_id None: Grafana rejected it. settle_at: when to check for a duplicate annotation."""
 
         def write(db: sqlite3.Connection) -> None:
             if grafana_id is not None:
@@ -172,12 +216,12 @@ class Store:
         self._run(write)
 
     def queued(self) -> int:
-        """How many posts Grafana has not got yet."""
+        """The number of posts that wait for Grafana."""
         sql = "SELECT count(*) FROM posts WHERE settle_at IS NULL"
         return int(self._run(lambda db: db.execute(sql).fetchone())[0])
 
-    def prune(self, before: float, most: int) -> int:
-        """Forget what is older than `before` and what is more than `most`; the number of posts given up."""
+    def prune(self, before: float, max_changes: int) -> int:
+        """Delete changes before a time and beyond a number; returns how many posts were dropped."""
 
         def write(db: sqlite3.Connection) -> int:
             waiting = "id NOT IN (SELECT change_id FROM posts)"
@@ -185,7 +229,7 @@ class Store:
             db.execute(
                 f"DELETE FROM changes WHERE {waiting}"
                 " AND seq <= (SELECT seq FROM changes ORDER BY seq DESC LIMIT 1 OFFSET ?)",
-                (most,),
+                (max_changes,),
             )
             kept = "SELECT seq FROM posts ORDER BY seq DESC LIMIT 1 OFFSET ?"
             return db.execute(f"DELETE FROM posts WHERE seq <= ({kept})", (QUEUE_LIMIT,)).rowcount
@@ -193,44 +237,67 @@ class Store:
         return self._run(write)
 
     def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Do something in one transaction."""
+        """Run work in one transaction."""
+        database = self._database
         try:
-            with self._database:
-                self._database.execute("BEGIN IMMEDIATE")
-                return work(self._database)
-        except sqlite3.DatabaseError as error:
-            if _is_corrupt(error):
-                log.error("state directory: %s is damaged (%s) and is set aside", FILE, error)
-                self._database.close()
-                self._set_aside()
-                self._database = self._open()
+            with database:
+                database.execute("BEGIN IMMEDIATE")
+                return work(database)
+        except sqlite3.Error as error:
+            if self._is_damaged(error):
+                database.close()
+                self._opened = None
+                self._move_aside(error)
             raise StoreError(str(error)) from error
 
     def _open(self) -> sqlite3.Connection:
-        try:
-            return _connect(self._path)
-        except sqlite3.DatabaseError as error:
-            if not _is_corrupt(error):
-                raise UserError(f"--state-dir: {self._path}: {error}") from error
-            log.error("state directory: %s is damaged (%s) and is set aside", FILE, error)
-            self._set_aside()
-            return _connect(self._path)
+        """Open the file; one that is damaged is moved aside. Raises StoreError."""
+        for _ in range(2):
+            try:
+                return _connect(self._path)
+            except sqlite3.Error as error:
+                reason = str(error)
+                if not self._is_damaged(error):
+                    break
+                self._move_aside(error)
+        raise StoreError(reason)
 
     @property
     def _path(self) -> str:
         return str(self._directory / FILE) if self._directory else ":memory:"
 
-    def _set_aside(self) -> None:
+    def _is_damaged(self, error: sqlite3.Error) -> bool:
+        """Whether an error comes from a damaged file, rather than one that is full, locked, or not accessible."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return isinstance(error, sqlite3.DatabaseError) and not isinstance(
+                error, sqlite3.ProgrammingError
+            )
+        if code == sqlite3.SQLITE_READONLY and self._directory:
+            # The header says so, not the file system.
+            return os.access(self._path, os.W_OK) and os.access(self._directory, os.W_OK)
+        # Extended codes have the code in their lowest byte.
+        return (code & 0xFF) not in _NOT_DAMAGED
+
+    def _move_aside(self, error: sqlite3.Error) -> None:
         if self._directory is None:
             return
-        for suffix in ("", "-wal", "-shm"):
-            path = self._directory / (FILE + suffix)
-            if path.exists():
-                path.replace(self._directory / f"{FILE}.damaged{suffix}")
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                path = self._directory / (FILE + suffix)
+                if path.exists():
+                    path.replace(self._directory / f"{FILE}.damaged{suffix}")
+        except OSError as failure:
+            raise StoreError(
+                f"{FILE} is damaged ({error}) and cannot be moved: {failure.strerror}"
+            ) from failure
+        log.error(
+            "state directory: %s is damaged (%s) and was moved aside; starting without history", FILE, error
+        )
 
 
 def open_store(directory: Path | None) -> Store:
-    """The store of a directory, made if need be, or one in memory. UserError if it cannot be had."""
+    """The store in a directory, created if needed, or in memory. Raises UserError if it cannot be opened."""
     if directory is None:
         return Store(None, None)
     try:
@@ -248,19 +315,21 @@ def open_store(directory: Path | None) -> Store:
             f"--state-dir: {directory}: another ase-exporter (process {holder}) uses it; "
             "expected a directory of its own for each"
         ) from error
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
+    # On a full disk the lock does not say who holds it.
+    with contextlib.suppress(OSError):
+        os.truncate(lock.fileno(), 0)
+        os.write(lock.fileno(), str(os.getpid()).encode())
     return Store(directory, lock)
 
 
-def read_history(directory: Path, wanted: Filter) -> list[Change]:
-    """Changes out of a state directory that an exporter may be using. UserError if it cannot be read."""
+def read_history(directory: Path, wanted: ChangeFilter) -> list[Change]:
+    """Changes from a state directory, which an exporter may be using. Raises UserError if it cannot be read."""
     path = directory / FILE
     if not path.is_file():
         raise UserError(f"--state-dir: {directory}: no {FILE} in it")
     try:
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
+        database.text_factory = _text
         try:
             return find(database, wanted)
         finally:
@@ -269,8 +338,8 @@ def read_history(directory: Path, wanted: Filter) -> list[Change]:
         raise UserError(f"--state-dir: {path}: {error}") from error
 
 
-def find(database: sqlite3.Connection, wanted: Filter) -> list[Change]:
-    """Changes of a history, the newest first."""
+def find(database: sqlite3.Connection, wanted: ChangeFilter) -> list[Change]:
+    """Changes in a database, the newest first."""
     conditions: list[str] = []
     values: list[Any] = []
     if wanted.target is not None:
@@ -292,14 +361,15 @@ def find(database: sqlite3.Connection, wanted: Filter) -> list[Change]:
         values.append(wanted.until)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     sql = f"SELECT {_COLUMNS} FROM changes{where} ORDER BY at DESC, seq DESC LIMIT ?"
-    return [_change(row) for row in database.execute(sql, (*values, wanted.limit))]
+    return [change for row in database.execute(sql, (*values, wanted.limit)) if (change := _change(row))]
 
 
 def _connect(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+    database.text_factory = _text
     try:
         database.execute("PRAGMA journal_mode = WAL")
-        # A commit is on disk when it returns: what was posted must not be forgotten by a power cut.
+        # Commits are durable: a power cut must not make the exporter post an annotation twice.
         database.execute("PRAGMA synchronous = FULL")
         (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
@@ -318,10 +388,8 @@ def _connect(path: str) -> sqlite3.Connection:
     return database
 
 
-def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
-    if isinstance(error, sqlite3.OperationalError):
-        return False
-    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _insert(database: sqlite3.Connection, change: Change, post: bool) -> bool:
@@ -357,6 +425,21 @@ def _queue(database: sqlite3.Connection, change_id: str, action: Action) -> None
     database.execute("INSERT INTO posts (change_id, action) VALUES (?, ?)", (change_id, action))
 
 
-def _change(row: Iterable[Any]) -> Change:
-    *values, tags, failed = row
-    return Change(*(*values, tuple(json.loads(tags)), bool(failed)))
+def _change(row: Iterable[Any]) -> Change | None:
+    """A change from its row; None if the row is damaged."""
+    *values, source, tags, failed = row
+    source = _OLD_SOURCES.get(source, source)
+    try:
+        tags = json.loads(tags)
+    except (TypeError, ValueError):
+        return None
+    *texts, at, not_before, end, who = values
+    if not (
+        all(isinstance(text, str) for text in (*texts, who, source))
+        and isinstance(at, _NUMBER)
+        and all(time is None or isinstance(time, _NUMBER) for time in (not_before, end))
+        and isinstance(tags, list)
+        and all(isinstance(tag, str) for tag in tags)
+    ):
+        return None
+    return Change(*(*values, source, tuple(tags), bool(failed)))

@@ -1,4 +1,4 @@
-"""Settings that move without anybody changing them. They are never reported. Every entry says why.
+"""Settings that change without anybody setting them, which are never reported; every entry has its reason.
 
 Names are compared without regard to case.
 """

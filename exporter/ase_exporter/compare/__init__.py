@@ -1,1 +1,1 @@
-"""Before and after: windows, statistics, reports."""
+"""Comparison of time windows: windows, statistics, reports and automatic verdicts."""

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: plots inside, nothing loaded from anywhere, fit to be printed."""
+"""The HTML report of a comparison: one file with its plots, without external resources, printable."""
 
 import html
 import io
@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ase_exporter.compare import report
-from ase_exporter.compare.comparison import Comparison, Row
+from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.windows import clock
 
-# Readable for the colour-blind (Okabe and Ito), and told apart in grey.
+# Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8860b", "#666666")
 WIDTH = 9.0
 _STYLE: Any = {
@@ -33,7 +33,7 @@ _STYLE: Any = {
 
 
 def as_html(comparison: Comparison) -> str:
-    """The whole page."""
+    """The report as a complete HTML page."""
     template = Template((resources.files(__package__) / "report.html").read_text(encoding="utf-8"))
     names = " / ".join(span.name for span in comparison.spans)
     with mpl.rc_context(_STYLE):
@@ -44,7 +44,7 @@ def as_html(comparison: Comparison) -> str:
         notes="\n".join(
             f"<li>{html.escape(note)}</li>" for note in (*report.findings(comparison), *comparison.warnings)
         ),
-        tables="\n".join(_table(grid) for grid in report.grids(comparison)),
+        tables="\n".join(_table(table) for table in report.tables(comparison)),
         plots="\n".join(plots),
         method=html.escape(report.method(comparison)),
     )
@@ -59,14 +59,14 @@ def _windows(comparison: Comparison) -> list[str]:
     return lines + [f"<li>change {clock(mark.at)} {html.escape(str(mark))}</li>" for mark in comparison.marks]
 
 
-def _table(grid: report.Grid) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in grid.header)
+def _table(table: report.ReportTable) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.header)
     body = "\n".join(
         "<tr>" + "".join(f'<td class="{_verdict(cell)}">{html.escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in grid.rows
+        for row in table.rows
     )
     return (
-        f"<h2>{html.escape(grid.title)}</h2>\n<div class='wide'><table>\n<thead><tr>{head}</tr></thead>\n"
+        f"<h2>{html.escape(table.title)}</h2>\n<div class='wide'><table>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 
@@ -76,7 +76,7 @@ def _verdict(cell: str) -> str:
 
 
 def _bars(comparison: Comparison) -> str:
-    """A bar a window for each measure, as the slides of a benchmark show them."""
+    """Bar charts, one per measure, with one bar per window."""
     shown = [row for row in comparison.rows if _worth_a_plot(row)]
     columns = 3
     lines = -(-len(shown) // columns)
@@ -95,13 +95,13 @@ def _bars(comparison: Comparison) -> str:
     return _figure(figure, "Each window", f"Value over the whole window. {legend}.")
 
 
-def _worth_a_plot(row: Row) -> bool:
-    """Rows that are nothing in every window only hide the others."""
-    return any(value and abs(value) >= 2 * row.measure.smallest for value in row.values)
+def _worth_a_plot(row: ComparisonRow) -> bool:
+    """Whether a row is above its minimum difference in any window; flat rows would only hide the others."""
+    return any(value and abs(value) >= 2 * row.measure.min_difference for value in row.values)
 
 
 def _timelines(comparison: Comparison) -> list[str]:
-    """The samples along time, a panel a measure, with the windows shaded and the changes marked."""
+    """Samples along time, one chart per measure, with windows shaded and changes marked."""
     origin = min(span.start for span in comparison.spans)
     figures = []
     for title, rows in _groups(comparison).items():
@@ -109,42 +109,48 @@ def _timelines(comparison: Comparison) -> list[str]:
         axes = figure.add_subplot()
         for number, row in enumerate(rows):
             colour = COLOURS[number % len(COLOURS)]
-            for index, track in enumerate(row.tracks):
-                if track is not None and len(track.values):
+            for index, window in enumerate(row.windows):
+                if window is not None and len(window.values):
                     label = (row.name or title) if index == _first(row) else None
-                    minutes = (track.times - origin) / 60
-                    axes.plot(minutes, track.values * _scale(row), color=colour, linewidth=1, label=label)
+                    minutes = (window.times - origin) / 60
+                    axes.plot(minutes, window.values * _scale(row), color=colour, linewidth=1, label=label)
         _shade(axes, comparison, origin)
         axes.set_xlabel(f"minutes since {clock(origin)} UTC")
         axes.set_ylabel("%" if rows[0].measure.unit == "ratio" else "")
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         if len(rows) > 1:
             axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        figures.append(_figure(figure, title, "Samples along time; dashed: changes."))
+        figures.append(_figure(figure, title, "Samples along time; dashed lines: changes."))
     return figures
 
 
 def _distributions(comparison: Comparison) -> list[str]:
-    """Before and after as boxes, for the measures of the server as a whole."""
-    rows = [row for row in comparison.rows if not row.name and all(track for track in row.tracks)]
+    """Box plots per window, for measures of the whole server."""
+    rows = [row for row in comparison.rows if not row.name and all(window for window in row.windows)]
     if not rows:
         return []
     figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
     for number, row in enumerate(rows):
         axes = figure.add_subplot(1, len(rows), number + 1)
-        samples = [track.values * _scale(row) for track in row.tracks if track is not None]
+        samples = [window.values * _scale(row) for window in row.windows if window is not None]
         boxes = axes.boxplot(samples, patch_artist=True, widths=0.6, medianprops={"color": "black"})
         for index, box in enumerate(boxes["boxes"]):
             box.set_facecolor(COLOURS[index % len(COLOURS)])
         axes.set_title(textwrap.fill(_title(row), 20), fontsize=7, loc="left")
         axes.tick_params(labelsize=7)
-    return [_figure(figure, "Distributions", "Boxes: quartiles of the samples; line: median; one a window.")]
+    return [
+        _figure(
+            figure,
+            "Distributions",
+            "One box per window: quartiles of the samples; line: the median.",
+        )
+    ]
 
 
-def _groups(comparison: Comparison) -> dict[str, list[Row]]:
-    groups: dict[str, list[Row]] = {}
+def _groups(comparison: Comparison) -> dict[str, list[ComparisonRow]]:
+    groups: dict[str, list[ComparisonRow]] = {}
     for row in comparison.rows:
-        if any(row.tracks):
+        if any(row.windows):
             groups.setdefault(row.measure.heading or row.measure.title, []).append(row)
     return groups
 
@@ -166,15 +172,15 @@ def _shade(axes: Axes, comparison: Comparison, origin: float) -> None:
         axes.axvline((mark.at - origin) / 60, color="#555555", linewidth=0.8, linestyle="--")
 
 
-def _first(row: Row) -> int:
-    return next(index for index, track in enumerate(row.tracks) if track is not None)
+def _first(row: ComparisonRow) -> int:
+    return next(index for index, window in enumerate(row.windows) if window is not None)
 
 
-def _scale(row: Row) -> float:
+def _scale(row: ComparisonRow) -> float:
     return 100.0 if row.measure.unit == "ratio" else 1.0
 
 
-def _title(row: Row) -> str:
+def _title(row: ComparisonRow) -> str:
     return f"{row.title}{' (%)' if row.measure.unit == 'ratio' else ''}"
 
 

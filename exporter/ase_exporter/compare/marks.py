@@ -1,47 +1,115 @@
-"""The changes that windows are cut by: from the metric in Prometheus, or from the exporter's own history."""
+"""Changes to compare around, from the metric in Prometheus or from the exporter's history."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import httpx
 
+from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
-from ase_exporter.prometheus import Prometheus
 
 TIMEOUT = 30.0
+# Seconds. How often the metric is sampled: of equal changes that follow each other sooner, only the last is found.
+RESOLUTION = 15.0
+# How long after a change its series is looked for: detection, and two scrapes.
+VISIBLE_AFTER = 900.0
+# Two times of the start that differ by less are the same restart.
+SAME_RESTART = 10.0
 
 
 def marks_from_prometheus(prometheus: Prometheus, selector: str, start: float, end: float) -> list[Mark]:
-    """The changes of a server or a host between two times, from (ase|dbhost)_change_timestamp_seconds.
+    """The changes of a server or a host between two Unix times, from (ase|dbhost)_change_timestamp_seconds.
 
-    Of a change that was made several times with the same old and new value the metric keeps the last.
+    At one time the metric keeps only the last of several changes with the same old and new value.
     """
     seconds = max(1, round(end - start))
-    named = f'__name__=~"(ase|dbhost)_change_timestamp_seconds", {selector}'
-    query = f"last_over_time({{{named}}}[{seconds}s])"
-    found = {
-        Mark(sample.value, *(sample.labels.get(label, "") for label in ("kind", "name", "from", "to")))
-        for sample in prometheus.query(query, end)
-        if start <= sample.value <= end
+    samples = prometheus.query(f"last_over_time({{{_metrics(selector)}}}[{seconds}s])", end)
+    return _in_order(_paired((sample.labels, sample.value) for sample in samples), start, end)
+
+
+def marks_between(prometheus: Prometheus, selector: str, start: float, end: float, now: float) -> list[Mark]:
+    """All changes between two Unix times, also those whose series a later change has taken over."""
+    found: set[Mark] = set()
+    by_time: defaultdict[float, list[tuple[Labels, float]]] = defaultdict(list)
+    end_seen = min(now, end + VISIBLE_AFTER)
+    for series in prometheus.over(f"{{{_metrics(selector)}}}", start, end_seen, RESOLUTION):
+        for at, value in zip(series.times, series.values, strict=True):
+            by_time[float(at)].append((series.labels, float(value)))
+    for samples in by_time.values():
+        found |= _paired(samples)
+    return _in_order(found, start, end)
+
+
+def restarts_between(
+    prometheus: Prometheus, selector: str, start: float, end: float, now: float
+) -> list[Mark]:
+    """Restarts of a server between two Unix times, from ase_start_timestamp_seconds."""
+    query = f"ase_start_timestamp_seconds{{{selector}}}"
+    end_seen = min(now, end + VISIBLE_AFTER)
+    found: set[Mark] = set()
+    for series in prometheus.over(query, start, end_seen, RESOLUTION):
+        found |= {Mark(at, "restart", "server") for at in map(float, series.values)}
+    return _in_order(found, start, end)
+
+
+def with_restarts(marks: Sequence[Mark], restarts: Sequence[Mark]) -> list[Mark]:
+    """Changes and the restarts that are not among them."""
+    known = [mark.at for mark in marks if mark.kind == "restart"]
+    new: list[Mark] = []
+    for restart in restarts:
+        if all(abs(restart.at - at) > SAME_RESTART for at in known):
+            new.append(restart)
+            known.append(restart.at)
+    return sorted([*marks, *new], key=lambda mark: mark.at)
+
+
+def _metrics(selector: str) -> str:
+    return f'__name__=~"(ase|dbhost)_change(_not_before)?_timestamp_seconds", {selector}'
+
+
+def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Mark]:
+    """Changes from the two metrics of one moment, which have the same labels."""
+    at: dict[tuple[str, ...], float] = {}
+    not_before: dict[tuple[str, ...], float] = {}
+    for labels, value in samples:
+        key = tuple(labels.get(label, "") for label in ("kind", "name", "from", "to"))
+        (not_before if "_not_before_" in labels.get("__name__", "") else at)[key] = value
+    return {
+        Mark(value, kind, name, old, new, not_before=earlier if earlier < value else None)
+        for (kind, name, old, new), value, earlier in (
+            (key, value, not_before.get(key, value)) for key, value in at.items()
+        )
     }
-    return _in_order(found)
 
 
 def marks_from_exporter(url: str, target: str) -> list[Mark]:
-    """All changes of a target that the exporter remembers, with their ids. UserError if it cannot be asked."""
+    """All changes of a target in the exporter's history, with ids. Raises UserError if it cannot be read."""
     try:
         answer = httpx.get(
             f"{url.rstrip('/')}/changes", params={"format": "json", "target": target}, timeout=TIMEOUT
         )
         answer.raise_for_status()
         found = {
-            Mark(float(each["at"]), each["kind"], each["name"], each["old"], each["new"], each["id"])
+            Mark(
+                float(each["at"]),
+                each["kind"],
+                each["name"],
+                each["old"],
+                each["new"],
+                each["id"],
+                None if each.get("not_before") is None else float(each["not_before"]),
+            )
             for each in answer.json()
         }
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise UserError(f"--exporter: {url}: {error or type(error).__name__}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"--exporter: {url}: not an answer of ase-exporter") from error
-    return _in_order(found)
+    return _in_order(found, 0.0, math.inf)
 
 
-def _in_order(found: set[Mark]) -> list[Mark]:
-    return sorted((mark for mark in found if not mark.is_verdict), key=lambda mark: mark.at)
+def _in_order(found: Iterable[Mark], start: float, end: float) -> list[Mark]:
+    within = (mark for mark in found if not mark.is_verdict and start <= mark.at <= end)
+    return sorted(within, key=lambda mark: (mark.at, mark.kind, mark.name))

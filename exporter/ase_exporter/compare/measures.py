@@ -1,41 +1,45 @@
-"""The measures that are compared, from measures.yaml."""
+"""The measures that are compared, as measures.yaml lists them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
 
-from pydantic import Field, RootModel
+from annotated_types import Ge
 
-from ase_exporter import yamlfile
 from ase_exporter.compare.statistics import Good
-from ase_exporter.settings import Model
+from ase_exporter.config import yaml_files
+from ase_exporter.config.fields import Strict
 
 Unit = Literal["ratio", "per_second", "count", "seconds", "plain"]
 
-# The measure of how much the server had to do; comparisons at like load go by it.
+# The measure of the server's load, by which samples at equal load are chosen.
 LOAD = "transactions"
+_FILE = Path(__file__).with_name("measures.yaml")
 
 
-class Measure(Model):
-    """One entry of measures.yaml; see the comments there."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measure(Strict):
+    """One entry of measures.yaml; the comments there describe the fields."""
 
     title: str
     heading: str | None = None
     unit: Unit
     good: Good
     query: str
-    smallest: Annotated[float, Field(ge=0)] = 0.0
+    min_difference: Annotated[float, Ge(0)] = 0.0
     by: str | None = None
-    top: Annotated[int, Field(ge=1)] = 20
+    top: Annotated[int, Ge(1)] = 20
     rank: str | None = None
 
     def promql(self, selector: str, seconds: float) -> str:
-        """The query for a server and a range of that many seconds."""
+        """The query for a server over a range of that many seconds."""
         return _fill(self.query, selector, seconds)
 
     def ranking(self, selector: str, seconds: float) -> str | None:
-        """The query whose largest values say which rows matter; None: all do."""
+        """The query by whose values `top` rows are chosen; None if all rows are kept."""
         return _fill(self.rank, selector, seconds) if self.rank else None
 
     def show(self, value: float) -> str:
@@ -53,17 +57,12 @@ class Measure(Model):
         return f"{value:+.3g}" if abs(value) < 1 else f"{value:+,.1f}"
 
 
-class _File(RootModel[dict[str, Measure]]):
-    pass
-
-
 @cache
-def measures() -> dict[str, Measure]:
+def measures() -> Mapping[str, Measure]:
     """All measures by key, in the order of the file."""
-    text = (resources.files(__package__) / "measures.yaml").read_text(encoding="utf-8")
-    return yamlfile.parse(text, _File, "measures.yaml").root
+    return yaml_files.load(_FILE, dict[str, Measure])
 
 
 def _fill(query: str, selector: str, seconds: float) -> str:
-    filled = Template(query).substitute(sel=selector, w=f"{max(1, round(seconds))}s")
+    filled = Template(query).substitute(sel=selector, w=f"{max(1, int(seconds * 1000))}ms")
     return " ".join(filled.split())

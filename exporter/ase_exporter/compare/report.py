@@ -1,22 +1,18 @@
-"""A comparison as text: terminal, Markdown, CSV and JSON. Figures are the same in all."""
+"""Reports of a comparison as Markdown, CSV and JSON, with the same figures as on the terminal."""
 
 import csv
 import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from ase_exporter.compare.comparison import AS_GOOD, Comparison, Row, sweet_spot
+from ase_exporter.compare.comparison import SWEET_SPOT_TOLERANCE, Comparison, ComparisonRow, sweet_spot
+from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.measures import Measure
-from ase_exporter.compare.statistics import Difference, Window
+from ase_exporter.compare.statistics import WindowDifference, WindowStatistics
 from ase_exporter.compare.windows import clock
 
-_COLOURS = {"better": "green", "worse": "red", "changed": "yellow", "no evidence": "dim"}
 NO_DATA = "-"
 MEDIAN = ": median ± ½ IQR"
 CSV_HEADER = (
@@ -26,51 +22,30 @@ CSV_HEADER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """One table of a report, in words. The last `verdicts` columns hold verdicts."""
+class ReportTable:
+    """One table of a report, with its cells as text."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def grids(comparison: Comparison) -> list[Grid]:
-    """The tables: values of each window, then what they say; for two windows all in one."""
+def tables(comparison: Comparison) -> list[ReportTable]:
+    """The tables of a report: one for two windows; values, steps and differences to the first for a series.
+
+    What changed beyond chance comes first.
+    """
+    changed, others = changed_rows(comparison)
+    comparison = replace(comparison, rows=(*changed, *others))
     if len(comparison.spans) == 2:
         return [_pair(comparison)]
     return [_series(comparison), _steps(comparison), _against_first(comparison)]
 
 
-def terminal(comparison: Comparison, width: int) -> RenderableType:
-    """For rich, on a terminal of that many columns."""
-    parts: list[RenderableType] = [Text(line) for line in _preface(comparison)]
-    for grid in (_fitting(grid, width) for grid in grids(comparison)):
-        table = Table(title=grid.title, title_justify="left")
-        for number, name in enumerate(grid.header):
-            table.add_column(Text(name), justify="left" if number == 0 else "right")
-        for row in grid.rows:
-            table.add_row(*(Text(cell, style=_colour(cell)) for cell in row))
-        parts.append(table)
-    parts += [Text(finding, style="bold") for finding in findings(comparison)]
-    parts += [Text(f"Note: {warning}", style="yellow") for warning in comparison.warnings]
-    return Group(*parts, Text(method(comparison), style="dim"))
-
-
-def _fitting(grid: Grid, width: int) -> Grid:
-    """Without the columns that say nothing and, where it is too wide all the same, without the medians."""
-    columns = list(zip(grid.header, *grid.rows, strict=True))
-    columns = [column for column in columns if set(column[1:]) != {NO_DATA}]
-    # Three characters between columns, and a rule at either side.
-    if sum(max(map(len, column)) + 3 for column in columns) + 1 > width:
-        columns = [column for column in columns if not column[0].endswith(MEDIAN)]
-    header, *rows = zip(*columns, strict=True)
-    return Grid(grid.title, header, tuple(rows))
-
-
 def markdown(comparison: Comparison) -> str:
-    """For a ticket or a page."""
-    lines = [f"{line}  " for line in _preface(comparison)]
-    for grid in grids(comparison):
+    """A report for a ticket or a wiki page."""
+    lines = [f"**{headline(comparison)}**", "", *(f"{line}  " for line in preface(comparison))]
+    for grid in tables(comparison):
         rule = ["---", *["---:"] * (len(grid.header) - 1)]
         lines += ["", f"### {grid.title}", ""]
         lines += [_pipes(row) for row in (grid.header, rule, *grid.rows)]
@@ -81,16 +56,16 @@ def markdown(comparison: Comparison) -> str:
 
 
 def as_csv(comparison: Comparison) -> str:
-    """One line a measure and window, in base units, with the difference to the first window."""
+    """One line per measure and window, in base units, with the difference to the first window."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_HEADER)
     for row in comparison.rows:
         differences = (None, *row.against_first)
-        for span, track, value, difference in zip(
-            comparison.spans, row.tracks, row.values, differences, strict=True
+        for span, samples, value, difference in zip(
+            comparison.spans, row.windows, row.values, differences, strict=True
         ):
-            window = _window(row, difference, len(track.values) if track else 0)
+            window = _window(row, difference, len(samples.values) if samples else 0)
             tail = (
                 [difference.difference, difference.low, difference.high, difference.verdict]
                 if difference
@@ -103,12 +78,16 @@ def as_csv(comparison: Comparison) -> str:
 
 
 def as_json(comparison: Comparison) -> str:
-    """All of it, in base units."""
+    """The whole comparison, in base units."""
     content = {
+        "headline": headline(comparison),
         "selector": comparison.selector,
         "confidence": comparison.confidence,
         "step_seconds": comparison.step,
-        "windows": [{"name": span.name, "start": span.start, "end": span.end} for span in comparison.spans],
+        "windows": [
+            {"name": span.name, "start": span.start, "end": span.end, "cuts": span.cuts}
+            for span in comparison.spans
+        ],
         "changes": [
             {"at": mark.at, "kind": mark.kind, "name": mark.name, "from": mark.old, "to": mark.new}
             for mark in comparison.marks
@@ -125,7 +104,7 @@ def as_json(comparison: Comparison) -> str:
                 "values": row.values,
                 "against_previous": [_difference(difference) for difference in row.steps],
                 "against_first": [_difference(difference) for difference in row.against_first],
-                "at_like_load": [_difference(difference) for difference in row.at_like_load],
+                "at_equal_load": [_difference(difference) for difference in row.at_equal_load],
             }
             for row in comparison.rows
         ],
@@ -133,38 +112,40 @@ def as_json(comparison: Comparison) -> str:
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
-def _preface(comparison: Comparison) -> list[str]:
+def preface(comparison: Comparison) -> list[str]:
+    """Server, windows and what they lack, and the changes in and between them."""
     lines = [f"Server {{{comparison.selector}}}, times in UTC"]
     lines += [
-        f"{span.name}: {clock(span.start)} to {clock(span.end)} ({span.seconds:,.0f} s)"
+        f"{span.name}: {clock(span.start)} to {clock(span.end)} ({'; '.join([f'{span.seconds:,.0f} s', *span.cuts])})"
         for span in comparison.spans
     ]
     return lines + [f"change {clock(mark.at)} {mark}" for mark in comparison.marks]
 
 
 def findings(comparison: Comparison) -> list[str]:
-    """What a series says as a whole."""
+    """Conclusions about a series as a whole."""
     spot = sweet_spot(comparison)
     if spot is None:
         return []
     return [
-        f"Sweet spot: {spot.name}, the earliest window within {AS_GOOD:.0%} of the best throughput per CPU unit."
+        f"Sweet spot: {spot.name}, the earliest window within {SWEET_SPOT_TOLERANCE:.0%} of the best throughput"
+        " per CPU unit."
     ]
 
 
 def method(comparison: Comparison) -> str:
-    """How the verdicts were come by, in a sentence."""
+    """The method behind the verdicts, in one sentence."""
     return (
-        f"Verdicts at {comparison.confidence:.0%} confidence; samples every {comparison.step:g} s; intervals by"
+        f"Verdicts at {comparison.confidence:.0%} confidence, from samples every {comparison.step:g} s; intervals by"
         " block bootstrap of trimmed means."
     )
 
 
-def _pair(comparison: Comparison) -> Grid:
+def _pair(comparison: Comparison) -> ReportTable:
     before, after = comparison.spans
     rows = []
     for row in comparison.rows:
-        (difference,), (like,) = row.steps, row.at_like_load
+        (difference,), (at_equal_load,) = row.steps, row.at_equal_load
         measure = row.measure
         medians = (
             [_median(measure, w) for w in (difference.before, difference.after)]
@@ -174,11 +155,11 @@ def _pair(comparison: Comparison) -> Grid:
         rows.append(
             (
                 row.title,
-                *(_value(measure, value) for value in row.values),
+                *(value(measure, figure) for figure in row.values),
                 *medians,
-                _interval(measure, difference),
+                interval(measure, difference),
                 _verdict(difference),
-                f"{_interval(measure, like)} {_verdict(like)}" if like else NO_DATA,
+                f"{interval(measure, at_equal_load)} {_verdict(at_equal_load)}" if at_equal_load else NO_DATA,
             )
         )
     header = (
@@ -189,60 +170,64 @@ def _pair(comparison: Comparison) -> Grid:
         f"{after.name}{MEDIAN}",
         "difference [interval]",
         "verdict",
-        "at like load",
+        "at equal load",
     )
-    return Grid(f"{after.name} against {before.name}", header, tuple(rows))
+    return ReportTable(f"{after.name} against {before.name}", header, tuple(rows))
 
 
-def _series(comparison: Comparison) -> Grid:
-    rows = [(row.title, *(_value(row.measure, value) for value in row.values)) for row in comparison.rows]
-    return Grid("Values over each window", ("Measure", *(s.name for s in comparison.spans)), tuple(rows))
+def _series(comparison: Comparison) -> ReportTable:
+    rows = [(row.title, *(value(row.measure, figure) for figure in row.values)) for row in comparison.rows]
+    return ReportTable(
+        "Values over each window", ("Measure", *(s.name for s in comparison.spans)), tuple(rows)
+    )
 
 
-def _steps(comparison: Comparison) -> Grid:
+def _steps(comparison: Comparison) -> ReportTable:
     rows = [(row.title, *(_verdict(each) for each in row.steps)) for row in comparison.rows]
     names = [span.name for span in comparison.spans[1:]]
-    return Grid("Each window against the one before it", ("Measure", *names), tuple(rows))
+    return ReportTable("Each window against the one before it", ("Measure", *names), tuple(rows))
 
 
-def _against_first(comparison: Comparison) -> Grid:
+def _against_first(comparison: Comparison) -> ReportTable:
     rows = [
         (row.title, *(f"{_relative(each)} {_verdict(each)}".strip() for each in row.against_first))
         for row in comparison.rows
     ]
     names = [span.name for span in comparison.spans[1:]]
     title = f"Each window against {comparison.spans[0].name}"
-    return Grid(title, ("Measure", *names), tuple(rows))
+    return ReportTable(title, ("Measure", *names), tuple(rows))
 
 
-def _value(measure: Measure, value: float | None) -> str:
-    return NO_DATA if value is None else measure.show(value)
+def value(measure: Measure, figure: float | None) -> str:
+    """A figure as reports print it."""
+    return NO_DATA if figure is None else measure.show(figure)
 
 
-def _median(measure: Measure, window: Window) -> str:
+def _median(measure: Measure, window: WindowStatistics) -> str:
     return f"{measure.show(window.median)} ± {measure.show(window.spread / 2)}"
 
 
-def _verdict(difference: Difference | None) -> str:
+def _verdict(difference: WindowDifference | None) -> str:
     return difference.verdict if difference else NO_DATA
 
 
-def _relative(difference: Difference | None) -> str:
+def _relative(difference: WindowDifference | None) -> str:
     if difference is None or math.isnan(difference.relative):
         return ""
-    # "+136 %" and "236 % of" are easily mixed up: where it matters, both stand there.
+    # "+136 %" and "236 % of" are easily confused, so large gains are shown both ways.
     times = f" (x{1 + difference.relative:.2f})" if difference.relative >= 1 else ""
     return f"{difference.relative:+.1%}{times}"
 
 
-def _interval(measure: Measure, difference: Difference | None) -> str:
+def interval(measure: Measure, difference: WindowDifference | None) -> str:
+    """A difference and its interval as reports print them."""
     if difference is None:
         return NO_DATA
     low, high = measure.show_difference(difference.low), measure.show_difference(difference.high)
     return f"{measure.show_difference(difference.difference)} [{low} to {high}]"
 
 
-def _difference(difference: Difference | None) -> dict[str, object] | None:
+def _difference(difference: WindowDifference | None) -> dict[str, object] | None:
     if difference is None:
         return None
     return {
@@ -260,15 +245,11 @@ def _difference(difference: Difference | None) -> dict[str, object] | None:
     }
 
 
-def _window(row: Row, difference: Difference | None, samples: int) -> list[object]:
-    """Median, spread and number of samples of a window for the CSV."""
+def _window(row: ComparisonRow, difference: WindowDifference | None, samples: int) -> list[object]:
+    """Median, spread and number of samples of a window, for CSV."""
     described = difference.after if difference else next((d.before for d in row.against_first if d), None)
     return [described.median, described.spread, described.samples] if described else [None, None, samples]
 
 
 def _pipes(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _colour(cell: str) -> str:
-    return next((colour for verdict, colour in _COLOURS.items() if cell.endswith(verdict)), "")

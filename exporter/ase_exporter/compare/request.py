@@ -1,28 +1,23 @@
-"""A comparison as asked for on the command line: checked, run with progress, written."""
+"""Executes the options of `ase-exporter compare`: from options to windows, from windows to a comparison."""
 
-import io
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
-from rich.console import Console
-
-from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison, compare_windows
-from ase_exporter.compare.marks import marks_from_exporter, marks_from_prometheus
+from ase_exporter.compare.marks import (
+    marks_between,
+    marks_from_exporter,
+    marks_from_prometheus,
+    restarts_between,
+    with_restarts,
+)
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.windows import Mark, Span, around, between, parse_span, trimmed_to_data
 from ase_exporter.errors import UserError
-from ase_exporter.progress import progress as progress_bar
-from ase_exporter.prometheus import Prometheus
 
-Output = Literal["terminal", "markdown", "csv", "json", "html"]
-
-MARKS_LOOK_BACK = 30 * 86400.0
-FILE_WIDTH = 160
+MARKS_MAX_AGE = 30 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +40,10 @@ class Request:
     confidence: float = 0.95
 
 
-def run(request: Request, output: Output, out: Path | None) -> None:
-    """Compare and write. Raises UserError for whatever is wrong with the request or the data."""
-    if output == "html" and out is None:
-        raise UserError("--format html: expected a file with --out")
-    with progress_bar() as bar:
-        task = bar.add_task("Querying Prometheus", total=None)
-        result = answer(
-            request,
-            progress=lambda title, done, total: bar.update(
-                task, description=title, completed=done, total=total
-            ),
-        )
-    _write(result, output, out)
-
-
 def answer(
     request: Request, progress: Callable[[str, int, int], None] = lambda title, done, total: None
 ) -> Comparison:
-    """The comparison asked for."""
+    """The comparison that the options ask for. Raises UserError."""
     for key in request.measures or ():
         if key not in measures():
             raise UserError(f"--measure: {key}: expected one of {', '.join(measures())}")
@@ -73,13 +53,26 @@ def answer(
         if request.exporter:
             marks = marks_from_exporter(request.exporter, request.targets[0])
         else:
-            marks = marks_from_prometheus(server, selectors[0], now - MARKS_LOOK_BACK, now)
-        spans = _spans(request, marks, now)
+            marks = marks_from_prometheus(server, selectors[0], now - MARKS_MAX_AGE, now)
+        if request.change is not None:
+            _require_one_way(request)
+            mark = _find(marks, request.change)
+            marks, spans = windows_around(
+                server,
+                selectors[0],
+                mark,
+                marks if request.exporter else None,
+                now,
+                length=request.length,
+                settle=request.settle,
+            )
+        else:
+            spans = _spans(request, marks, now)
         if len(selectors) == 2 and len(spans) == 1:
             spans = [Span(name, spans[0].start, spans[0].end) for name in request.targets]
         if len(selectors) not in (1, len(spans)):
             raise UserError(
-                f"--target: {len(selectors)} given for {len(spans)} windows; expected 1 or one a window"
+                f"--target: {len(selectors)} given for {len(spans)} windows; expected 1, or one per window"
             )
         start, end = min(span.start for span in spans), max(span.end for span in spans)
         return compare_windows(
@@ -89,19 +82,50 @@ def answer(
             keys=request.measures,
             confidence=request.confidence,
             step=request.step,
-            marks=[mark for mark in marks if start <= mark.at <= end],
+            marks=[mark for mark in marks if start <= mark.at and mark.earliest <= end],
             progress=progress,
         )
 
 
-def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
-    """The windows, asked for in one of four ways."""
+def windows_around(
+    server: Prometheus,
+    selector: str,
+    mark: Mark,
+    marks: Sequence[Mark] | None,
+    now: float,
+    *,
+    length: float,
+    settle: float,
+) -> tuple[list[Mark], list[Span]]:
+    """The changes near a change, and the windows before and after it, without restarts and times without data.
+
+    marks: all changes; None to read them from Prometheus. Raises UserError if neighbours leave no time.
+    """
+    # Changes made together with it may lie well outside of the windows' lengths.
+    start, end = mark.earliest - 2 * length, mark.at + 2 * (settle + length)
+    near = marks_between(server, selector, start, end, now) if marks is None else list(marks)
+    if all((other.at, str(other)) != (mark.at, str(mark)) for other in near):
+        near.append(mark)
+    near = with_restarts(near, restarts_between(server, selector, start, end, now))
+    spans = around(mark, near, now, length=length, settle=settle)
+    return near, [trimmed_to_data(span, _scrapes(server, selector, span)) for span in spans]
+
+
+def _scrapes(server: Prometheus, selector: str, span: Span) -> list[float]:
+    """Times of the scrapes in a window in which the server answered; empty for a host without a server."""
+    series = server.recorded(f"ase_up{{{selector}}}", span.start, span.end)
+    return [float(at) for each in series for at, up in zip(each.times, each.values, strict=True) if up == 1]
+
+
+def _require_one_way(request: Request) -> None:
     pair = request.before is not None or request.after is not None
     if sum((pair, bool(request.windows), request.change is not None, request.runs is not None)) != 1:
         raise UserError("expected one of: --before and --after, --window (repeated), --change, --runs")
-    if request.change is not None:
-        mark = _find(marks, request.change)
-        return list(around(mark, marks, now, length=request.length, settle=request.settle))
+
+
+def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
+    """The windows, given in one of three ways."""
+    _require_one_way(request)
     if request.runs is not None:
         return between(marks, parse_span("runs", request.runs, now), settle=request.settle)
     if request.windows:
@@ -127,33 +151,5 @@ def _find(marks: list[Mark], text: str) -> Mark:
     found = [mark for mark in marks if text == mark.id] or [mark for mark in marks if text in str(mark)]
     if not found:
         newest = "; the newest: " + ", ".join(map(str, marks[-3:])) if marks else "; none is recorded"
-        raise UserError(f"--change: no recorded change of the last 30 days holds {text!r}{newest}")
+        raise UserError(f"--change: no recorded change of the last 30 days contains {text!r}{newest}")
     return found[-1]
-
-
-def _write(result: Comparison, output: Output, out: Path | None) -> None:
-    if output == "terminal":
-        text = _printed(result) if out else None
-    elif output == "html":
-        # matplotlib takes a second to load: only where plots are drawn.
-        from ase_exporter.compare.html import as_html
-
-        text = as_html(result)
-    else:
-        text = {"markdown": report.markdown, "csv": report.as_csv, "json": report.as_json}[output](result)
-    if text is None:
-        console = Console()
-        console.print(report.terminal(result, console.width))
-    elif out is None:
-        sys.stdout.write(text)
-    else:
-        try:
-            out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"--out: {out}: {error.strerror}") from error
-
-
-def _printed(result: Comparison) -> str:
-    text = io.StringIO()
-    Console(file=text, width=FILE_WIDTH).print(report.terminal(result, FILE_WIDTH))
-    return text.getvalue()

@@ -1,19 +1,20 @@
-"""How sure a difference between two windows is.
+"""Statistics of the difference between two windows: its size, its interval, and a verdict.
 
-Samples of a server are correlated in time, so ordinary tests cry "difference" far too often. The method:
+Samples of a server are correlated in time, so ordinary tests report a difference far too often. The method:
 
-1. Location of a window: its trimmed mean (the highest and lowest eighth left out). A spike or two do not move
-   it, and it needs fewer samples than a median to see the same difference.
-2. Its variance: circular block bootstrap. Block length by the lag-1 correlation r of the window (corrected
-   for its bias in short series) as for an AR(1) process: (2r / (1 - r)) ** (2/3) * n ** (1/3), at most
-   n / 4. What blocks of that length miss of the process's variance is added by the same AR(1) model.
+1. Location of a window: its trimmed mean (the highest and lowest eighth left out). One or two spikes do not move
+   it, and it needs fewer samples than a median to detect the same difference.
+2. Variance of the location: circular block bootstrap. The block length follows from the lag-1 correlation r of the
+   window (corrected for its bias in short series) as for an AR(1) process: (2r / (1 - r)) ** (2/3) * n ** (1/3), at
+   most n / 4. The part of the variance that blocks of that length miss is added by the same AR(1) model.
 3. Interval: difference +- Student's t with as many degrees of freedom as there are independent blocks
-   (Welch-Satterthwaite).
-4. Verdict: better or worse if the interval at `confidence` leaves out zero and the difference is at least the
-   measure's smallest that matters, else no evidence.
+   (Welch-Satterthwaite). Where the figures over the whole windows are known, their difference is the one reported,
+   and the interval reaches from the smaller to the larger of both differences, so that it contains the reported one.
+4. Verdict: better or worse if the interval at `confidence` excludes zero and the difference is at least the
+   measure's minimum, else no evidence.
 
-The interval is symmetric. On pairs without a difference, verdicts other than "no evidence" come up in at most
-about 1 - confidence of all cases (tests hold this for independent and for AR(1) noise).
+On pairs without a difference, verdicts other than "no evidence" occur in at most about
+1 - confidence of all cases (tests check this for independent and for AR(1) noise).
 """
 
 import math
@@ -27,15 +28,15 @@ Samples = NDArray[np.float64]
 Verdict = Literal["better", "worse", "no evidence", "changed"]
 Good = Literal["higher", "lower", "neither"]
 
-FEWEST_SAMPLES = 8
+MIN_SAMPLES = 8
 TRIM = 1 / 8
 RESAMPLES = 2000
-MOST_CORRELATION = 0.95
+MAX_CORRELATION = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """One window of a measure. spread: interquartile range; correlation: of neighbours, bias-corrected."""
+class WindowStatistics:
+    """One window of a measure. spread: interquartile range. correlation: lag-1 autocorrelation, bias-corrected."""
 
     samples: int
     median: float
@@ -45,11 +46,14 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """After against before. difference, low, high: in the measure's unit; relative: to before, nan at 0."""
+class WindowDifference:
+    """After against before. difference, low, high: in the measure's unit. relative: to before, NaN if that is 0.
 
-    before: Window
-    after: Window
+    difference: of the figures over the whole windows, else of the locations.
+    """
+
+    before: WindowStatistics
+    after: WindowStatistics
     difference: float
     low: float
     high: float
@@ -62,21 +66,24 @@ def compare(
     after: Samples,
     *,
     good: Good,
-    smallest: float = 0.0,
+    min_difference: float = 0.0,
     confidence: float = 0.95,
     seed: int = 0,
-) -> Difference:
-    """Compare two windows of one measure, samples in order of time, without NaN.
+    figures: tuple[float, float] | None = None,
+) -> WindowDifference:
+    """Compare two windows of one measure, given by samples in order of time, without NaN.
 
-    good: which direction is an improvement. smallest: differences below it are never called better or worse.
-    Raises ValueError if a window has fewer than FEWEST_SAMPLES samples.
+    good: which direction is an improvement. min_difference: smaller differences are never called better or worse.
+    figures: the values over the whole windows, if they are known.
+    Raises ValueError if a window has fewer than MIN_SAMPLES samples.
     """
     for name, window in (("before", before), ("after", after)):
-        if len(window) < FEWEST_SAMPLES:
-            raise ValueError(f"{len(window)} samples {name}, at least {FEWEST_SAMPLES} are needed")
+        if len(window) < MIN_SAMPLES:
+            raise ValueError(f"{len(window)} samples {name}; expected at least {MIN_SAMPLES}")
     generator = np.random.default_rng(seed)
     first, second = _describe(before), _describe(after)
-    difference = second.location - first.location
+    typical = second.location - first.location
+    base, difference = (first.location, typical) if figures is None else (figures[0], figures[1] - figures[0])
     variances, freedoms = zip(
         *(
             _variance(samples, window.correlation, generator)
@@ -86,20 +93,20 @@ def compare(
     )
     error = math.sqrt(sum(variances))
     reach = _student(confidence, _satterthwaite(variances, freedoms)) * error
-    low, high = difference - reach, difference + reach
-    return Difference(
+    low, high = min(difference, typical) - reach, max(difference, typical) + reach
+    return WindowDifference(
         before=first,
         after=second,
         difference=difference,
         low=low,
         high=high,
-        relative=difference / abs(first.location) if first.location else math.nan,
-        verdict=_verdict(difference, low, high, good, smallest),
+        relative=difference / abs(base) if base else math.nan,
+        verdict=_verdict(difference, low, high, good, min_difference),
     )
 
 
 def trimmed_mean(samples: Samples, axis: int = -1) -> Samples:
-    """Mean without the lowest and highest TRIM of the samples."""
+    """The mean without the lowest and highest TRIM of the samples."""
     count = samples.shape[axis]
     cut = int(count * TRIM)
     ordered = np.sort(samples, axis=axis)
@@ -107,9 +114,9 @@ def trimmed_mean(samples: Samples, axis: int = -1) -> Samples:
     return kept
 
 
-def _describe(samples: Samples) -> Window:
+def _describe(samples: Samples) -> WindowStatistics:
     low, median, high = (float(value) for value in np.quantile(samples, (0.25, 0.5, 0.75)))
-    return Window(
+    return WindowStatistics(
         samples=len(samples),
         median=median,
         location=float(trimmed_mean(samples)),
@@ -119,17 +126,17 @@ def _describe(samples: Samples) -> Window:
 
 
 def _correlation(samples: Samples) -> float:
-    """Lag-1 autocorrelation, from 0 to MOST_CORRELATION, corrected for its bias in short series (Kendall)."""
+    """Lag-1 autocorrelation, from 0 to MAX_CORRELATION, corrected for its bias in short series (Kendall)."""
     centred = samples - samples.mean()
     power = float(centred @ centred)
     if power == 0:
         return 0.0
     raw = float(centred[:-1] @ centred[1:]) / power
-    return min(max(raw + (1 + 3 * raw) / len(samples), 0.0), MOST_CORRELATION)
+    return min(max(raw + (1 + 3 * raw) / len(samples), 0.0), MAX_CORRELATION)
 
 
 def _variance(samples: Samples, correlation: float, generator: np.random.Generator) -> tuple[float, float]:
-    """Variance of the window's location, and its degrees of freedom."""
+    """The variance of the window's location, and its degrees of freedom."""
     count = len(samples)
     wanted = math.ceil((2 * correlation / (1 - correlation)) ** (2 / 3) * count ** (1 / 3))
     block = max(1, min(wanted, count // 4))
@@ -138,12 +145,12 @@ def _variance(samples: Samples, correlation: float, generator: np.random.Generat
     picks = (starts[:, :, None] + np.arange(block)) % count
     resampled = samples[picks.reshape(RESAMPLES, -1)[:, :count]]
     variance = float(trimmed_mean(resampled, axis=1).var())
-    variance *= count / (count - block) * _missed(correlation, block)
+    variance *= count / (count - block) * _variance_ratio(correlation, block)
     return variance, max(1.0, count / block - 1)
 
 
-def _missed(correlation: float, block: int) -> float:
-    """Variance of a mean of an AR(1) process over what blocks of that length show of it."""
+def _variance_ratio(correlation: float, block: int) -> float:
+    """The variance of the mean of an AR(1) process, relative to what blocks of that length show of it."""
     shown = 1 + 2 * sum((1 - lag / block) * correlation**lag for lag in range(1, block))
     return (1 + correlation) / (1 - correlation) / shown
 
@@ -171,7 +178,7 @@ def _student(confidence: float, freedom: float) -> float:
 
 
 def _student_within(t: float, freedom: float) -> float:
-    """P(|T| < t), integrated over the angle in which the density has no tail."""
+    """P(|T| < t), integrated over an angle, in which the density has no tails."""
     angles = np.linspace(0.0, math.atan(t / math.sqrt(freedom)), 513)
     heights = np.cos(angles) ** (freedom - 1)
     steps = angles[1] - angles[0]
@@ -182,8 +189,8 @@ def _student_within(t: float, freedom: float) -> float:
     return 2 * scale * area
 
 
-def _verdict(difference: float, low: float, high: float, good: Good, smallest: float) -> Verdict:
-    if low <= 0 <= high or abs(difference) < smallest:
+def _verdict(difference: float, low: float, high: float, good: Good, min_difference: float) -> Verdict:
+    if low <= 0 <= high or abs(difference) < min_difference:
         return "no evidence"
     if good == "neither":
         return "changed"

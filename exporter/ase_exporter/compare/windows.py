@@ -1,35 +1,44 @@
-"""Windows of time: as people write them, as changes cut them, and what may be wrong with them."""
+"""Time windows: parsed from text, derived from changes, and warnings about them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
+from statistics import median
 
+from ase_exporter.changes.change import ANNOTATION
+from ase_exporter.config.times import parse_moment
 from ase_exporter.errors import UserError
 
-_AGO = re.compile(r"now(?:-(\d+(?:\.\d+)?)(s|m|h|d))?")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-# How the annotations begin that tell what came of a change.
+# The first words of annotations that hold the verdict on a change.
 VERDICT = "Verdict on "
+
+
+# Kinds of changes that do not affect how the server works: they end no window and get no verdict.
+HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A window of time, seconds since 1970, with the name that reports give it."""
+    """A time window in Unix seconds, with its name in reports. cuts: why it is shorter than it might be."""
 
     name: str
     start: float
     end: float
+    cuts: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """The length of the window."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A change, as the exporter tells it; id: only where its history was asked, not its metric."""
+    """A change at a time. id: '' if the mark comes from the metric, which has no ids.
+
+    at: when it happened, or was first seen. not_before: when it was not there yet; None if `at` is exact.
+    """
 
     at: float
     kind: str
@@ -37,91 +46,139 @@ class Mark:
     old: str = ""
     new: str = ""
     id: str = ""
+    not_before: float | None = None
+
+    @property
+    def earliest(self) -> float:
+        """The earliest time at which it may have happened."""
+        return self.at if self.not_before is None else min(self.not_before, self.at)
 
     @property
     def is_verdict(self) -> bool:
-        """Not a change, but what was thought of one."""
-        return self.kind == "annotation" and self.name.startswith(VERDICT)
+        """Whether this is a verdict on a change, not a change."""
+        return self.kind == ANNOTATION and self.name.startswith(VERDICT)
 
     def __str__(self) -> str:
         moved = f" {self.old} -> {self.new}" if self.old or self.new else ""
         return f"{self.kind}: {self.name}{moved}"
 
 
-def parse_time(text: str, now: float) -> float:
-    """Seconds since 1970 from 2026-11-21T10:00:00Z (local time without Z), a number of seconds, or now-2h."""
-    text = text.strip()
-    if match := _AGO.fullmatch(text):
-        return now - (float(match[1]) * _SECONDS[match[2]] if match[1] else 0.0)
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        raise UserError(
-            f"{text!r}: expected a time such as 2026-11-21T10:00:00Z, 1795255200 or now-2h"
-        ) from None
-
-
 def parse_span(name: str, text: str, now: float) -> Span:
-    """A window from A..B."""
+    """A window from START..END, moments as `times.parse_moment` takes them. Raises UserError."""
     start, dots, end = text.partition("..")
     if not dots:
         raise UserError(f"window {name}: {text!r}: expected START..END")
-    span = Span(name, parse_time(start, now), parse_time(end, now))
+    span = Span(name, _moment(name, start, now), _moment(name, end, now))
     if span.seconds <= 0:
         raise UserError(f"window {name}: {text!r}: the end is not after the start")
     return span
 
 
+def _moment(name: str, text: str, now: float) -> float:
+    try:
+        return parse_moment(text, now)
+    except ValueError as error:
+        raise UserError(f"window {name}: {text!r}: {error}") from None
+
+
 def around(
     mark: Mark, marks: Sequence[Mark], now: float, *, length: float, settle: float
 ) -> tuple[Span, Span]:
-    """Before and after a change: up to `length` seconds each, free of other changes, `settle` left out after.
+    """Windows before and after a change, up to `length` seconds each, without other changes in them.
 
-    Marks within `settle` of the change belong to it (several options set at once, the restart they need).
+    "Before" ends when the change was not there yet; "after" begins `settle` seconds after it was seen. Changes that
+    follow each other within `settle` seconds are compared together (several options set at once, the restart they
+    need). Raises UserError if neighbours leave no time.
     """
-    together = [other.at for other in marks if abs(other.at - mark.at) <= settle] or [mark.at]
-    first, last = min(together), max(together)
-    earlier = [other.at for other in marks if other.at < first]
-    later = [other.at for other in marks if other.at > last]
-    start = max(first - length, max(earlier, default=0.0) + settle)
-    end = min(last + settle + length, min(later, default=now), now)
-    if start >= first or end <= last + settle:
-        raise UserError(f"{mark}: no quiet time between it and its neighbours to compare")
-    return Span("before", start, first), Span("after", last + settle, end)
+    relevant = [other for other in marks if other.kind not in HARMLESS_KINDS or mark.kind == ANNOTATION]
+    together = changes_together(mark, relevant, settle)
+    first, last = _extent(together)
+    others = [other for other in relevant if other not in together]
+    previous = max((other for other in others if other.at < first), key=lambda other: other.at, default=None)
+    following = min(
+        (other for other in others if other.earliest > last), key=lambda other: other.earliest, default=None
+    )
+    before = Span("before", first - length, first)
+    if previous and previous.at + settle > before.start:
+        before = cut(before, start=previous.at + settle, reason=f"after {previous}")
+    after = Span("after", last + settle, last + settle + length)
+    if following and following.earliest < after.end:
+        after = cut(after, end=following.earliest, reason=f"before {following}")
+    if now < after.end:
+        after = cut(after, end=now, reason="up to now")
+    for span, neighbour in ((before, previous), (after, following)):
+        if span.seconds <= 0:
+            cause = f"between it and {neighbour}" if neighbour else f"for {span.name}"
+            raise UserError(f"{mark}: no time {cause} to compare")
+    return before, after
 
 
-def between(marks: Sequence[Mark], whole: Span, *, settle: float) -> list[Span]:
-    """The quiet spans of a range that changes cut into runs, each named by the change that began it.
+def trimmed_to_data(span: Span, times: Sequence[float]) -> Span:
+    """The part of a window in which the server was scraped. times: of the successful scrapes in the window.
 
-    Changes within `settle` of each other are one cut; that long after a cut is left out.
+    Without this, a rate would be divided by time in which there was no server.
     """
-    cuts: list[list[Mark]] = []
+    if len(times) < 2:
+        return span
+    tolerance = 1.5 * median(later - earlier for earlier, later in pairwise(times))
+    if times[0] - span.start > tolerance:
+        span = cut(span, start=times[0], reason="no data before")
+    if span.end - times[-1] > tolerance:
+        span = cut(span, end=times[-1], reason="no data after")
+    return span
+
+
+def changes_together(mark: Mark, marks: Sequence[Mark], settle: float) -> list[Mark]:
+    """The change and those that nothing separates from it: each follows another within `settle` seconds."""
+    together, rest = [mark], [other for other in marks if other != mark]
+    while True:
+        first, last = _extent(together)
+        near = [other for other in rest if other.earliest - last <= settle and first - other.at <= settle]
+        if not near:
+            return sorted(together, key=lambda other: (other.at, str(other), other.id))
+        together += near
+        rest = [other for other in rest if other not in near]
+
+
+def cut(span: Span, *, start: float | None = None, end: float | None = None, reason: str) -> Span:
+    """The part of a window from start to end, with the reason for what is lost."""
+    start, end = span.start if start is None else start, span.end if end is None else end
+    lost = span.seconds - (end - start)
+    return Span(span.name, start, end, (*span.cuts, f"{lost:,.0f} s less: {reason}"))
+
+
+def _extent(marks: Sequence[Mark]) -> tuple[float, float]:
+    return min(mark.earliest for mark in marks), max(mark.at for mark in marks)
+
+
+def between(marks: Sequence[Mark], range_: Span, *, settle: float) -> list[Span]:
+    """The windows between the changes in a range, each named by the change that began it.
+
+    Changes within `settle` seconds of each other count as one. The `settle` seconds after a change are left out.
+    """
+    groups: list[list[Mark]] = []
     for mark in sorted(marks, key=lambda mark: mark.at):
-        if whole.start <= mark.at <= whole.end:
-            if cuts and mark.at - cuts[-1][-1].at <= settle:
-                cuts[-1].append(mark)
+        if range_.start <= mark.earliest and mark.at <= range_.end:
+            if groups and mark.earliest - groups[-1][-1].at <= settle:
+                groups[-1].append(mark)
             else:
-                cuts.append([mark])
-    starts = [whole.start, *(cut[-1].at + settle for cut in cuts)]
-    ends = [*(cut[0].at for cut in cuts), whole.end]
-    names = ["start", *(", ".join(str(mark) for mark in cut) for cut in cuts)]
+                groups.append([mark])
+    starts = [range_.start, *(group[-1].at + settle for group in groups)]
+    ends = [*(_extent(group)[0] for group in groups), range_.end]
+    names = ["start", *(", ".join(str(mark) for mark in group) for group in groups)]
     return [
         Span(name, start, end) for name, start, end in zip(names, starts, ends, strict=True) if end > start
     ]
 
 
-def objections(spans: Sequence[Span], marks: Sequence[Mark], restarts: Sequence[float]) -> list[str]:
-    """What makes windows doubtful: changes and restarts within them, overlaps."""
+def window_warnings(spans: Sequence[Span], marks: Sequence[Mark], restarts: Sequence[float]) -> list[str]:
+    """Warnings about windows: changes and restarts within them, and overlaps."""
     found = []
     for span in spans:
-        inside = [mark for mark in marks if span.start < mark.at < span.end]
+        inside = [mark for mark in marks if span.start < mark.at and mark.earliest < span.end]
         if inside:
             others = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
-            found.append(f"window {span.name} holds a change: {inside[0]}{others}")
+            found.append(f"window {span.name} contains a change: {inside[0]}{others}")
         if any(span.start < at < span.end for at in restarts):
             found.append(f"the server was restarted within window {span.name}")
     for index, span in enumerate(spans):
@@ -134,5 +191,5 @@ def objections(spans: Sequence[Span], marks: Sequence[Mark], restarts: Sequence[
 
 
 def clock(at: float) -> str:
-    """A time as reports show it, UTC."""
+    """A time as reports show it, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

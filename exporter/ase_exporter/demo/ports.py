@@ -1,4 +1,4 @@
-"""The loopback ports of the demo: one block, checked to be free before anything starts."""
+"""The demo's loopback ports: one consecutive block, checked to be free before anything starts."""
 
 import socket
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Who listens where on 127.0.0.1."""
+    """Port of each process on 127.0.0.1."""
 
     exporter: int
     simulator: int
@@ -23,7 +23,7 @@ class Ports:
 
     @classmethod
     def from_base(cls, base: int) -> Self:
-        """Consecutive ports from `base`; raises UserError for one that is no port or is taken."""
+        """Assign consecutive ports from `base`. Raises UserError if one is invalid or in use."""
         count = len(fields(cls))
         if not 1024 <= base <= 65536 - count:
             raise UserError(f"demo: --port-base {base}: expected 1024 to {65536 - count}")

@@ -1,4 +1,4 @@
-"""Child processes: started with a log file each, watched, and ended by their own pid."""
+"""Child processes: starts each with a log file of its own, detects early exits, stops all."""
 
 import contextlib
 import signal
@@ -11,13 +11,13 @@ from typing import Self
 
 from ase_exporter.errors import UserError
 
-GRACE_SECONDS = 10.0
+STOP_SECONDS = 10.0
 
 
 class Processes:
-    """Starts processes and ends them all, last started first, when the block is left.
+    """Starts processes, and stops them all, last started first, when the block is left.
 
-    Each is a session of its own, so that Ctrl-C reaches this process alone and the order of ending is ours.
+    Each gets its own session, so that Ctrl-C reaches this process only, which decides the order of shutdown.
     """
 
     def __init__(self, logs: Path) -> None:
@@ -33,7 +33,7 @@ class Processes:
         self.stop()
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
-        """Start `command`; its output goes to NAME.log. Raises UserError where the program cannot be run."""
+        """Start `command` with output to NAME.log. Raises UserError if the program cannot be run."""
         with (self._logs / f"{name}.log").open("wb") as log:
             try:
                 self._running[name] = subprocess.Popen(
@@ -45,24 +45,24 @@ class Processes:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise UserError(f"demo: cannot start {name}: {error}; `make setup` installs it") from None
+                raise UserError(f"demo: cannot start {name}: {error}; `make demo` installs it") from None
 
     def check(self) -> None:
-        """Raise UserError if one of them has ended by itself, with the last line it wrote."""
+        """Raise UserError with the last line of its log if a process has exited."""
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise UserError(f"demo: {name} ended with code {process.returncode}: {self._last_line(name)}")
 
     def pid(self, name: str) -> int:
-        """The process id of a started process."""
+        """Return the process id of a started process."""
         return self._running[name].pid
 
     def stop(self) -> None:
-        """End all of them; one that does not end in time is killed."""
+        """Terminate all; kill those that do not exit within STOP_SECONDS."""
         for process in reversed(self._running.values()):
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_SECONDS
+        deadline = time.monotonic() + STOP_SECONDS
         for process in self._running.values():
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))

@@ -1,4 +1,4 @@
-"""The runs of the replayed case study: when each was played, and what Prometheus says of it."""
+"""Runs of the replayed case study: their published figures, and those that Prometheus measured."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +7,16 @@ from typing import Self
 
 import yaml
 
-from ase_exporter.demo.faster import Pace
-from ase_exporter.prometheus import Labels, Prometheus
+from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.demo.scaling import Pace
 
 CACHES = ("default data cache", "system tables cache", "log cache")
 RULE_WINDOW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What the case study prints of a run; None where Prometheus has no value.
+class RunFigures:
+    """The figures of a run that the case study prints; None if Prometheus has no value.
 
     cpu_busy: ratio. throughput: committed transactions per CPU unit. contention: ratio by cache.
     """
@@ -28,7 +28,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run in the replay: Unix times of its start and, once it is over, its end."""
+    """A run of the replay. start, end: Unix times; end is None while it goes on."""
 
     name: str
     features: str
@@ -36,15 +36,15 @@ class Run:
     end: float | None = None
 
     def ended(self, at: float) -> Self:
-        """The same run, over at that time."""
+        """Return the run with its end set."""
         return replace(self, end=at)
 
 
-def published() -> dict[str, Figures]:
-    """The figures of the case study by run."""
-    text = (files(__package__) / "published.yaml").read_text(encoding="utf-8")
+def published() -> dict[str, RunFigures]:
+    """Return the figures of the case study by run name."""
+    text = (files(__package__) / "published_figures.yaml").read_text(encoding="utf-8")
     return {
-        name: Figures(
+        name: RunFigures(
             busy / 100, throughput, dict(zip(CACHES, (each / 100 for each in contention), strict=True))
         )
         for name, (busy, throughput, *contention) in yaml.safe_load(text).items()
@@ -52,21 +52,20 @@ def published() -> dict[str, Figures]:
 
 
 def steady(run: Run, pace: Pace, now: float) -> tuple[float, float] | None:
-    """The part of a run whose rule windows hold nothing of the run before; None while it is too short.
+    """Return the span of a run in which rule windows do not reach into the run before; None if too short.
 
-    A rule looks back over its window, sees a scrape up to an interval late, and is itself evaluated up to an
-    interval later.
+    A rule covers its window, may see a scrape up to one interval late, and may be evaluated one interval later.
     """
     start = run.start + pace.window(RULE_WINDOW_SECONDS) + 2 * pace.scrape_interval
     end = (run.end or now) - pace.scrape_interval
     return (start, end) if end - start >= pace.scrape_interval else None
 
 
-def measured(prometheus: Prometheus, span: tuple[float, float] | None = None) -> Figures:
-    """The median of the recorded series over a span of Unix times, or their value now; PrometheusError.
+def measured(prometheus: Prometheus, span: tuple[float, float] | None = None) -> RunFigures:
+    """Return the median of the recorded series over a span of Unix times, or their current value.
 
-    A scrape on a busy machine reads one table late, and at the replay's speed late is long: the median takes
-    no notice.
+    The median, because on a busy machine a scrape may read one table late, and the replay's speed magnifies the
+    error. Raises PrometheusError.
     """
     window = "" if span is None else f"[{round((span[1] - span[0]) * 1000)}ms]"
     at = None if span is None else span[1]
@@ -82,18 +81,18 @@ def measured(prometheus: Prometheus, span: tuple[float, float] | None = None) ->
         labels["spinlock"]: value
         for labels, value in values('ase:spinlock_contention:ratio_rate1m{class="data_cache"}')
     }
-    return Figures(
+    return RunFigures(
         single("ase:cpu_busy:ratio_rate1m"),
         single("ase:transactions_per_cpu_unit:ratio_rate1m"),
         {cache: contention.get(cache) for cache in CACHES},
     )
 
 
-def results(prometheus: Prometheus, runs: Sequence[Run], pace: Pace, now: float) -> dict[str, Figures]:
-    """The figures of every run that was seen long enough; of a run played twice, the first time."""
-    seen: dict[str, Figures] = {}
+def results(prometheus: Prometheus, runs: Sequence[Run], pace: Pace, now: float) -> dict[str, RunFigures]:
+    """Return the figures of every run that lasted long enough; of a repeated run, those of the first time."""
+    figures: dict[str, RunFigures] = {}
     for run in runs:
         span = steady(run, pace, now)
-        if span and run.name not in seen:
-            seen[run.name] = measured(prometheus, span)
-    return seen
+        if span and run.name not in figures:
+            figures[run.name] = measured(prometheus, span)
+    return figures

@@ -1,22 +1,22 @@
-"""Asks the simulated server which step of its scenario it is at, and remembers when each began."""
+"""Polls the simulated server for the current step of its scenario, and records when each began."""
 
 import threading
 import time
 from types import TracebackType
 from typing import Self
 
-from ase_exporter.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.demo.replay import Run
 
 POLL_SECONDS = 0.25
-ANSWER_SECONDS = 5.0
-STEP = "select StepName, SecondsInStep from master..simScenario"
+TIMEOUT_SECONDS = 5.0
+STEP_QUERY = "select StepName, SecondsInStep from master..simScenario"
 
 
 class Scenario:
-    """Watches a scenario from a thread of its own, from entering the block until leaving it.
+    """Follows a scenario in a background thread while the block is active.
 
-    speed: simulated seconds per second, to turn the server's time into ours.
+    speed: simulated seconds per real second, to convert the server's time.
     """
 
     def __init__(self, endpoint: Endpoint, user: str, password: str, speed: float) -> None:
@@ -25,7 +25,7 @@ class Scenario:
         self._speed = speed
         self._runs: list[Run] = []
         self._changed = threading.Condition()
-        self._over = threading.Event()
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
@@ -35,31 +35,31 @@ class Scenario:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        self._thread.join(ANSWER_SECONDS)
+        self._stop.set()
+        self._thread.join(TIMEOUT_SECONDS)
 
     def runs(self) -> list[Run]:
-        """The runs so far in order; the last one goes on."""
+        """Return the runs so far, in order; the last one has not ended."""
         with self._changed:
             return list(self._runs)
 
     def wait_for_runs(self, count: int, timeout: float) -> bool:
-        """Wait until that many runs have begun; False if they do not within `timeout` seconds."""
+        """Wait until `count` runs have begun; return False after `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self._runs) >= count, timeout)
 
     def _watch(self) -> None:
-        while not self._over.is_set():
+        while not self._stop.is_set():
             try:
                 connection = Connection.open(
-                    self._endpoint, *self._login, deadline=time.monotonic() + ANSWER_SECONDS, program="demo"
+                    self._endpoint, *self._login, deadline=time.monotonic() + TIMEOUT_SECONDS, program="demo"
                 )
             except DatabaseError:
-                self._over.wait(POLL_SECONDS)
+                self._stop.wait(POLL_SECONDS)
                 continue
             try:
-                while not self._over.wait(POLL_SECONDS):
-                    for step, seconds in connection.query(STEP, time.monotonic() + ANSWER_SECONDS):
+                while not self._stop.wait(POLL_SECONDS):
+                    for step, seconds in connection.query(STEP_QUERY, time.monotonic() + TIMEOUT_SECONDS):
                         self._note(str(step), float(str(seconds)))
             except DatabaseError:
                 continue

@@ -1,4 +1,4 @@
-"""Everything that the demo runs: who is started how, from the configuration that the repository ships."""
+"""The demo's processes: writes their configuration from the shipped files, starts them, awaits readiness."""
 
 import math
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import yaml
 
-from ase_exporter.demo import faster
+from ase_exporter import assets
+from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
 from ase_exporter.errors import UserError
 
-REPOSITORY = Path(__file__).parents[3]
 LOGIN = "monitor"
 SERVER = "DEMO"
 START_SECONDS = 30.0
@@ -25,7 +25,7 @@ START_SECONDS = 30.0
 RUN_SECONDS = 600.0
 """Simulated length of each run of the memscale scenario."""
 
-# The ports in the shipped configuration, and whose they are.
+# port in the shipped configuration -> process
 SHIPPED_PORTS = {
     9090: "prometheus",
     9093: "alertmanager",
@@ -42,13 +42,18 @@ READY = {
 
 
 class Stack:
-    """Simulated server, exporter, node_exporter, Alertmanager, Prometheus, and Grafana where there is one.
+    """Simulated server, exporter, node_exporter, Alertmanager, Prometheus, and Grafana if it is installed.
 
-    directory: emptied first; then holds configuration, data and NAME.log of each process.
+    directory: an empty directory; gets configuration, data and NAME.log of each process.
     """
 
     def __init__(
-        self, processes: Processes, ports: Ports, pace: faster.Pace, directory: Path, simulator: Sequence[str]
+        self,
+        processes: Processes,
+        ports: Ports,
+        pace: scaling.Pace,
+        directory: Path,
+        simulator: Sequence[str],
     ) -> None:
         self.ports = ports
         self.pace = pace
@@ -57,7 +62,7 @@ class Stack:
         self._simulator = simulator
 
     def start(self) -> None:
-        """Start all of them and wait until each answers; UserError if one does not."""
+        """Start all processes and wait until each is ready. Raises UserError if one is not."""
         self._write_configuration()
         self._start_prometheus()
         self._start_simulator()
@@ -71,11 +76,11 @@ class Stack:
             self._await(name, f"{self.url(name)}{path}", deadline)
 
     def url(self, name: str) -> str:
-        """Base URL of a process, by the name of its port."""
+        """Return the base URL of a process, by the name of its port."""
         return f"http://{HOST}:{getattr(self.ports, name)}"
 
     def addresses(self) -> dict[str, str]:
-        """What a person may want to open, by name."""
+        """Return the addresses to show to the user, by name."""
         addresses = {
             "Prometheus": self.url("prometheus"),
             "Alertmanager": self.url("alertmanager"),
@@ -86,10 +91,11 @@ class Stack:
             return {"Grafana": self.url("grafana")} | addresses
         return addresses
 
-    def invitations(self) -> list[str]:
-        """Commands to try in another terminal while it runs, from the directory that it was started in."""
+    def example_commands(self) -> list[str]:
+        """Return commands to try in another terminal, relative to the current directory."""
         command, configuration = (
-            os.path.relpath(path) for path in (_our_own("ase-exporter")[0], self._directory / "exporter.yml")
+            os.path.relpath(path)
+            for path in (_own_command("ase-exporter")[0], self._directory / "exporter.yml")
         )
         run = f"--length {RUN_SECONDS / self.pace.speed:g} --settle {self.pace.scrape_interval:g}"
         return [
@@ -100,26 +106,22 @@ class Stack:
         ]
 
     def password(self) -> str:
-        """The password of the simulated server's login, made anew for every demo."""
+        """Return the password of the simulated server's login, which is new in every demo."""
         return (self._directory / "password").read_text()
 
     def _write_configuration(self) -> None:
-        if not (REPOSITORY / "alerts" / "rules").is_dir():
-            raise UserError(
-                f"demo: no alerts/rules in {REPOSITORY}: run it from a checkout of the repository"
-            )
         rules = self._directory / "rules"
         rules.mkdir()
-        for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
-            (rules / path.name).write_text(faster.rules(path.read_text(), self.pace))
+        for path in sorted(assets.directory("rules").glob("*.yaml")):
+            (rules / path.name).write_text(scaling.rules(path.read_text(), self.pace))
         (self._directory / "prometheus.yml").write_text(
-            faster.prometheus(self._shipped("prometheus/prometheus.yml"), self.pace, f"{rules}/*.yaml")
+            scaling.prometheus(self._shipped("prometheus/prometheus.yml"), self.pace, f"{rules}/*.yaml")
         )
         (self._directory / "alertmanager.yml").write_text(
-            faster.alertmanager(
+            scaling.alertmanager(
                 self._shipped("alertmanager/alertmanager.yml"),
                 self.pace,
-                str(REPOSITORY / "deploy" / "alertmanager" / "templates" / "*.tmpl"),
+                str(assets.directory("alertmanager") / "templates" / "*.tmpl"),
             )
         )
         password = self._directory / "password"
@@ -131,15 +133,15 @@ class Stack:
         return {
             "targets": [{"name": SERVER, "host": HOST, "port": self.ports.simulator}],
             "auth": {"default": {"user": LOGIN, "password_file": str(password)}},
-            # Scrapes come faster here than a login is allowed to take.
-            "scrape": {"least": "5s"},
-            # Each run begins with changes: looked for once a minute, they would be found when it is over.
+            # The scrape interval is shorter than a login may take.
+            "scrape": {"min_timeout": "5s"},
+            # Each run begins with configuration changes; checked once a minute, they would be found after its end.
             "changes": {"interval": f"{max(1.0, self.pace.scrape_interval):g}s"},
         }
 
     def _shipped(self, path: str) -> str:
-        """A file of deploy/, with the demo's ports for its own."""
-        text = (REPOSITORY / "deploy" / path).read_text()
+        """Return a file of `assets` with the demo's ports."""
+        text = assets.directory(path).read_text()
         for port, name in SHIPPED_PORTS.items():
             text = text.replace(f"127.0.0.1:{port}", f"{HOST}:{{{name}}}")
         for name in SHIPPED_PORTS.values():
@@ -150,20 +152,21 @@ class Stack:
         self._start(
             "simulator",
             [
-                *_our_own("ase-simulator"),
+                *_own_command("ase-simulator"),
                 f"--host={HOST}",
                 f"--port={self.ports.simulator}",
                 f"--speed={self.pace.speed:g}",
                 *self._simulator,
             ],
-            ASE_SIMULATOR_LOGIN=f"{LOGIN}:{self.password()}",
+            # sa has the same password: an administrator can change settings while the demo runs.
+            ASE_SIMULATOR_LOGIN=f"{LOGIN}:{self.password()} sa:{self.password()}",
         )
 
     def _start_exporter(self) -> None:
         self._start(
             "exporter",
             [
-                *_our_own("ase-exporter"),
+                *_own_command("ase-exporter"),
                 "serve",
                 f"--config.file={self._directory / 'exporter.yml'}",
                 f"--web.listen-address={HOST}:{self.ports.exporter}",
@@ -206,14 +209,14 @@ class Stack:
             GF_SERVER_HTTP_PORT=str(self.ports.grafana),
             GF_PATHS_DATA=str(self._directory / "grafana"),
             GF_PATHS_LOGS=str(self._directory / "grafana"),
-            GF_PATHS_PROVISIONING=str(REPOSITORY / "deploy" / "grafana" / "provisioning"),
+            GF_PATHS_PROVISIONING=str(assets.directory("grafana") / "provisioning"),
             GF_AUTH_ANONYMOUS_ENABLED="true",
             GF_ANALYTICS_REPORTING_ENABLED="false",
             GF_ANALYTICS_CHECK_FOR_UPDATES="false",
             GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES="false",
-            ASE_EXPORTER_DASHBOARDS=str(REPOSITORY / "dashboards" / "json"),
+            ASE_EXPORTER_DASHBOARDS=str(assets.directory("dashboards")),
             PROMETHEUS_URL=self.url("prometheus"),
-            # Grafana makes $__rate_interval of it, and Prometheus reads no fractions of a second.
+            # Grafana derives $__rate_interval from it; Prometheus accepts no fractions of a second.
             SCRAPE_INTERVAL=f"{math.ceil(self.pace.scrape_interval)}s",
         )
 
@@ -237,7 +240,7 @@ class Stack:
 
 
 def grafana_home() -> Path | None:
-    """Grafana's home: GRAFANA_HOME, or the packaged one for a binary on PATH; None without Grafana."""
+    """Return Grafana's home: GRAFANA_HOME, or the packaged one if a binary is on PATH; None without Grafana."""
     if home := os.environ.get("GRAFANA_HOME"):
         return Path(home)
     if shutil.which("grafana-server") or shutil.which("grafana"):
@@ -253,13 +256,16 @@ def _grafana_command(home: Path) -> list[str]:
 
 
 def _program(*names: str) -> str:
-    """The first of these programs that is on PATH; Debian gives them names of its own."""
+    """Return the first of these programs that is on PATH (Debian renames them)."""
     for name in names:
         if program := shutil.which(name):
             return program
-    raise UserError(f"demo: {names[-1]} is not installed: `make setup` installs it")
+    raise UserError(f"demo: {names[-1]} is not installed: `make demo` installs it")
 
 
-def _our_own(name: str) -> list[str]:
-    """A command of this project, installed beside the Python that runs."""
-    return [str(Path(sys.executable).parent / name)]
+def _own_command(name: str) -> list[str]:
+    """Return the path of a command of this project, installed beside the running Python. Raises UserError."""
+    command = Path(sys.executable).parent / name
+    if not command.exists():
+        raise UserError(f"demo: {name} is not installed: pip install 'ase-exporter[demo]'")
+    return [str(command)]

@@ -1,4 +1,4 @@
-"""What the demo shows: addresses, the live table, and the table of all runs at the end."""
+"""Terminal output of the demo: addresses, live figures, and the final comparison of all runs."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,21 +6,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.demo.replay import CACHES, Figures, Run
+from ase_exporter.demo.replay import CACHES, Run, RunFigures
 
 WARNING, SEVERE = 0.10, 0.50
 
 
 def addresses(of: Mapping[str, str]) -> RenderableType:
-    """Where everything is to be found."""
+    """Return the table of addresses."""
     table = Table.grid(padding=(0, 2))
     for name, address in of.items():
         table.add_row(Text(name, style="bold"), address)
     return table
 
 
-def live(run: Run | None, now: Figures, firing: Iterable[Mapping[str, str]], note: str) -> RenderableType:
-    """The server as it is now."""
+def live(run: Run | None, now: RunFigures, firing: Iterable[Mapping[str, str]], note: str) -> RenderableType:
+    """Return the table of current figures and firing alerts."""
     table = Table(title=_title(run), title_justify="left", min_width=60)
     table.add_column("measure")
     table.add_column("now", justify="right")
@@ -34,38 +34,40 @@ def live(run: Run | None, now: Figures, firing: Iterable[Mapping[str, str]], not
     return Group(table, Text(note, style="dim"))
 
 
-def comparison(seen: Mapping[str, Figures], published: Mapping[str, Figures]) -> RenderableType:
-    """Every run: what Prometheus measured, and in brackets what the case study printed."""
+def comparison(measured: Mapping[str, RunFigures], published: Mapping[str, RunFigures]) -> RenderableType:
+    """Return the table of all runs: measured figures, with the published ones in brackets."""
     table = Table(
-        title="Measured by Prometheus over the steady part of each run (printed in the case study)",
+        title="Measured by Prometheus over the steady part of each run (published in the case study)",
         title_justify="left",
     )
     table.add_column("run", no_wrap=True)
     for column in (*CACHES, "CPU busy", "transactions per CPU unit"):
         table.add_column(column, justify="right")
-    for name, printed in published.items():
-        if name in seen:
-            table.add_row(name, *(f"{ours} ({theirs})" for ours, theirs in _cells(seen[name], printed)))
-    if missing := [name for name in published if name not in seen]:
-        table.caption = f"not seen long enough: {', '.join(missing)}"
+    for name, figures in published.items():
+        if name in measured:
+            table.add_row(
+                name, *(f"{value} ({expected})" for value, expected in _cells(measured[name], figures))
+            )
+    if missing := [name for name in published if name not in measured]:
+        table.caption = f"not measured long enough: {', '.join(missing)}"
     return table
 
 
-def _cells(seen: Figures, printed: Figures) -> list[tuple[str, str]]:
+def _cells(measured: RunFigures, published: RunFigures) -> list[tuple[str, str]]:
     return [
-        *((percent(seen.contention[cache]), percent(printed.contention[cache])) for cache in CACHES),
-        (percent(seen.cpu_busy), percent(printed.cpu_busy)),
-        (number(seen.throughput), number(printed.throughput)),
+        *((percent(measured.contention[cache]), percent(published.contention[cache])) for cache in CACHES),
+        (percent(measured.cpu_busy), percent(published.cpu_busy)),
+        (number(measured.throughput), number(published.throughput)),
     ]
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio as the case study prints it."""
+    """Format a ratio as a percentage with one decimal."""
     return "-" if ratio is None else f"{100 * ratio:.1f} %"
 
 
 def number(value: float | None) -> str:
-    """A figure with one decimal."""
+    """Format a number with one decimal."""
     return "-" if value is None else f"{value:.1f}"
 
 

@@ -1,6 +1,6 @@
-"""A small webhook receiver: keeps what Alertmanager sends, so that it can be shown and awaited.
+"""A webhook receiver that keeps Alertmanager's notifications, to show and to wait for them.
 
-`python -m ase_exporter.demo.webhook PORT` prints each alert as a line: receiver, status, name, server.
+`python -m ase_exporter.demo.webhook PORT` prints one line per alert: receiver, status, name, server.
 """
 
 import json
@@ -13,12 +13,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-LONGEST_BODY = 10_000_000
+MAX_BODY_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One alert of one notification. received: Unix time. receiver: the path of the URL it was sent to."""
+    """One alert of one notification. received: Unix time; receiver: path of the webhook URL."""
 
     received: float
     receiver: str
@@ -34,9 +34,9 @@ class Notification:
 
 
 class Webhook:
-    """Listens on host:port (0 picks a free one) from entering the block until leaving it.
+    """Listens on host:port (0 picks a free one) while the block is active.
 
-    show: is given each message's alerts as they come.
+    show: called with the alerts of each message as it arrives.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Webhook:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                length = min(int(self.headers.get("Content-Length") or 0), LONGEST_BODY)
+                length = min(int(self.headers.get("Content-Length") or 0), MAX_BODY_BYTES)
                 try:
                     webhook._receive(self.path.strip("/"), json.loads(self.rfile.read(length)))
                     self.send_response(200)
@@ -58,14 +58,14 @@ class Webhook:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                """Say nothing: the notifications are what counts."""
+                """Do not log requests."""
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:
@@ -79,14 +79,14 @@ class Webhook:
         self._server.server_close()
 
     def notifications(self) -> list[Notification]:
-        """All that came so far, oldest first."""
+        """Return all alerts received so far, oldest first."""
         with self._arrived:
             return list(self._notifications)
 
-    def wait(self, wanted: Callable[[Sequence[Notification]], bool], timeout: float) -> bool:
-        """Wait until `wanted` holds for all that came so far; False if it does not in `timeout` seconds."""
+    def wait(self, condition: Callable[[Sequence[Notification]], bool], timeout: float) -> bool:
+        """Wait until `condition` holds for the alerts received so far; return False after `timeout` seconds."""
         with self._arrived:
-            return self._arrived.wait_for(lambda: wanted(self._notifications), timeout)
+            return self._arrived.wait_for(lambda: condition(self._notifications), timeout)
 
     def _receive(self, receiver: str, message: dict[str, Any]) -> None:
         received = time.time()
@@ -108,7 +108,7 @@ class Webhook:
 
 
 def main() -> None:
-    """Listen on the port that the command line names, and print what comes, until ended."""
+    """Listen on the port given on the command line and print alerts until terminated."""
 
     def show(message: Sequence[Notification]) -> None:
         for each in message:

@@ -1,12 +1,23 @@
-"""The machine under the database: huge pages, THP, NUMA, TLB, perf counters, database processes.
+"""Metrics of the Linux host (`dbhost_`): huge pages, THP, NUMA, TLB, perf events, database processes.
 
-One subsystem, one file; in each, parsing stands apart from reading, so that text of any kernel can be tested.
-`HostCollectors` runs them all.
+Data flow: `files` reads /proc and /sys, parsers turn text into structures, one collector per subsystem turns
+those into metric families, `HostCollectors` runs the collectors. Parsers take text, so that tests can feed them
+that of any kernel.
+
+    files              read kernel files; parsers that several collectors share
+    hugepages thp numa tlb
+                       one collector each
+    process            collector of database processes; uses process_finder (which processes form a server),
+                       process_files (parsers of /proc/PID/*), smaps (background reader of smaps and numa_maps)
+    perf               collector of CPU events; uses perf_profiles (which events), perf_child (runs `perf stat`),
+                       perf_output (parser)
+    sizing verdict verdict_metrics report ase_memory
+                       huge pages required, the comparison with the host, and its output as metrics and text
 """
 
 from typing import TYPE_CHECKING
 
-from ase_exporter.host.config import HostConfig
+from ase_exporter.config.host import HostConfig
 
 if TYPE_CHECKING:
     from ase_exporter.host.collectors import HostCollectors
@@ -15,7 +26,7 @@ __all__ = ["HostCollectors", "HostConfig"]
 
 
 def __getattr__(name: str) -> type:
-    # Workers read the configuration of the host, but nothing of the host itself.
+    # Loaded on demand: workers need HostConfig alone.
     if name == "HostCollectors":
         from ase_exporter.host.collectors import HostCollectors
 

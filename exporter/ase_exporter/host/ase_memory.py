@@ -1,11 +1,11 @@
-"""How much memory an ASE takes, asked of ASE itself."""
+"""Queries ASE for its configured memory (master..syscurconfigs)."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.config import Auth, Target
-from ase_exporter.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.errors import UserError
 from ase_exporter.host.sizing import AseMemory
 
@@ -16,16 +16,16 @@ _SQL = (
 )
 
 
-class Answer(NamedTuple):
-    """ASE's memory, and its name (@@servername)."""
+class ServerMemory(NamedTuple):
+    """ASE's memory configuration, and its name (@@servername)."""
 
     memory: AseMemory
     server: str
 
 
-def ask(target: Target, auth: Auth, timeout: float) -> Answer:
-    """Log in to the target and read. UserError if it cannot be had within timeout (seconds)."""
-    # The driver must not run on the main thread: Ctrl-C would wait for it.
+def query_memory(target: Target, auth: Auth, timeout: float) -> ServerMemory:
+    """Log in to the target and query its memory. Raises UserError on failure or after timeout (seconds)."""
+    # A thread, because the driver would delay Ctrl-C on the main thread.
     with ThreadPoolExecutor(1) as thread:
         try:
             return thread.submit(_read, target, auth, time.monotonic() + timeout).result()
@@ -33,7 +33,7 @@ def ask(target: Target, auth: Auth, timeout: float) -> Answer:
             raise UserError(f"target {target.name}: {error}") from None
 
 
-def _read(target: Target, auth: Auth, deadline: float) -> Answer:
+def _read(target: Target, auth: Auth, deadline: float) -> ServerMemory:
     endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
     connection = Connection.open(endpoint, auth.user, auth.read_password(), deadline=deadline)
     try:
@@ -41,7 +41,7 @@ def _read(target: Target, auth: Auth, deadline: float) -> Answer:
         ((server,),) = connection.query("select @@servername", deadline)
     finally:
         connection.close()
-    return Answer(_memory(target.name, values), str(server or "").strip())
+    return ServerMemory(_memory(target.name, values), str(server or "").strip())
 
 
 def _memory(target: str, values: dict[str, object]) -> AseMemory:
@@ -51,5 +51,5 @@ def _memory(target: str, values: dict[str, object]) -> AseMemory:
     ]
     if missing:
         raise UserError(f"target {target}: no run value of {', '.join(missing)} in master..syscurconfigs")
-    total, most, allocate = (int(str(number)) for number in numbers)
-    return AseMemory(total, most, allocate == 1)
+    total, maximum, allocate = (int(str(number)) for number in numbers)
+    return AseMemory(total, maximum, allocate == 1)

@@ -1,4 +1,4 @@
-"""All host collectors as one object: each one's failure costs only itself, and says so."""
+"""Runs all host collectors; a failure in one is logged and reported without affecting the others."""
 
 import logging
 import time
@@ -6,23 +6,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Protocol
 
-from ase_exporter.families import Family
-from ase_exporter.host.config import HostConfig, Required
+from ase_exporter.config.host import HostConfig, Required
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.hugepages import HugePagesCollector
 from ase_exporter.host.numa import NumaCollector
 from ase_exporter.host.perf import PerfCollector
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.required import read_host, verdict_families
 from ase_exporter.host.sizing import requirement
 from ase_exporter.host.thp import ThpCollector
 from ase_exporter.host.tlb import TlbCollector
+from ase_exporter.host.verdict_metrics import read_host, verdict_families
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.outcomes import CollectorOutcome, OutcomeMetrics
 
 log = logging.getLogger(__name__)
 
+OUTCOME_METRICS = OutcomeMetrics(
+    prefix="dbhost",
+    success_help="1 if the collector read what this host offers, 0 if it failed.",
+    duration_help="Time the collector took.",
+    availability="unavailable",
+    availability_help="1 if this host does not offer what the collector reads; the reason says which file.",
+)
+
 
 class Collector(Protocol):
-    """One subsystem. collect raises NotOfferedError where the kernel has nothing to read."""
+    """Collector of one subsystem. collect raises NotOfferedError where the kernel lacks what it reads."""
 
     name: str
 
@@ -30,83 +39,64 @@ class Collector(Protocol):
 
 
 class HostCollectors:
-    """The collectors that the configuration switches on."""
+    """The collectors that the configuration enables."""
 
     def __init__(self, config: HostConfig) -> None:
         self._collectors = _build(config)
-        self._complaints: dict[str, str] = {}
+        self._last_failures: dict[str, str] = {}
 
     def collect(self) -> Iterator[Family]:
-        """Every collector's families, then how each fared. Never raises."""
-        success = Family(
-            "dbhost_collector_success",
-            "gauge",
-            "1 if the collector read what this host offers, 0 if it failed.",
-            ("collector",),
-        )
-        duration = Family(
-            "dbhost_collector_duration_seconds", "gauge", "Time the collector took.", ("collector",)
-        )
-        unavailable = Family(
-            "dbhost_collector_unavailable",
-            "gauge",
-            "1 if this host does not offer what the collector reads; the reason says which file.",
-            ("collector", "reason"),
-        )
+        """Yield every collector's families, then the outcome of each collector. Never raises."""
+        outcomes: dict[str, CollectorOutcome] = {}
+        unavailable: dict[str, str] = {}
         for collector in self._collectors:
             start = time.perf_counter()
-            complaint = ""
+            failure = ""
             families: list[Family] = []
-            good = 1
             try:
-                for family in collector.collect():  # what came before a failure is kept
+                for family in collector.collect():  # families yielded before a failure are kept
                     families.append(family)  # noqa: PERF402
             except NotOfferedError as error:
-                unavailable.add(1, collector.name, str(error))
-            except Exception as error:  # a collector must never cost the scrape
-                good = 0
-                complaint = f"{type(error).__name__}: {error}"
-            success.add(good, collector.name)
-            self._say(collector.name, complaint)
-            duration.add(time.perf_counter() - start, collector.name)
+                unavailable[collector.name] = str(error)
+            except Exception as error:  # a failed collector must not fail the scrape
+                failure = f"{type(error).__name__}: {error}"
+            outcomes[collector.name] = CollectorOutcome(time.perf_counter() - start, failure)
+            self._log_change(collector.name, failure)
             yield from (family for family in families if family.samples)
-        yield success
-        yield duration
-        if unavailable.samples:
-            yield unavailable
+        yield from OUTCOME_METRICS.families(outcomes, unavailable)
 
     def wait(self) -> None:
-        """Wait for what is read beside the scrapes (smaps), so that the next collect shows it."""
+        """Wait for background reads (smaps), so that the next collect includes them."""
         for collector in self._collectors:
             if isinstance(collector, ProcessCollector):
                 collector.wait()
 
     def close(self) -> None:
-        """End what collectors started. May be called twice."""
+        """Stop child processes of collectors. May be called twice."""
         for collector in self._collectors:
             if isinstance(collector, PerfCollector):
                 collector.close()
 
-    def _say(self, name: str, complaint: str) -> None:
-        """Log a failure once, not at every scrape."""
-        if complaint and self._complaints.get(name) != complaint:
-            log.warning("host collector %s: %s", name, complaint)
-        self._complaints[name] = complaint
+    def _log_change(self, name: str, failure: str) -> None:
+        """Log a failure when it first occurs or changes, not at every scrape."""
+        if failure and self._last_failures.get(name) != failure:
+            log.warning("host collector %s: %s", name, failure)
+        self._last_failures[name] = failure
 
 
 class _SizingCollector:
-    """The verdict on the huge pages, for the requirement that is configured."""
+    """Compares the host with the configured huge-page requirement."""
 
     name = "sizing"
 
     def __init__(self, config: HostConfig, required: Required, process: ProcessCollector | None) -> None:
         self._procfs, self._sysfs = str(config.procfs), str(config.sysfs)
         self._process = process
-        self._need = requirement(**asdict(required))
+        self._requirement = requirement(**asdict(required))
 
     def collect(self) -> Iterator[Family]:
         servers = self._process.servers if self._process else ()
-        yield from verdict_families(self._need, read_host(self._procfs, self._sysfs, servers))
+        yield from verdict_families(self._requirement, read_host(self._procfs, self._sysfs, servers))
 
 
 def _build(config: HostConfig) -> list[Collector]:

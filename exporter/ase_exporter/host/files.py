@@ -1,23 +1,22 @@
-"""Reading the kernel's text files."""
+"""Reads kernel text files under /proc and /sys; parsers of formats that several collectors share."""
 
 import os
 from collections.abc import Iterator
 
 from ase_exporter.errors import AseExporterError
 
-# Absent, closed to us, or gone between two calls. Anything else (no descriptor left, say) is a failure.
+# Absent, not permitted, or removed between two calls. Any other error (such as EMFILE) is a failure.
 _ABSENT = (FileNotFoundError, NotADirectoryError, PermissionError, ProcessLookupError)
 
 
 class NotOfferedError(AseExporterError):
-    """This kernel or container does not offer what a collector reads; the message says which file."""
+    """This kernel or container lacks what a collector reads; the message names the file."""
 
 
 def read_text(path: str) -> str | None:
-    """A file's text; None where it is absent, closed to us, or its process or device is gone.
+    """Return a file's text; None if it is absent or not permitted, or its process or device is gone.
 
-    Kernel files are read by plain system calls: a scrape reads some hundred of them, and this costs a third
-    of what pathlib costs.
+    Uses plain system calls: a scrape reads hundreds of files, and this takes a third of pathlib's time.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -35,7 +34,7 @@ def read_text(path: str) -> str | None:
 
 
 def read_int(path: str) -> int | None:
-    """A file's one number; None where `read_text` gives None or it is no number."""
+    """Return the integer that a file holds; None if `read_text` returns None or the text is no integer."""
     text = read_text(path)
     try:
         return None if text is None else int(text)
@@ -44,7 +43,7 @@ def read_int(path: str) -> int | None:
 
 
 def list_names(directory: str) -> list[str]:
-    """The names in a directory, in no order; empty where it is absent or closed to us."""
+    """Return the names in a directory, unordered; empty if it is absent or not permitted."""
     try:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries]
@@ -53,13 +52,13 @@ def list_names(directory: str) -> list[str]:
 
 
 def list_numbered(directory: str, prefix: str = "") -> list[int]:
-    """The N of all entries named `prefix`N, ascending; empty where the directory is absent."""
+    """Return N of all entries named `prefix`N, ascending; empty if the directory is absent."""
     suffixes = (name.removeprefix(prefix) for name in list_names(directory) if name.startswith(prefix))
     return sorted(int(suffix) for suffix in suffixes if suffix.isdecimal())
 
 
 def parse_numbers(text: str) -> Iterator[tuple[str, int]]:
-    """`name value` lines as /proc/vmstat and a node's numastat have them; other lines are passed over."""
+    """Parse `name value` lines (/proc/vmstat, a node's numastat); other lines are skipped."""
     for line in text.splitlines():
         name, _, value = line.partition(" ")
         if value.isdecimal():
@@ -67,7 +66,7 @@ def parse_numbers(text: str) -> Iterator[tuple[str, int]]:
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
-    """/proc/meminfo, or a node's meminfo: lines in kB become bytes, the others (HugePages_*) stay counts."""
+    """Parse /proc/meminfo or a node's meminfo: kB become bytes, counts (HugePages_*) stay as they are."""
     values: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()

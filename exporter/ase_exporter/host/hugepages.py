@@ -1,13 +1,12 @@
-"""Huge pages: /proc/meminfo's lines, and every pool of every page size, whole and per NUMA node.
+"""Huge-page collector: /proc/meminfo, and the pools of all page sizes for the host and per NUMA node.
 
-The HugePages_* lines of meminfo count the default page size alone; sysfs tells about all sizes.
+The HugePages_* lines of meminfo count the default page size only; sysfs has all sizes.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ase_exporter.families import Family, single
 from ase_exporter.host.files import (
     NotOfferedError,
     list_names,
@@ -16,14 +15,18 @@ from ase_exporter.host.files import (
     read_int,
     read_text,
 )
+from ase_exporter.metrics.families import Family, single
 
 # line of /proc/meminfo -> metric, what it counts
 _MEMINFO = {
     "HugePages_Total": ("dbhost_memory_hugepages", "Huge pages of the default size in the pool"),
-    "HugePages_Free": ("dbhost_memory_hugepages_free", "Huge pages of the default size not handed out yet"),
+    "HugePages_Free": (
+        "dbhost_memory_hugepages_free",
+        "Free huge pages of the default size, reserved ones included",
+    ),
     "HugePages_Rsvd": (
         "dbhost_memory_hugepages_reserved",
-        "Huge pages of the default size promised to a process but not touched yet; they are among the free",
+        "Free huge pages of the default size that are reserved for a process but not touched yet",
     ),
     "HugePages_Surp": (
         "dbhost_memory_hugepages_surplus",
@@ -42,11 +45,11 @@ _POOL_DIRECTORY = re.compile(r"hugepages-(\d+)kB")
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """One pool of huge pages, of one size.
+class HugePagePool:
+    """The pool of one huge page size.
 
-    size_bytes: of one page. The others count pages: total = nr_hugepages; free includes reserved; a node's
-    pool (`/sys/devices/system/node/node*/hugepages`) has neither reserved nor overcommit.
+    size_bytes: size of one page. The other fields count pages: total is nr_hugepages; free includes reserved. A
+    node's pool (`/sys/devices/system/node/node*/hugepages`) has neither reserved nor overcommit.
     """
 
     size_bytes: int
@@ -62,8 +65,8 @@ class Pool:
         return f"{self.size_bytes // 1024}kB"
 
 
-def read_pools(directory: str) -> list[Pool]:
-    """All pools under one `hugepages` directory of sysfs, smallest page first; empty where there is none."""
+def read_pools(directory: str) -> list[HugePagePool]:
+    """Return the pools under a `hugepages` directory of sysfs, smallest page first; empty if it is absent."""
     pools = []
     for entry in list_names(directory):
         if (match := _POOL_DIRECTORY.fullmatch(entry)) is None:
@@ -73,7 +76,7 @@ def read_pools(directory: str) -> list[Pool]:
             for name in ("nr", "free", "surplus", "resv", "nr_overcommit")
         }
         pools.append(
-            Pool(
+            HugePagePool(
                 size_bytes=int(match[1]) * 1024,
                 total=counts["nr"] or 0,
                 free=counts["free"] or 0,
@@ -85,19 +88,19 @@ def read_pools(directory: str) -> list[Pool]:
     return sorted(pools, key=lambda pool: pool.size_bytes)
 
 
-def host_pools(sysfs: str) -> list[Pool]:
-    """The whole host's pools, smallest page first."""
+def host_pools(sysfs: str) -> list[HugePagePool]:
+    """Return the host's pools, smallest page first."""
     return read_pools(f"{sysfs}/kernel/mm/hugepages")
 
 
-def node_pools(sysfs: str) -> dict[int, list[Pool]]:
-    """Each NUMA node's pools; empty without NUMA."""
+def node_pools(sysfs: str) -> dict[int, list[HugePagePool]]:
+    """Return each NUMA node's pools; empty without NUMA."""
     nodes = f"{sysfs}/devices/system/node"
     return {node: read_pools(f"{nodes}/node{node}/hugepages") for node in list_numbered(nodes, "node")}
 
 
 class HugePagesCollector:
-    """Huge pages of the host, from /proc/meminfo and sysfs."""
+    """Huge pages of the host from /proc/meminfo and sysfs."""
 
     name = "hugepages"
 
@@ -106,7 +109,7 @@ class HugePagesCollector:
         self._sysfs = sysfs
 
     def collect(self) -> Iterator[Family]:
-        """meminfo's lines, pools by size, pools by node and size; NotOfferedError without any of them."""
+        """Yield meminfo lines, pools by size, pools by node and size. Raises NotOfferedError if all are absent."""
         meminfo = parse_meminfo(read_text(f"{self._procfs}/meminfo") or "")
         pools = host_pools(self._sysfs)
         if not pools and "HugePages_Total" not in meminfo:
@@ -122,20 +125,20 @@ def _meminfo_families(meminfo: Mapping[str, int]) -> Iterator[Family]:
             yield single(metric, "gauge", f"{what} (/proc/meminfo {line}).", meminfo[line])
 
 
-def _pool_families(pools: list[Pool]) -> Iterator[Family]:
+def _pool_families(pools: list[HugePagePool]) -> Iterator[Family]:
     source = "/sys/kernel/mm/hugepages/hugepages-*/"
     size = Family("dbhost_hugepages_size_bytes", "gauge", f"Size of one huge page ({source}).", ("size",))
     total = Family("dbhost_hugepages", "gauge", f"Huge pages in the pool ({source}nr_hugepages).", ("size",))
     free = Family(
         "dbhost_hugepages_free",
         "gauge",
-        f"Huge pages not handed out yet, with the reserved ({source}free_hugepages).",
+        f"Free huge pages, reserved ones included ({source}free_hugepages).",
         ("size",),
     )
     reserved = Family(
         "dbhost_hugepages_reserved",
         "gauge",
-        f"Huge pages promised to a process but not touched yet ({source}resv_hugepages).",
+        f"Free huge pages that are reserved for a process but not touched yet ({source}resv_hugepages).",
         ("size",),
     )
     surplus = Family(
@@ -147,7 +150,7 @@ def _pool_families(pools: list[Pool]) -> Iterator[Family]:
     overcommit = Family(
         "dbhost_hugepages_overcommit_limit",
         "gauge",
-        f"Most surplus huge pages the kernel may add ({source}nr_overcommit_hugepages).",
+        f"Maximum number of surplus huge pages ({source}nr_overcommit_hugepages).",
         ("size",),
     )
     for pool in pools:
@@ -162,7 +165,7 @@ def _pool_families(pools: list[Pool]) -> Iterator[Family]:
     yield from (family for family in (size, total, free, reserved, surplus, overcommit) if family.samples)
 
 
-def _node_families(nodes: Mapping[int, list[Pool]]) -> Iterator[Family]:
+def _node_families(nodes: Mapping[int, list[HugePagePool]]) -> Iterator[Family]:
     source = "/sys/devices/system/node/node*/hugepages/hugepages-*/"
     labels = ("node", "size")
     total = Family(
@@ -171,7 +174,7 @@ def _node_families(nodes: Mapping[int, list[Pool]]) -> Iterator[Family]:
     free = Family(
         "dbhost_numa_hugepages_free",
         "gauge",
-        f"Huge pages of a node not handed out yet ({source}free_hugepages).",
+        f"Free huge pages of a node ({source}free_hugepages).",
         labels,
     )
     surplus = Family(

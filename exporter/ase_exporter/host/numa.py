@@ -1,8 +1,7 @@
-"""NUMA: memory and placement per node, distances between nodes, automatic balancing."""
+"""NUMA collector: memory and allocations per node, distances between nodes, automatic balancing."""
 
 from collections.abc import Iterator
 
-from ase_exporter.families import Family, single
 from ase_exporter.host.files import (
     NotOfferedError,
     list_numbered,
@@ -11,6 +10,7 @@ from ase_exporter.host.files import (
     read_int,
     read_text,
 )
+from ase_exporter.metrics.families import Family, single
 
 # line of a node's meminfo -> metric, what it counts
 _MEMORY = {
@@ -28,18 +28,27 @@ _MEMORY = {
 
 # line of a node's numastat -> metric, what it counts (all in pages)
 _NUMASTAT = {
-    "numa_hit": ("dbhost_numa_hit_pages_total", "Pages allocated on the node they were meant for"),
-    "numa_miss": ("dbhost_numa_miss_pages_total", "Pages allocated here though meant for another node"),
-    "numa_foreign": ("dbhost_numa_foreign_pages_total", "Pages meant for this node but allocated elsewhere"),
-    "interleave_hit": ("dbhost_numa_interleave_hit_pages_total", "Interleaved pages that got their node"),
+    "numa_hit": ("dbhost_numa_hit_pages_total", "Pages allocated on the intended node"),
+    "numa_miss": ("dbhost_numa_miss_pages_total", "Pages allocated here though intended for another node"),
+    "numa_foreign": (
+        "dbhost_numa_foreign_pages_total",
+        "Pages intended for this node but allocated elsewhere",
+    ),
+    "interleave_hit": (
+        "dbhost_numa_interleave_hit_pages_total",
+        "Interleaved pages allocated on the intended node",
+    ),
     "local_node": ("dbhost_numa_local_pages_total", "Pages allocated by a process running on this node"),
     "other_node": ("dbhost_numa_other_pages_total", "Pages allocated here by a process on another node"),
 }
 
 # line of /proc/vmstat -> metric, what it counts
 _BALANCING = {
-    "numa_pte_updates": ("dbhost_numa_balancing_pte_updates_total", "Pages marked to learn who uses them"),
-    "numa_hint_faults": ("dbhost_numa_balancing_hint_faults_total", "Page faults taken on marked pages"),
+    "numa_pte_updates": (
+        "dbhost_numa_balancing_pte_updates_total",
+        "Pages marked to find out which node uses them",
+    ),
+    "numa_hint_faults": ("dbhost_numa_balancing_hint_faults_total", "Page faults on marked pages"),
     "numa_hint_faults_local": (
         "dbhost_numa_balancing_hint_faults_local_total",
         "Page faults on marked pages that were on the right node",
@@ -58,7 +67,7 @@ class NumaCollector:
         self._nodes = f"{sysfs}/devices/system/node"
 
     def collect(self) -> Iterator[Family]:
-        """Memory, numastat, distances per node, then balancing. NotOfferedError on a kernel without NUMA."""
+        """Yield memory, numastat and distances per node, then balancing. Raises NotOfferedError without NUMA."""
         nodes = list_numbered(self._nodes, "node")
         if not nodes:
             raise NotOfferedError("no NUMA: /sys/devices/system/node has no nodes")
@@ -71,9 +80,7 @@ class NumaCollector:
         return read_text(f"{self._nodes}/node{node}/{file}") or ""
 
     def _memory(self, nodes: list[int]) -> Iterator[Family]:
-        meminfo = {
-            node: parse_meminfo(read_text(f"{self._nodes}/node{node}/meminfo") or "") for node in nodes
-        }
+        meminfo = {node: parse_meminfo(self._read(node, "meminfo")) for node in nodes}
         for line, (metric, what) in _MEMORY.items():
             family = Family(metric, "gauge", f"{what} (node*/meminfo {line}).", ("node",))
             for node, values in meminfo.items():
@@ -83,9 +90,7 @@ class NumaCollector:
                 yield family
 
     def _numastat(self, nodes: list[int]) -> Iterator[Family]:
-        stats = {
-            node: dict(parse_numbers(read_text(f"{self._nodes}/node{node}/numastat") or "")) for node in nodes
-        }
+        stats = {node: dict(parse_numbers(self._read(node, "numastat"))) for node in nodes}
         for line, (metric, what) in _NUMASTAT.items():
             family = Family(metric, "counter", f"{what} (node*/numastat {line}).", ("node",))
             for node, values in stats.items():
@@ -103,7 +108,7 @@ class NumaCollector:
         )
         for node in nodes:
             distances = self._read(node, "distance").split()
-            # The kernel prints one distance for each node that is online, in their order.
+            # The kernel prints one distance per online node, in order.
             for other, distance in zip(nodes, distances, strict=False):
                 family.add(int(distance), str(node), str(other))
         if family.samples:

@@ -1,7 +1,7 @@
-"""`perf stat` as a supervised child: started, read, restarted with backoff, and never left behind.
+"""Supervises `perf stat` as a child process: starts it, reads its output, restarts it with backoff.
 
-perf counts for as long as the command that it is given runs. Ours is `cat` on a pipe from us: when we close
-the pipe, or die in whatever way, cat ends, and perf with it.
+perf counts while the command that it is given runs. That command is `cat`, reading a pipe from this process: when
+the pipe is closed, or this process dies in any way, cat ends and so does perf.
 """
 
 import contextlib
@@ -14,96 +14,103 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ase_exporter.host.perf_output import HINTS, Count, Problem, diagnose, parse_count, refused_event
+from ase_exporter.host.perf_output import (
+    HINTS,
+    EventCount,
+    PerfProblem,
+    diagnose,
+    parse_count,
+    rejected_event,
+)
 
-_FIRST_WAIT = 1.0
-_LONGEST_WAIT = 300.0
-_GRACE = 2.0
-_PROSE_LINES = 20
+_MIN_BACKOFF = 1.0
+_MAX_BACKOFF = 300.0
+_EXIT_GRACE = 2.0
+_MAX_MESSAGE_LINES = 20
 
 
 @dataclass(slots=True)
-class Tally:
-    """What one event came to: total only grows; running: share of the last interval it had a counter."""
+class EventTally:
+    """Counts of one event. total never decreases; running: share of the last interval with a counter."""
 
     total: float = 0.0
     running: float = 0.0
     counting: bool = False
-    problem: Problem | None = None
+    problem: PerfProblem | None = None
 
 
 @dataclass(slots=True)
-class Tallies:
-    """All events, and the child's own state. problem: why nothing is counted, None while perf counts."""
+class PerfState:
+    """All events, and the state of the child. problem: why nothing is counted, None while perf counts."""
 
-    events: dict[str, Tally]
+    events: dict[str, EventTally]
     counted_seconds: float = 0.0
     starts: int = 0
     last_interval: float | None = None
-    problem: Problem | None = None
+    problem: PerfProblem | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
 
 class PerfChild:
-    """Keeps `perf stat` running from `start` to `close`; `tallies` is guarded by its condition `changed`."""
+    """Keeps `perf stat` running from `start` to `close`. Hold `state.changed` to read `state`."""
 
     def __init__(
         self,
-        command: Callable[[list[str]], list[str] | Problem],
+        command: Callable[[list[str]], list[str] | PerfProblem],
         expressions: dict[str, str],
         interval: float,
         paranoid: Callable[[], int | None],
     ) -> None:
-        """command: perf's expressions -> the command line, or why there is none now; expressions: name ->
-        expression; interval: seconds; paranoid: reads kernel.perf_event_paranoid."""
+        """command: perf expressions -> command line, or why there is none at present; expressions: event name ->
+        perf expression; interval: seconds; paranoid: reads kernel.perf_event_paranoid."""
         self._command = command
         self._expressions = dict(expressions)
         self._printed = {_printed(expression): name for name, expression in expressions.items()}
         self._interval = interval
         self._paranoid = paranoid
-        self.tallies = Tallies({name: Tally() for name in expressions})
+        self.state = PerfState({name: EventTally() for name in expressions})
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._supervise, name="perf", daemon=True)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start counting, once."""
+        """Start counting. Later calls do nothing."""
         if not self._thread.is_alive() and not self._stop.is_set():
             self._thread.start()
 
     def close(self) -> None:
-        """End perf and wait for it. May be called twice, and before start."""
+        """Stop perf and wait for it. May be called twice, and before start."""
         self._stop.set()
         if not self._thread.is_alive():
             return
         if (process := self._process) is not None:
             _close_pipe(process)
-            self._thread.join(_GRACE)
+            self._thread.join(_EXIT_GRACE)
             if self._thread.is_alive():
                 process.kill()
         self._thread.join()
 
     def _supervise(self) -> None:
-        wait = _FIRST_WAIT
+        wait = _MIN_BACKOFF
         while not self._stop.is_set():
-            before = self.tallies.last_interval
-            prose = self._run()
+            before = self.state.last_interval
+            messages = self._run()
             if self._stop.is_set():
                 return
-            if self.tallies.last_interval != before:
-                wait = _FIRST_WAIT
-            if self._drop_refused(prose):
+            if self.state.last_interval != before:
+                wait = _MIN_BACKOFF
+            if self._drop_rejected(messages):
                 continue
             self._stop.wait(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+            wait = min(2 * wait, _MAX_BACKOFF)
 
     def _run(self) -> str:
-        """Run perf until it ends; what it said beside counts."""
+        """Run perf until it ends; return its messages (output other than counts)."""
         if not self._expressions:
-            self._report(Problem("no_events", HINTS["no_events"]))
+            self._report(PerfProblem("no_events", HINTS["no_events"]))
             return ""
         command = self._command(list(self._expressions.values()))
-        if isinstance(command, Problem):
+        if isinstance(command, PerfProblem):
             self._report(command)
             return ""
         try:
@@ -116,33 +123,35 @@ class PerfChild:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            self._report(Problem("no_binary", HINTS["no_binary"]))
+            self._report(PerfProblem("no_binary", HINTS["no_binary"]))
             return ""
         except OSError as error:
-            self._report(Problem("failed", f"perf cannot be started: {error.strerror}"))
+            self._report(PerfProblem("failed", f"perf cannot be started: {error.strerror}"))
             return ""
         self._process = process
-        self.tallies.starts += 1
+        self.state.starts += 1
         if self._stop.is_set():  # closed between the check and the start
             _close_pipe(process)
-        prose: deque[str] = deque(maxlen=_PROSE_LINES)
-        silent = not self._read(process, prose)
+        lines: deque[str] = deque(maxlen=_MAX_MESSAGE_LINES)
+        silent = not self._read(process, lines)
         _end(process)
-        said = "\n".join(prose)
+        messages = "\n".join(lines)
         if not self._stop.is_set():
-            problem = Problem("silent", HINTS["silent"]) if silent else diagnose(said, self._paranoid())
+            problem = (
+                PerfProblem("silent", HINTS["silent"]) if silent else diagnose(messages, self._paranoid())
+            )
             self._report(problem)
-        return said
+        return messages
 
-    def _read(self, process: subprocess.Popen[bytes], prose: deque[str]) -> bool:
-        """Read until the end; False if perf stays silent for three intervals and more."""
+    def _read(self, process: subprocess.Popen[bytes], messages: deque[str]) -> bool:
+        """Read until the end of output; return False if perf is silent for three intervals (at least 10 s)."""
         assert process.stderr is not None
-        patience = max(3 * self._interval, 10.0)
+        timeout = max(3 * self._interval, 10.0)
         poll = select.poll()
         poll.register(process.stderr, select.POLLIN | select.POLLHUP)
         rest = b""
-        seen = 0.0
-        while poll.poll(patience * 1000):
+        previous = 0.0
+        while poll.poll(timeout * 1000):
             data = os.read(process.stderr.fileno(), 1 << 16)
             if not data:
                 return True
@@ -150,53 +159,53 @@ class PerfChild:
             for line in lines:
                 text = line.decode("utf-8", "replace")
                 if (count := parse_count(text)) is None:
-                    prose.append(text)
+                    messages.append(text)
                 else:
-                    self._add(count, seen)
-                    seen = count.time
+                    self._add(count, previous)
+                    previous = count.time
         return False
 
-    def _add(self, count: Count, seen: float) -> None:
+    def _add(self, count: EventCount, previous: float) -> None:
         name = self._printed.get(count.event) or self._printed.get(count.event.rpartition(":")[0])
         if name is None:
             return
-        with self.tallies.changed:
-            tally = self.tallies.events[name]
+        with self.state.changed:
+            tally = self.state.events[name]
             tally.counting = count.value is not None
             tally.running = count.running
             tally.total += count.value or 0.0
-            tally.problem = None if count.reason is None else Problem(count.reason, HINTS[count.reason])
-            if count.time != seen:
-                self.tallies.counted_seconds += count.time - seen
-                self.tallies.last_interval = time.monotonic()
-                self.tallies.problem = None
-            self.tallies.changed.notify_all()
+            tally.problem = None if count.reason is None else PerfProblem(count.reason, HINTS[count.reason])
+            if count.time != previous:
+                self.state.counted_seconds += count.time - previous
+                self.state.last_interval = time.monotonic()
+                self.state.problem = None
+            self.state.changed.notify_all()
 
-    def _report(self, problem: Problem) -> None:
-        with self.tallies.changed:
-            self.tallies.problem = problem
-            for tally in self.tallies.events.values():
+    def _report(self, problem: PerfProblem) -> None:
+        with self.state.changed:
+            self.state.problem = problem
+            for tally in self.state.events.values():
                 tally.counting = False
                 tally.running = 0.0
-            self.tallies.changed.notify_all()
+            self.state.changed.notify_all()
 
-    def _drop_refused(self, prose: str) -> bool:
-        """Leave out the event that perf refused to start with; False if it was none of ours."""
-        refused = refused_event(prose)
-        if refused is None:
+    def _drop_rejected(self, messages: str) -> bool:
+        """Remove the event that perf rejected; return False if the messages name no known event."""
+        rejected = rejected_event(messages)
+        if rejected is None:
             return False
-        expression, problem = refused
+        expression, problem = rejected
         for name, own in self._expressions.items():
             if own == expression:
                 del self._expressions[name]
-                with self.tallies.changed:
-                    self.tallies.events[name].problem = problem
+                with self.state.changed:
+                    self.state.events[name].problem = problem
                 return True
         return False
 
 
 def _printed(expression: str) -> str:
-    """How perf names an event in its output: by `name=` if it has one."""
+    """Return the name that perf prints for an event: its `name=` if it has one."""
     for part in expression.strip("/").split("/")[-1].split(","):
         if part.startswith("name="):
             return part.removeprefix("name=")
@@ -210,14 +219,14 @@ def _close_pipe(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """See perf off: it ends as its pipe closes; one that does not is ended."""
+    """Close the pipe, which ends perf; terminate and then kill it if it does not end."""
     _close_pipe(process)
     try:
-        process.wait(_GRACE)
+        process.wait(_EXIT_GRACE)
     except subprocess.TimeoutExpired:
         process.terminate()
         try:
-            process.wait(_GRACE)
+            process.wait(_EXIT_GRACE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -1,4 +1,4 @@
-"""What `perf stat -x, -I` prints: counts as lines of fields, troubles as prose."""
+"""Parses the output of `perf stat -x, -I`: counts are lines of fields, problems are messages."""
 
 import re
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ _NO_TRACING = ("can't access trace events", "No permissions to read")
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class EventCount:
     """One event in one interval.
 
-    time: seconds since perf started; event: as perf prints it; value: occurrences in the interval (seconds,
-    if the event is a time), scaled up by perf if the event was multiplexed, None if it was not counted;
-    running: share of the interval in which the event had a counter (0-1); reason: why there is no value.
+    time: seconds since perf started; event: name as printed by perf; value: occurrences in the interval (seconds
+    if the event is a time), scaled up by perf if the event was multiplexed, None if it was not counted; running:
+    share of the interval in which the event had a counter (0-1); reason: why there is no value.
     """
 
     time: float
@@ -40,8 +40,8 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Why perf, or one event, does not count; hint: what helps, one line."""
+class PerfProblem:
+    """Why perf or one event does not count; hint: one line on what to do."""
 
     reason: Reason
     hint: str
@@ -61,10 +61,10 @@ HINTS: dict[Reason, str] = {
 }
 
 
-def parse_count(line: str) -> Count | None:
-    """One line of `perf stat -x, -I MS`; None if it is prose.
+def parse_count(line: str) -> EventCount | None:
+    """Parse one line of `perf stat -x, -I MS`; None if it is a message.
 
-    Fields: time, value, unit, event, runtime in ns, percent running, two of a metric.
+    Fields: time, value, unit, event, runtime in ns, percent running, two fields of a derived metric.
     """
     fields = line.strip().split(",")
     if len(fields) < 6:
@@ -74,30 +74,30 @@ def parse_count(line: str) -> Count | None:
         running = float(percent) / 100
         if value.startswith("<not "):
             reason: Reason = "not_supported" if value == "<not supported>" else "not_counted"
-            return Count(float(time), event, None, 0.0, reason)
-        return Count(float(time), event, float(value) * (1e-3 if unit == "msec" else 1), running)
+            return EventCount(float(time), event, None, 0.0, reason)
+        return EventCount(float(time), event, float(value) * (1e-3 if unit == "msec" else 1), running)
     except ValueError:
         return None
 
 
-def refused_event(prose: str) -> tuple[str, Problem] | None:
-    """The event that perf refused to start with, as it was given, and why."""
-    match = _SYNTAX_ERROR.search(prose)
+def rejected_event(messages: str) -> tuple[str, PerfProblem] | None:
+    """Return the event that perf rejected at start (its expression as given) and why."""
+    match = _SYNTAX_ERROR.search(messages)
     if match is None:
         return None
-    if any(text in prose for text in _NO_TRACING):
-        return match[1], Problem(
+    if any(text in messages for text in _NO_TRACING):
+        return match[1], PerfProblem(
             "no_permission", "make /sys/kernel/tracing readable: mount -o remount,mode=755"
         )
-    return match[1], Problem("unknown_event", HINTS["unknown_event"])
+    return match[1], PerfProblem("unknown_event", HINTS["unknown_event"])
 
 
-def diagnose(prose: str, paranoid: int | None) -> Problem:
-    """Why perf ended, from what it said; paranoid: kernel.perf_event_paranoid, None if unknown."""
-    if any(text in prose for text in _MISSING):
-        return Problem("no_binary", HINTS["no_binary"])
-    if any(text in prose for text in _DENIED):
+def diagnose(messages: str, paranoid: int | None) -> PerfProblem:
+    """Return why perf ended, from its messages; paranoid: kernel.perf_event_paranoid, None if unknown."""
+    if any(text in messages for text in _MISSING):
+        return PerfProblem("no_binary", HINTS["no_binary"])
+    if any(text in messages for text in _DENIED):
         reason: Reason = "paranoid" if paranoid is not None and paranoid > 0 else "no_permission"
-        return Problem(reason, HINTS[reason])
-    lines = [line.strip() for line in prose.splitlines() if line.strip()]
-    return Problem("failed", lines[0][:200] if lines else HINTS["failed"])
+        return PerfProblem(reason, HINTS[reason])
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    return PerfProblem("failed", lines[0][:200] if lines else HINTS["failed"])

@@ -1,25 +1,25 @@
-"""Database processes: CPU, threads, memory by kind, huge pages, placement, limits.
+"""Process collector: CPU, threads, memory, huge pages, NUMA placement and limits of database servers.
 
-A server of many processes (PostgreSQL, Oracle) is one set of metrics: what belongs to each process is summed,
-what they share is taken from the process that has most of it.
+A server of many processes (PostgreSQL, Oracle) is one set of series: private values are summed over its processes,
+shared memory is taken from the process that has most of it.
 """
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ase_exporter.families import Family
-from ase_exporter.host.config import ProcessGroup
+from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.files import NotOfferedError, read_text
-from ase_exporter.host.finder import ProcessFinder, Server, ServerKey
-from ase_exporter.host.procfiles import Smaps, Stat, parse_memlock, parse_status
-from ase_exporter.host.smaps import Reading, SmapsReader
+from ase_exporter.host.process_files import ProcessStat, Smaps, parse_memlock, parse_status
+from ase_exporter.host.process_finder import ProcessFinder, ServerKey, ServerProcesses
+from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
+from ase_exporter.metrics.families import Family
 
 _LABELS = ("database", "server_name")
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 
-# line of /proc/PID/status -> metric, how processes add up, what it counts
+# line of /proc/PID/status -> metric, aggregation over processes, what it counts
 _STATUS: dict[str, tuple[str, Callable[[Iterator[int]], int], str]] = {
     "RssAnon": ("dbhost_process_anonymous_bytes", sum, "Anonymous memory in RAM, all processes"),
     "RssShmem": (
@@ -62,16 +62,16 @@ _LARGEST = ", of the server's largest process)."
 
 @dataclass(slots=True)
 class _Totals:
-    """Sums that only grow, though processes come and go. last: by pid and start, what was counted of it."""
+    """Counters of one server that survive the end of a process. last: (pid, start) -> stat counted so far."""
 
     user: int = 0
     system: int = 0
     minor: int = 0
     major: int = 0
-    last: dict[tuple[int, int], Stat] = field(default_factory=dict)
+    last: dict[tuple[int, int], ProcessStat] = field(default_factory=dict)
 
-    def advance(self, stats: Mapping[int, Stat]) -> None:
-        """Count what each process did since the last time; a new process with all it did since its start."""
+    def advance(self, stats: Mapping[int, ProcessStat]) -> None:
+        """Add what each process used since the last call; a new process counts from its start."""
         last, self.last = self.last, {}
         for pid, stat in stats.items():
             before = last.get((pid, stat.start))
@@ -83,7 +83,7 @@ class _Totals:
 
 
 class ProcessCollector:
-    """Database processes from /proc/PID; smaps and numa_maps at an interval (0: never)."""
+    """Database processes from /proc/PID. smaps and numa_maps are read at an interval (seconds; 0: never)."""
 
     name = "process"
 
@@ -95,41 +95,41 @@ class ProcessCollector:
         self.servers: tuple[ServerState, ...] = ()
 
     def collect(self) -> Iterator[Family]:
-        """All servers' processes; `servers` then holds their states. NotOfferedError if none matches."""
+        """Yield families of all servers, and set `servers`. Raises NotOfferedError if no process matches."""
         servers = self._finder.find()
         self.servers = ()
         if not servers:
             raise NotOfferedError(
                 "no process matches; a container sees the database only in the host's process namespace"
             )
-        statuses = {server.key: self._statuses(server) for server in servers}
-        yield _counts(servers)
-        yield from self._growing(servers)
+        statuses = {server.key: self._read_statuses(server) for server in servers}
+        yield _process_count(servers)
+        yield from self._counters(servers)
         yield from _status_families(statuses)
-        limits = {server.key: self._limits(server) for server in servers}
-        yield _memlock(limits)
+        limits = {server.key: self._read_memlock(server) for server in servers}
+        yield _memlock_family(limits)
         largest = {
             key: max(processes, key=lambda pid: _touched(processes[pid]))
             for key, processes in statuses.items()
             if processes
         }
-        readings = self._reader.latest(largest) if self._reader else {}
+        snapshots = self._reader.latest(largest) if self._reader else {}
         self.servers = tuple(
-            _state(key, statuses[key][pid], limits[key], readings.get(key)) for key, pid in largest.items()
+            _state(key, statuses[key][pid], limits[key], snapshots.get(key)) for key, pid in largest.items()
         )
         if self._reader:
-            yield from _reading_families(readings, self._reader)
+            yield from _smaps_families(snapshots, self._reader)
 
     def wait(self) -> None:
-        """Wait for the reading of smaps that is under way, if any."""
+        """Wait for a running read of smaps, if any."""
         if self._reader is not None:
             self._reader.wait()
 
-    def _statuses(self, server: Server) -> dict[int, dict[str, int]]:
+    def _read_statuses(self, server: ServerProcesses) -> dict[int, dict[str, int]]:
         texts = {pid: read_text(f"{self._procfs}/{pid}/status") for pid in server.stats}
         return {pid: parse_status(text) for pid, text in texts.items() if text}
 
-    def _growing(self, servers: list[Server]) -> Iterator[Family]:
+    def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
         cpu = Family(
             "dbhost_process_cpu_seconds_total",
             "counter",
@@ -159,15 +159,15 @@ class ProcessCollector:
             major.add(totals.major, *server.key)
         yield from (cpu, minor, major)
 
-    def _limits(self, server: Server) -> tuple[float, float] | None:
+    def _read_memlock(self, server: ServerProcesses) -> tuple[float, float] | None:
         return parse_memlock(read_text(f"{self._procfs}/{server.main}/limits") or "")
 
 
-def _memlock(limits: Mapping[ServerKey, tuple[float, float] | None]) -> Family:
+def _memlock_family(limits: Mapping[ServerKey, tuple[float, float] | None]) -> Family:
     family = Family(
         "dbhost_process_memlock_limit_bytes",
         "gauge",
-        "Most memory the server's main process may lock; +Inf if unlimited (/proc/PID/limits).",
+        "Maximum memory that the server's main process may lock; +Inf if unlimited (/proc/PID/limits).",
         ("database", "limit", "server_name"),
     )
     for (database, server), limit in limits.items():
@@ -181,13 +181,13 @@ def _state(
     key: ServerKey,
     status: Mapping[str, int],
     limits: tuple[float, float] | None,
-    reading: Reading | None,
+    snapshot: SmapsSnapshot | None,
 ) -> ServerState:
     return ServerState(
         key=key,
         memlock=limits[0] if limits else None,
         touched=status.get("HugetlbPages", 0),
-        mapped=reading.smaps.mapped_hugetlb if reading and reading.smaps else None,
+        mapped=snapshot.smaps.mapped_hugetlb if snapshot and snapshot.smaps else None,
     )
 
 
@@ -195,7 +195,7 @@ def _touched(status: Mapping[str, int]) -> int:
     return status.get("VmRSS", 0) + status.get("HugetlbPages", 0)
 
 
-def _counts(servers: list[Server]) -> Family:
+def _process_count(servers: list[ServerProcesses]) -> Family:
     family = Family("dbhost_process_count", "gauge", "Processes of the server (/proc).", _LABELS)
     for server in servers:
         family.add(len(server.stats), *server.key)
@@ -203,51 +203,51 @@ def _counts(servers: list[Server]) -> Family:
 
 
 def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]]]) -> Iterator[Family]:
-    for line, (metric, add_up, what) in _STATUS.items():
+    for line, (metric, aggregate, what) in _STATUS.items():
         family = Family(metric, "gauge", f"{what} (/proc/PID/status {line}).", _LABELS)
         for key, processes in statuses.items():
             found = [status[line] for status in processes.values() if line in status]
             if found:
-                family.add(add_up(iter(found)), *key)
+                family.add(aggregate(iter(found)), *key)
         if family.samples:
             yield family
 
 
-def _reading_families(readings: Mapping[ServerKey, Reading], reader: SmapsReader) -> Iterator[Family]:
+def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsReader) -> Iterator[Family]:
     for attribute, (metric, what) in _SMAPS.items():
         family = Family(metric, "gauge", what + _LARGEST, _LABELS)
-        for key, reading in readings.items():
-            if reading.smaps is not None:
-                family.add(getattr(reading.smaps, attribute), *key)
+        for key, snapshot in snapshots.items():
+            if snapshot.smaps is not None:
+                family.add(getattr(snapshot.smaps, attribute), *key)
         yield family
-    yield from _placement(readings)
+    yield from _placement(snapshots)
     readable = Family(
         "dbhost_process_smaps_readable",
         "gauge",
-        "1 if the exporter may read the process's smaps; if 0 it lacks CAP_SYS_PTRACE or the same user.",
+        "1 if the exporter may read the process's smaps; 0 if it runs as another user without CAP_SYS_PTRACE.",
         _LABELS,
     )
     age = Family("dbhost_process_smaps_age_seconds", "gauge", "Time since smaps was last read.", _LABELS)
     duration = Family(
         "dbhost_process_smaps_duration_seconds",
         "gauge",
-        "Time it took to read smaps and numa_maps the last time.",
+        "Duration of the last read of smaps and numa_maps.",
         _LABELS,
     )
-    for key, reading in readings.items():
-        readable.add(reading.smaps is not None, *key)
-        age.add(reader.clock() - reading.at, *key)
-        duration.add(reading.seconds, *key)
+    for key, snapshot in snapshots.items():
+        readable.add(snapshot.smaps is not None, *key)
+        age.add(reader.clock() - snapshot.at, *key)
+        duration.add(snapshot.seconds, *key)
     yield from (readable, age, duration)
     yield Family(
         "dbhost_process_smaps_cpu_seconds_total",
         "counter",
-        "CPU time this exporter spent on reading smaps and numa_maps.",
+        "CPU time that the exporter spent reading smaps and numa_maps.",
         samples=[((), reader.cpu_seconds)],
     )
 
 
-def _placement(readings: Mapping[ServerKey, Reading]) -> Iterator[Family]:
+def _placement(snapshots: Mapping[ServerKey, SmapsSnapshot]) -> Iterator[Family]:
     mapped = Family(
         "dbhost_process_hugetlb_mapped_bytes",
         "gauge",
@@ -260,9 +260,9 @@ def _placement(readings: Mapping[ServerKey, Reading]) -> Iterator[Family]:
         "Memory of the process on a node, by page size (numa_maps N, kernelpagesize_kB" + _LARGEST,
         ("database", "node", "server_name", "size"),
     )
-    for (database, server), reading in readings.items():
-        for size, size_bytes in (reading.smaps or Smaps()).mapped_hugetlb.items():
+    for (database, server), snapshot in snapshots.items():
+        for size, size_bytes in (snapshot.smaps or Smaps()).mapped_hugetlb.items():
             mapped.add(size_bytes, database, server, f"{size // 1024}kB")
-        for (node, size), size_bytes in sorted(reading.numa.items()):
+        for (node, size), size_bytes in sorted(snapshot.numa.items()):
             placed.add(size_bytes, database, str(node), server, f"{size // 1024}kB")
     yield from (mapped, placed)

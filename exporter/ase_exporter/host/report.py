@@ -1,4 +1,4 @@
-"""What the command `hugepages` says: as text and as data."""
+"""Output of the command `hugepages`, as text and as JSON data."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.table import Table
 
 from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, Requirement, page_table_bytes
-from ase_exporter.host.verdict import Finding, HostState, assess, relevant
+from ase_exporter.host.verdict import Check, HostState, assess, relevant
 
 _MIB = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class PageTables:
-    """Page tables for so many touched bytes in so many processes, with huge pages of a size (bytes)."""
+    """Page tables for `touched` bytes in each of `processes` processes; page_size: huge page size in bytes."""
 
     touched: int
     processes: int
@@ -22,17 +22,17 @@ class PageTables:
 
     @property
     def small(self) -> int:
-        """Bytes with 4 KiB pages."""
+        """Page table bytes with 4 KiB pages."""
         return page_table_bytes(self.touched, BASE_PAGE) * self.processes
 
     @property
     def huge(self) -> int:
-        """Bytes with the huge pages."""
+        """Page table bytes with huge pages."""
         return page_table_bytes(self.touched, self.page_size) * self.processes
 
 
 def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str, Any]:
-    """Everything, for JSON; sizes in bytes unless a name says otherwise."""
+    """Return the report as JSON data; sizes in bytes unless the key says otherwise."""
     pool = host.pool(need.page_size)
     return {
         "memory_bytes": need.memory,
@@ -67,7 +67,7 @@ def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str,
 
 
 def print_report(need: Requirement, host: HostState, tables: PageTables) -> None:
-    """On standard output, as text."""
+    """Print the report as text."""
     console = Console(highlight=False)
     table = Table(title="Huge pages", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_row("memory", f"{need.memory / 1024**3:,.1f} GiB", f"from {need.source}")
@@ -91,32 +91,34 @@ def print_report(need: Requirement, host: HostState, tables: PageTables) -> None
             console.print(f"    {line}", soft_wrap=True)
     _print_page_tables(console, need, host, tables)
     console.print("\n[bold]This host[/]")
-    for finding in assess(need, host):
-        console.print(f"  {_mark(finding, host)} {finding.text}", soft_wrap=True)
+    for check in assess(need, host):
+        console.print(f"  {_mark(check, host)} {check.text}", soft_wrap=True)
     if not relevant(need, host):
-        console.print("  [dim]? no such database is running here: its use and its memlock are unknown[/]")
+        console.print(
+            "  [dim]? no such database is running here: its huge-page use and memlock are unknown[/]"
+        )
 
 
 def _print_page_tables(console: Console, need: Requirement, host: HostState, tables: PageTables) -> None:
     console.print("\n[bold]Page tables[/]")
-    whom = f" in {tables.processes} processes" if tables.processes > 1 else ""
+    processes = f" in each of {tables.processes} processes" if tables.processes > 1 else ""
     console.print(
         f"  {tables.small / _MIB:,.1f} MiB with 4 KiB pages, {tables.huge / _MIB:,.1f} MiB with {need.size} pages, "
         f"{(tables.small - tables.huge) / _MIB:,.1f} MiB saved, "
-        f"once {tables.touched / 1024**3:,.1f} GiB are touched{whom}",
+        f"with {tables.touched / 1024**3:,.1f} GiB touched{processes}",
         soft_wrap=True,
     )
     console.print(
-        "  [dim](8 bytes for each 4 KiB page: 1/512 of what is touched, in every process that maps it.\n"
-        "  The case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)[/]",
+        "  [dim](8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.\n"
+        "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)[/]",
         soft_wrap=True,
     )
     if host.page_tables is not None:
-        console.print(f"  {host.page_tables / _MIB:,.1f} MiB on this host now, all processes")
+        console.print(f"  {host.page_tables / _MIB:,.1f} MiB on this host now (all processes)")
 
 
-def _mark(finding: Finding, host: HostState) -> str:
-    if finding.state == "thp_on" and host.thp == "madvise":
+def _mark(check: Check, host: HostState) -> str:
+    if check.state == "thp_on" and host.thp == "madvise":
         return "[yellow]~[/]"
-    good = finding.holds == (finding.state == "enough")
+    good = check.holds == (check.state == "enough")
     return "[green]+[/]" if good else "[red]![/]"

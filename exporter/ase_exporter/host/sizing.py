@@ -1,7 +1,7 @@
-"""How many huge pages a database needs, and what to set for them.
+"""Computes how many huge pages a database requires, and the settings for them.
 
-The arithmetic of the case study: 939,524,096 ASE pages of 2 KiB are 917,504 huge pages of 2 MiB; with 512
-(1 GiB) of headroom 918,016, which takes a memlock limit of 1,880,096,768 KiB.
+Example from the case study: 939,524,096 ASE pages of 2 KiB are 917,504 huge pages of 2 MiB. With a headroom of 512
+pages (1 GiB) that is 918,016, which requires a memlock limit of 1,880,096,768 KiB.
 """
 
 from dataclasses import dataclass
@@ -13,32 +13,32 @@ BASE_PAGE = 4096
 PAGE_SIZES = {"2MiB": 2 * 1024**2, "1GiB": 1024**3}
 HEADROOM_PAGE = PAGE_SIZES["2MiB"]
 
-# What one page of each page-table level covers (x86-64): of PTEs 2 MiB, of PMDs 1 GiB, of PUDs 512 GiB.
+# Memory mapped by one page of each page-table level (x86-64): PTE 2 MiB, PMD 1 GiB, PUD 512 GiB.
 _TABLE_SPANS = tuple(BASE_PAGE * 512**level for level in (1, 2, 3))
 
 
 @dataclass(frozen=True, slots=True)
 class AseMemory:
-    """ASE's own configuration (sp_configure, run values). The first two count 2 KiB pages.
+    """ASE's memory configuration (sp_configure, run values); the first two are in 2 KiB pages.
 
-    given: where the figure comes from, if not from the option that decides.
+    source_override: source of the figure, if it is not one of these options.
     """
 
     total_logical_memory: int
     max_memory: int
     allocate_max_shared_memory: bool
-    given: str = ""
+    source_override: str = ""
 
     @property
     def pages(self) -> int:
-        """What ASE allocates as it starts, in 2 KiB pages."""
+        """Memory that ASE allocates at start, in 2 KiB pages."""
         return self.max_memory if self.allocate_max_shared_memory else self.total_logical_memory
 
     @property
     def source(self) -> str:
-        """Which option decides, and why."""
-        if self.given:
-            return self.given
+        """The option that determines `pages`, and why."""
+        if self.source_override:
+            return self.source_override
         if self.allocate_max_shared_memory:
             return "max memory (allocate max shared memory is 1)"
         return "total logical memory (allocate max shared memory is 0)"
@@ -46,9 +46,9 @@ class AseMemory:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What has to fit into huge pages. All in bytes; source says where memory comes from.
+    """Memory that must fit into huge pages, in bytes; source says where the figure comes from.
 
-    database, server: whose memory it is; None for any.
+    database, server: the server that it applies to; None for any.
     """
 
     memory: int
@@ -70,12 +70,12 @@ class Requirement:
 
     @property
     def pages(self) -> int:
-        """Huge pages to configure."""
+        """Huge pages to configure: memory and headroom."""
         return self.memory_pages + self.headroom_pages
 
     @property
     def memlock_kib(self) -> int:
-        """The memlock limit, in KiB as limits.conf and ulimit take it."""
+        """The memlock limit in KiB, the unit of limits.conf and ulimit."""
         return self.pages * (self.page_size // 1024)
 
     @property
@@ -84,7 +84,7 @@ class Requirement:
         return f"{self.page_size // 1024}kB"
 
     def settings(self) -> dict[str, str]:
-        """What to set: where -> the lines."""
+        """Return the settings: file or place -> lines."""
         lines = {}
         if self.page_size == PAGE_SIZES["2MiB"]:
             lines["/etc/sysctl.conf"] = f"vm.nr_hugepages={self.pages}"
@@ -98,7 +98,7 @@ class Requirement:
         )
         if self.database == "ase":
             lines["RUN_SERVER file, before the dataserver line"] = f"ulimit -l {self.memlock_kib}"
-            lines["ASE (huge pages only; the name's case counts; restart)"] = (
+            lines["ASE (2 = huge pages only; the option name is case-sensitive; needs a restart)"] = (
                 "sp_configure 'enable HugePages', 2"
             )
         return lines
@@ -113,7 +113,7 @@ def requirement(
     source: str = "",
     server: str | None = None,
 ) -> Requirement:
-    """A requirement from ASE pages (2 KiB) or bytes; headroom counts 2 MiB. UserError on bad numbers."""
+    """Build a requirement from ASE pages (2 KiB) or bytes; headroom is in 2 MiB pages. Raises UserError."""
     if page_size not in PAGE_SIZES:
         raise UserError(f"page size {page_size!r}: expected one of {', '.join(PAGE_SIZES)}")
     if (ase_memory is None) == (memory_bytes is None):
@@ -134,10 +134,10 @@ def requirement(
 
 
 def page_table_bytes(touched: int, page_size: int) -> int:
-    """Page tables (x86-64) of one process that touched so many bytes in pages of a size.
+    """Return page table bytes (x86-64) of one process that touched `touched` bytes in pages of a size.
 
-    An entry has 8 bytes, so that the lowest level takes touched / 512 with 4 KiB pages; huge pages do without
-    that level (2 MiB) or the two lowest (1 GiB). The case study's 594 MB are its 611 MB less its 16.9 MB:
-    1/512 of 297 GiB, so only so much had been touched on the host of 2 TB.
+    An entry has 8 bytes, so the lowest level takes touched / 512 with 4 KiB pages. Huge pages omit that level
+    (2 MiB) or the two lowest (1 GiB). The 594 MB saved in the case study (611 MB - 16.9 MB) are 1/512 of
+    297 GiB: that much of the host's 2 TB had been touched.
     """
     return sum(-(-touched // span) * BASE_PAGE for span in _TABLE_SPANS if span > page_size)

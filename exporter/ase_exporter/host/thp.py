@@ -1,16 +1,16 @@
-"""Transparent huge pages: the modes, khugepaged, and what became of them (vmstat's thp_, htlb_, compact_)."""
+"""THP collector: modes, khugepaged, and events (/proc/vmstat thp_*, htlb_*, compact_*)."""
 
 import re
 from collections.abc import Iterator, Mapping
 
-from ase_exporter.families import Family, single
 from ase_exporter.host.files import NotOfferedError, list_names, parse_numbers, read_int, read_text
+from ase_exporter.metrics.families import Family, single
 
-# file -> metric, what it chooses
+# file -> metric, what the mode controls
 _MODES = {
-    "enabled": ("dbhost_thp_enabled", "Where transparent huge pages are given"),
+    "enabled": ("dbhost_thp_enabled", "Which memory gets transparent huge pages"),
     "defrag": ("dbhost_thp_defrag", "How hard a page fault tries to get a transparent huge page"),
-    "shmem_enabled": ("dbhost_thp_shmem_enabled", "Where shared memory gets transparent huge pages"),
+    "shmem_enabled": ("dbhost_thp_shmem_enabled", "Which shared memory gets transparent huge pages"),
 }
 
 # file under khugepaged/ -> metric, factor to the base unit, what it sets
@@ -20,16 +20,31 @@ _KHUGEPAGED_SETTINGS = {
         1e-3,
         "Wait after a failed allocation",
     ),
-    "scan_sleep_millisecs": ("dbhost_khugepaged_scan_sleep_seconds", 1e-3, "Wait between two scans"),
+    "scan_sleep_millisecs": ("dbhost_khugepaged_scan_sleep_seconds", 1e-3, "Wait between two passes"),
     "defrag": ("dbhost_khugepaged_defrag", 1, "Whether khugepaged may compact memory (1) or not (0)"),
-    "max_ptes_none": ("dbhost_khugepaged_max_ptes_none", 1, "Most absent small pages it fills in"),
-    "max_ptes_shared": ("dbhost_khugepaged_max_ptes_shared", 1, "Most shared small pages it takes over"),
-    "max_ptes_swap": ("dbhost_khugepaged_max_ptes_swap", 1, "Most swapped small pages it reads back"),
-    "pages_to_scan": ("dbhost_khugepaged_pages_to_scan", 1, "Pages looked at in one scan"),
+    "max_ptes_none": (
+        "dbhost_khugepaged_max_ptes_none",
+        1,
+        "Maximum absent small pages in a collapsed range",
+    ),
+    "max_ptes_shared": (
+        "dbhost_khugepaged_max_ptes_shared",
+        1,
+        "Maximum shared small pages in a collapsed range",
+    ),
+    "max_ptes_swap": (
+        "dbhost_khugepaged_max_ptes_swap",
+        1,
+        "Maximum swapped small pages in a collapsed range",
+    ),
+    "pages_to_scan": ("dbhost_khugepaged_pages_to_scan", 1, "Pages scanned in one pass"),
 }
 _KHUGEPAGED_PROGRESS = {
-    "full_scans": ("dbhost_khugepaged_full_scans_total", "Times khugepaged went through all memory"),
-    "pages_collapsed": ("dbhost_khugepaged_pages_collapsed_total", "Huge pages made of small ones"),
+    "full_scans": ("dbhost_khugepaged_full_scans_total", "Scans of all memory by khugepaged"),
+    "pages_collapsed": (
+        "dbhost_khugepaged_pages_collapsed_total",
+        "Huge pages that khugepaged made of small ones",
+    ),
 }
 
 _VMSTAT_PREFIXES = ("thp_", "htlb_")
@@ -37,17 +52,16 @@ _VMSTAT_COMPACTION = ("compact_stall", "compact_fail", "compact_success", "compa
 
 
 def parse_mode(text: str) -> tuple[str, list[str]]:
-    """`always [madvise] never` -> the mode in force and all modes; ("", …) where none is bracketed."""
+    """Parse `always [madvise] never` into the active mode and all modes; ("", …) if none is bracketed."""
     modes = text.replace("[", "").replace("]", "").split()
     chosen = re.search(r"\[(\S+)\]", text)
     return chosen[1] if chosen else "", modes
 
 
 def thp_mode(sysfs: str) -> str | None:
-    """What a program gets at most: always, madvise or never; None on a kernel without transparent huge pages.
+    """Return the most permissive mode in effect: always, madvise or never; None if the kernel has no THP.
 
-    Since 6.8 each page size has a mode of its own, which counts in place of the general one unless it is
-    `inherit`.
+    Since Linux 6.8 each page size has its own mode, which overrides the general one unless it is `inherit`.
     """
     thp = f"{sysfs}/kernel/mm/transparent_hugepage"
     text = read_text(f"{thp}/enabled")
@@ -59,7 +73,7 @@ def thp_mode(sysfs: str) -> str | None:
 
 
 def _size_modes(thp: str) -> dict[str, str]:
-    """Page size (64kB) -> mode, for the sizes that have one."""
+    """Return page size (64kB) -> mode, for the sizes that have one."""
     texts = {
         name.removeprefix("hugepages-"): read_text(f"{thp}/{name}/enabled")
         for name in sorted(list_names(thp))
@@ -78,7 +92,7 @@ class ThpCollector:
         self._thp = f"{sysfs}/kernel/mm/transparent_hugepage"
 
     def collect(self) -> Iterator[Family]:
-        """Modes, khugepaged's settings and progress, vmstat's events. NotOfferedError without any of them."""
+        """Yield modes, khugepaged settings and progress, vmstat events. Raises NotOfferedError without any."""
         events = dict(parse_numbers(read_text(self._vmstat) or ""))
         families = [*self._modes(), *self._khugepaged(), *_vmstat_families(events)]
         if not families:
@@ -91,7 +105,7 @@ class ThpCollector:
                 family = Family(
                     metric,
                     "gauge",
-                    f"{what}: 1 at the mode in force (transparent_hugepage/{file}).",
+                    f"{what}: 1 for the active mode (transparent_hugepage/{file}).",
                     ("mode",),
                 )
                 chosen, modes = parse_mode(text)
@@ -115,11 +129,11 @@ class ThpCollector:
             )
 
     def _sizes(self) -> Iterator[Family]:
-        """Since 6.8 the kernel has a mode for each page size; `inherit` takes the general one."""
+        """Yield the mode of each page size (since Linux 6.8); `inherit` uses the general one."""
         family = Family(
             "dbhost_thp_size_enabled",
             "gauge",
-            "Where transparent huge pages of one size are given; only the mode in force is shown "
+            "Which memory gets transparent huge pages of a size; only the active mode is exported "
             "(transparent_hugepage/hugepages-*/enabled).",
             ("mode", "size"),
         )

@@ -1,9 +1,9 @@
-"""TLB shootdowns: how often one CPU made the others forget their address translations."""
+"""TLB collector: shootdowns (one CPU invalidates translations cached by the others) and flushes."""
 
 from collections.abc import Iterator
 
-from ase_exporter.families import Family, single
 from ase_exporter.host.files import NotOfferedError, parse_numbers, read_text
+from ase_exporter.metrics.families import Family, single
 
 # line of /proc/vmstat -> metric, what it counts (kernels built with CONFIG_DEBUG_TLBFLUSH)
 _FLUSHES = {
@@ -21,9 +21,9 @@ _FLUSHES = {
 
 
 def parse_shootdowns(interrupts: str) -> int | None:
-    """The TLB line of /proc/interrupts, summed over CPUs; None where the architecture has none.
+    """Return the TLB line of /proc/interrupts, summed over CPUs; None if the architecture has none.
 
-    Summed because a line a CPU would be hundreds of series that say one thing.
+    Summed, because a series per CPU would be hundreds of series for one fact.
     """
     for line in interrupts.splitlines():
         words = line.split()
@@ -41,7 +41,7 @@ class TlbCollector:
         self._procfs = procfs
 
     def collect(self) -> Iterator[Family]:
-        """Shootdowns, then flushes. NotOfferedError where the kernel counts neither."""
+        """Yield shootdowns, then flushes. Raises NotOfferedError if the kernel counts neither."""
         shootdowns = parse_shootdowns(read_text(f"{self._procfs}/interrupts") or "")
         events = dict(parse_numbers(read_text(f"{self._procfs}/vmstat") or ""))
         flushes = {event: count for event, count in events.items() if event in _FLUSHES}

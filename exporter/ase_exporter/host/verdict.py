@@ -1,11 +1,11 @@
-"""A host as it is against what its databases need in huge pages: the verdict. Arithmetic only."""
+"""Compares a host with the huge pages that its databases require. Arithmetic only."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.host.finder import ServerKey
-from ase_exporter.host.hugepages import Pool
+from ase_exporter.host.hugepages import HugePagePool
+from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import Requirement
 
 State = Literal["enough", "short", "stranded", "thp_on", "memlock_low", "not_used", "wrong_size"]
@@ -15,8 +15,8 @@ State = Literal["enough", "short", "stranded", "thp_on", "memlock_low", "not_use
 class ServerState:
     """One running database server.
 
-    memlock: soft limit in bytes; touched: bytes in huge pages that its largest process touched; mapped: page
-    size in bytes -> bytes it maps with such pages, None where smaps is closed to us or not read yet.
+    memlock: soft limit in bytes; touched: bytes in huge pages touched by its largest process; mapped: huge page
+    size in bytes -> bytes mapped with that size, None if smaps is not permitted or not read yet.
     """
 
     key: ServerKey
@@ -26,34 +26,34 @@ class ServerState:
 
     @property
     def uses_huge_pages(self) -> bool | None:
-        """Whether it does; None if that cannot be known."""
+        """Whether it uses huge pages; None if unknown."""
         if self.touched or self.mapped:
             return True
         return None if self.mapped is None else False
 
     def mapped_pages(self, size: int) -> int | None:
-        """Pages of a size that it maps; None if unknown."""
+        """Number of pages of a size (bytes) that it maps; None if unknown."""
         return None if self.mapped is None else self.mapped.get(size, 0) // size
 
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """What matters of the host. default_size: of huge pages, in bytes; page_tables: bytes in use now."""
+    """The host's huge-page state. default_size: default huge page size in bytes; page_tables: bytes in use."""
 
-    pools: tuple[Pool, ...]
+    pools: tuple[HugePagePool, ...]
     default_size: int | None
     thp: str | None
     page_tables: int | None
     servers: tuple[ServerState, ...]
 
-    def pool(self, size: int) -> Pool:
-        """The pool of a page size; an empty one where the host has none."""
-        return next((pool for pool in self.pools if pool.size_bytes == size), Pool(size, 0, 0, 0, 0))
+    def pool(self, size: int) -> HugePagePool:
+        """Return the pool of a page size (bytes); an empty one if the host has none."""
+        return next((pool for pool in self.pools if pool.size_bytes == size), HugePagePool(size, 0, 0, 0, 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One state, whether it holds, and the sentence that says so; pages: of those that count pages."""
+class Check:
+    """The result for one state: whether it holds, a sentence for the user, and a page count if it has one."""
 
     state: State
     holds: bool
@@ -62,7 +62,7 @@ class Finding:
 
 
 def relevant(need: Requirement, host: HostState) -> list[ServerState]:
-    """The servers that the requirement is about."""
+    """Return the servers that the requirement applies to."""
     return [
         state
         for state in host.servers
@@ -70,17 +70,17 @@ def relevant(need: Requirement, host: HostState) -> list[ServerState]:
     ]
 
 
-def assess(need: Requirement, host: HostState) -> list[Finding]:
-    """Every state that can be judged here; one that cannot (no such process, smaps closed) is left out."""
+def assess(need: Requirement, host: HostState) -> list[Check]:
+    """Return a check per state; a state that is unknown (no process, smaps not permitted) is omitted."""
     servers = relevant(need, host)
     pool = host.pool(need.page_size)
-    available = pool.total - _taken_by_others(pool, servers)
+    available = pool.total - _used_by_others(pool, servers)
     short = max(0, need.pages - available)
-    unpromised = pool.free - (pool.reserved or 0)
-    stranded = max(0, min(available - need.pages, unpromised))
+    unreserved = pool.free - (pool.reserved or 0)
+    stranded = max(0, min(available - need.pages, unreserved))
     return [
         *_enough(need, pool, available, short),
-        Finding(
+        Check(
             "stranded",
             stranded > 0,
             f"stranded: {stranded:,} pages ({_gib(stranded * need.page_size)}) are neither needed nor used"
@@ -95,8 +95,8 @@ def assess(need: Requirement, host: HostState) -> list[Finding]:
     ]
 
 
-def _taken_by_others(pool: Pool, servers: list[ServerState]) -> int:
-    """Pages that other programs use or were promised; none if it is unknown what our own servers map."""
+def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
+    """Return pages used or reserved by other programs; 0 if the pages that `servers` map are unknown."""
     in_use = pool.total - pool.free + (pool.reserved or 0)
     own = [server.mapped_pages(pool.size_bytes) for server in servers]
     if None in own:
@@ -104,19 +104,19 @@ def _taken_by_others(pool: Pool, servers: list[ServerState]) -> int:
     return max(0, in_use - sum(pages or 0 for pages in own))
 
 
-def _enough(need: Requirement, pool: Pool, available: int, short: int) -> Iterator[Finding]:
+def _enough(need: Requirement, pool: HugePagePool, available: int, short: int) -> Iterator[Check]:
     others = pool.total - available
     has = f"{pool.total:,} of {need.size}" + (
         f", {others:,} of them taken by other programs" if others else ""
     )
-    yield Finding(
+    yield Check(
         "enough",
         short == 0,
         f"enough: {need.pages:,} pages are needed, the host has {has}"
         if short == 0
         else f"not enough: {need.pages:,} pages are needed, the host has {has}",
     )
-    yield Finding(
+    yield Check(
         "short",
         short > 0,
         f"short by {short:,} pages ({_gib(short * need.page_size)})" if short else "no page is missing",
@@ -124,7 +124,7 @@ def _enough(need: Requirement, pool: Pool, available: int, short: int) -> Iterat
     )
 
 
-def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Iterator[Finding]:
+def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Iterator[Check]:
     reasons = []
     if host.pools and all(pool.size_bytes != need.page_size for pool in host.pools):
         sizes = ", ".join(pool.size for pool in host.pools)
@@ -139,7 +139,7 @@ def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) 
         for size in server.mapped or {}
         if size != need.page_size
     ]
-    yield Finding(
+    yield Check(
         "wrong_size",
         bool(reasons),
         f"wrong page size: {need.size} are wanted, but {'; '.join(reasons)}"
@@ -148,13 +148,13 @@ def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) 
     )
 
 
-def _not_used(servers: list[ServerState]) -> Iterator[Finding]:
+def _not_used(servers: list[ServerState]) -> Iterator[Check]:
     known = [server for server in servers if server.uses_huge_pages is not None]
     if not known:
         return
     without = [server.key.server for server in known if not server.uses_huge_pages]
     with_pages = [server.key.server for server in known if server.uses_huge_pages]
-    yield Finding(
+    yield Check(
         "not_used",
         bool(without),
         f"not used by the process: {', '.join(without)} runs without huge pages"
@@ -163,17 +163,17 @@ def _not_used(servers: list[ServerState]) -> Iterator[Finding]:
     )
 
 
-def _memlock_low(need: Requirement, servers: list[ServerState]) -> Iterator[Finding]:
-    # A requirement is for all servers together: only a lone server's limit can be held against it.
+def _memlock_low(need: Requirement, servers: list[ServerState]) -> Iterator[Check]:
+    # The requirement covers all servers together, so it can be compared with the limit of a single server only.
     if len(servers) != 1 or servers[0].memlock is None:
         return
     server, limit = servers[0], servers[0].memlock
     if (server.mapped_pages(need.page_size) or 0) >= need.memory_pages:
-        yield Finding("memlock_low", False, f"memlock is no obstacle: {server.key.server} has all its pages")
+        yield Check("memlock_low", False, f"memlock is no obstacle: {server.key.server} has all its pages")
         return
     low = limit < need.memlock_kib * 1024
     has = "unlimited" if limit == float("inf") else f"{limit / 1024:,.0f} KiB"
-    yield Finding(
+    yield Check(
         "memlock_low",
         low,
         f"memlock too low: {server.key.server} has {has}, needed are {need.memlock_kib:,} KiB"
@@ -182,14 +182,14 @@ def _memlock_low(need: Requirement, servers: list[ServerState]) -> Iterator[Find
     )
 
 
-def _thp_on(host: HostState) -> Iterator[Finding]:
+def _thp_on(host: HostState) -> Iterator[Check]:
     if host.thp == "always":
         text = "THP on: set transparent_hugepage=never on the kernel boot line, the only sure way"
     elif host.thp == "madvise":
         text = "THP is madvise: only programs that ask get them; never is what SAP asks for"
     else:
         text = f"THP is {host.thp or 'not in this kernel'}"
-    yield Finding("thp_on", host.thp == "always", text)
+    yield Check("thp_on", host.thp == "always", text)
 
 
 def _gib(size: int) -> str:

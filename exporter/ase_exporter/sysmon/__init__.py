@@ -1,1 +1,1 @@
-"""sp_sysmon: read every report there is, run it safely, and turn it into metrics."""
+"""sp_sysmon: parses its reports, compares them, runs it without clearing counters, exports its figures."""

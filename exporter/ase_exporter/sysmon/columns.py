@@ -1,7 +1,7 @@
-"""Columns: where a table's figures end, by its titles and its underline, and which figure is in which column.
+"""Columns of a table, from its titles and its underline, and the figures of a line.
 
-Figures are right-aligned, so a right edge tells the column; what stands left of the first column's zone is
-label, even where it ends in a number ('Engine 10').
+Figures are right-aligned, so their right edge tells the column. Text left of the first column is label, even where
+it ends in a number ('Engine 10').
 """
 
 import re
@@ -31,6 +31,7 @@ _TITLES = {
     "Frees": "frees",
     "Found empty": "found_empty",
 }
+_LAST_WORDS = frozenset(title.split()[-1] for title in _TITLES)
 _ABSENT = ("n/a", "na", "null")
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)(%?)")
 _OVERFLOW = re.compile(r"\*+%?")
@@ -74,7 +75,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a line says beside its label; count: of its tokens, absent ones too."""
+    """Label and figures of a line; count: number of tokens, absent ones included."""
 
     label: str
     cells: tuple[Cell, ...]
@@ -110,6 +111,8 @@ def heading(text: str, rule: str) -> Heading | None:
     """The titles of a line, read from the right; unknown ones only where `rule` below underlines them."""
     titles: list[Column] = []
     rest = text.rstrip()
+    if rest[rest.rfind(" ") + 1 :] not in _LAST_WORDS and not is_rule(rule):
+        return None
     while found := next((title for title in _TITLES if _ends_in(rest, title)), None):
         titles.insert(0, Column(_TITLES[found], len(rest)))
         rest = rest[: -len(found)].rstrip()
@@ -122,7 +125,7 @@ def heading(text: str, rule: str) -> Heading | None:
 
 
 def _unknown_titles(text: str, underlined: Sequence[tuple[int, int]]) -> Heading | None:
-    """Titles of a table of no known version: as many as its underline has columns."""
+    """Titles of a table that no known version has: as many as its underline has columns."""
     pieces = [(match.group(), match.end()) for match in re.finditer(r"\S+(?: \S+)*", text)]
     if any(word == "%" or _token(0, 0, word, False) for word in text.split()):
         return None
@@ -134,7 +137,7 @@ def _unknown_titles(text: str, underlined: Sequence[tuple[int, int]]) -> Heading
 
 
 def layout(titles: Heading, rule: str) -> Layout:
-    """The columns of a table; its underline, where there is one, knows the edges better than its titles."""
+    """The columns of a table; the edges come from its underline, where there is one."""
     under = spans(rule) if is_rule(rule) else []
     if under and (len(under) > len(titles.titles) or under[0][0] < 20):
         under = under[1:]
@@ -195,6 +198,11 @@ def number(text: str) -> float | None:
     match = _NUMBER.fullmatch(text)
     value = float(match[1]) if match else None
     return value if value is not None and abs(value) < 1e300 else None
+
+
+def is_figure(word: str) -> bool:
+    """A number, an absent or overflown one, or a percent sign."""
+    return word == "%" or _token(0, 0, word, False) is not None
 
 
 def _token(start: int, end: int, word: str, sign: bool) -> _Token | None:

@@ -1,12 +1,26 @@
-"""A report as JSON and as CSV, for scripts."""
+"""A report as JSON and CSV."""
 
 import csv
 import io
 from datetime import datetime, timedelta
 
 from ase_exporter.sysmon.structure import Header, Report, Row, Section
+from ase_exporter.sysmon.summary import summary
 
-_COLUMNS = ("section", "instance", "path", "row", "measure", "value", "text", "line", "column")
+_COLUMNS = (
+    "file",
+    "server",
+    "time",
+    "section",
+    "instance",
+    "path",
+    "row",
+    "measure",
+    "value",
+    "text",
+    "line",
+    "column",
+)
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -14,6 +28,11 @@ def as_json(report: Report) -> dict[str, object]:
     return {
         "header": _header(report.header),
         "complete": report.complete,
+        "lines": report.lines,
+        "understood": report.understood,
+        "altered": report.altered,
+        "missing": report.missing,
+        "unread": [{"line": remark.line, "text": remark.text} for remark in report.unread],
         "return_status": report.return_status,
         "sections": [_section(section) for section in report.sections],
         "messages": [
@@ -24,16 +43,43 @@ def as_json(report: Report) -> dict[str, object]:
     }
 
 
-def as_csv(report: Report) -> str:
-    """One line per figure, with a heading; sub-headings are joined by ' / '."""
+def series_entry(file: str, report: Report) -> dict[str, object]:
+    """The headlines of one report of a series."""
+    figures = {figure.name: figure.value for figure in summary(report)}
+    return {
+        "file": file,
+        "server": report.header.server,
+        "ended": _time(report.header.ended),
+        "complete": report.complete,
+        "headlines": figures,
+    }
+
+
+def csv_heading() -> str:
+    """The first line of a CSV file."""
+    return ",".join(_COLUMNS) + "\n"
+
+
+def csv_rows(report: Report, file: str = "") -> str:
+    """One line per figure; sub-headings are joined by ' / '. time: when the sample ended."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    where = (file, report.header.server, _time(report.header.ended) or "")
     for section, row, cell in report.cells():
         path = " / ".join(row.path)
         place = (row.line, cell.column + 1)
         writer.writerow(
-            (section.name, section.instance, path, row.label, cell.measure, cell.value, cell.text, *place)
+            (
+                *where,
+                section.name,
+                section.instance,
+                path,
+                row.label,
+                cell.measure,
+                cell.value,
+                cell.text,
+                *place,
+            )
         )
     return out.getvalue()
 
@@ -59,7 +105,10 @@ def _section(section: Section) -> dict[str, object]:
         "instance": section.instance,
         "line": section.line,
         "rows": [_row(row) for row in section.rows],
-        "recommendations": [remark.text for remark in section.recommendations],
+        "recommendations": [
+            f"{remark.about}: {remark.text}" if remark.about else remark.text
+            for remark in section.recommendations
+        ],
         "remarks": [remark.text for remark in section.remarks],
     }
 

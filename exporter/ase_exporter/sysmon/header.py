@@ -1,6 +1,7 @@
-"""The block above the sections: which server, when, for how long, and whether counters were cleared."""
+"""The header of a report: server, version, times, interval and sample mode."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from ase_exporter.sysmon.lines import Line
@@ -18,6 +19,14 @@ _KEYS = (
     "Sample Mode",
     "Counters Last Cleared",
 )
+_TIME_KEYS = (
+    "Run Date",
+    "Sampling Started at",
+    "Sampling Ended at",
+    "Statistics Cleared at",
+    "Statistics Sampled at",
+    "Counters Last Cleared",
+)
 _INSTANCE_KEYS = ("Instance Name", "Instance ID", "Instance Id", "Instance")
 _ENTRY = re.compile(
     rf"(?P<key>{'|'.join(_KEYS)})(?:\s*:\s*|\s{{2,}})(?P<value>.*)"
@@ -30,14 +39,18 @@ _TIMES = ("%b %d, %Y %H:%M:%S", "%b %d, %Y %H%M%S", "%b %d %Y %H:%M:%S", "%b %d,
 
 
 class HeaderReader:
-    """Collects the header's lines as they come."""
+    """Collects header lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, altered: bool = False) -> None:
+        """altered: continuation lines of the version have lost their margin."""
+        self._altered = altered
         self.entries: dict[str, str] = {}
         self._last = ""
 
     def take(self, line: Line) -> bool:
         """Whether this line belongs to the header; if so, it is kept."""
+        if self._altered and self._last == "Server Version" and not line.blank and not is_header_line(line):
+            line = line.moved(_CONTINUATION_INDENT)
         if line.indent >= _CONTINUATION_INDENT and self._last:
             value = self.entries[self._last]
             self.entries[self._last] = (
@@ -53,7 +66,7 @@ class HeaderReader:
         return True
 
     def header(self) -> Header:
-        """What was collected."""
+        """The header collected so far."""
         entries = self.entries
         run_date = entries.get("Run Date", "")
         return Header(
@@ -66,6 +79,16 @@ class HeaderReader:
             cleared=_time(entries, run_date, "Counters Last Cleared", "Statistics Cleared at"),
             other={key: value for key, value in entries.items() if key not in _KEYS},
         )
+
+
+def unreadable_times(entries: Mapping[str, str]) -> list[str]:
+    """Warnings of dates in no known form, such as month names of another language."""
+    run_date = entries.get("Run Date", "")
+    return [
+        f"{key}: {entries[key]!r} is no date in English: the time of the sample is unknown"
+        for key in _TIME_KEYS
+        if entries.get(key) and _time(entries, run_date, key) is None
+    ]
 
 
 def is_header_line(line: Line) -> bool:
@@ -88,8 +111,8 @@ def _entry(line: Line) -> tuple[str, str] | None:
     return (match["key"] or match["other"]).strip(), (match["value"] or match["text"] or "").strip()
 
 
-def _time(entries: dict[str, str], run_date: str, *keys: str) -> datetime | None:
-    """The first of these times that is there; a time without its date is of the run date."""
+def _time(entries: Mapping[str, str], run_date: str, *keys: str) -> datetime | None:
+    """The first of these times that is present; a time without a date is on the run date."""
     text = next((entries[key] for key in keys if entries.get(key)), "")
     for candidate in (text, f"{run_date} {text}") if text else ():
         for form in _TIMES:

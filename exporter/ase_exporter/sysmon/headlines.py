@@ -1,7 +1,7 @@
-"""Which rows of a report become metrics, as data.
+"""The rows of a report that become metrics.
 
 A row is known by its section and by its sub-headings and label, joined by ' / '; the named groups of the
-pattern become the metric's labels. Where versions name a row differently, the pattern knows both.
+pattern become the metric's labels. Where versions name a row differently, the pattern matches both.
 """
 
 import re
@@ -10,29 +10,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Unit = Literal["rate", "ratio", "states", "value"]
-
-SECTION_KEYWORDS = {
-    "kernel": "Kernel Utilization",
-    "wpm": "Worker Process Management",
-    "parallel": "Parallel Query Management",
-    "taskmgmt": "Task Management",
-    "appmgmt": "Application Management",
-    "esp": "ESP Management",
-    "housekeeper": "Housekeeper Task Activity",
-    "monaccess": "Monitor Access to Executing SQL",
-    "xactsum": "Transaction Profile",
-    "xactmgmt": "Transaction Management",
-    "indexmgmt": "Index Management",
-    "mdcache": "Metadata Cache Management",
-    "locks": "Lock Management",
-    "dcache": "Data Cache Management",
-    "pcache": "Procedure Cache Management",
-    "memory": "Memory Management",
-    "recovery": "Recovery Management",
-    "diskio": "Disk I/O Management",
-    "netio": "Network I/O Management",
-}
-"""The section names that sp_sysmon takes (message 18534) and the titles they print."""
 
 BUSY_STATES = {
     "user_busy": "user",

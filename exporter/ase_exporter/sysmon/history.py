@@ -1,39 +1,61 @@
-"""Saved reports as a history that Prometheus can take in: OpenMetrics with the times at which the samples ended."""
+"""Saved reports as OpenMetrics with the times at which their samples ended, for `promtool tsdb`."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ase_exporter.errors import UserError
-from ase_exporter.families import escape_label, number
+from ase_exporter.metrics.exposition import escape_label
+from ase_exporter.metrics.number_formatting import format_number
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.structure import Report
 
-# It tells how long ago a sample was; in a history every sample is as old as its time says.
+# It is relative to the present; in a history every sample has its time.
 _OF_THE_PRESENT = "ase_sysmon_sample_age_seconds"
+
+
+@dataclass(slots=True)
+class History:
+    """Collects the series of many reports: two numbers for each point, whatever the reports hold beside.
+
+    cells: as for `families`. labels: for every series; without an instance the server's name is it.
+    """
+
+    cells: list[str]
+    labels: Mapping[str, str]
+    _series: "dict[str, dict[str, array[float]]]" = field(default_factory=dict)
+
+    def add(self, file: str, report: Report) -> None:
+        """Add one report; raises UserError for one that does not say when its sample ended."""
+        if report.header.ended is None:
+            raise UserError(f"{file}: the report does not say when its sample ended")
+        ended = report.header.ended.timestamp()
+        always = {"instance": report.header.server, **self.labels}
+        for family in families(report, self.cells, ended, ended):
+            if family.name == _OF_THE_PRESENT:
+                continue
+            of_metric = self._series.setdefault(family.name, {})
+            for values, value in family.samples:
+                pairs = sorted({**always, **dict(zip(family.labels, values, strict=True))}.items())
+                series = ",".join(f'{name}="{escape_label(text)}"' for name, text in pairs)
+                of_metric.setdefault(series, array("d")).extend((ended, value))
+
+    def lines(self) -> Iterator[str]:
+        """OpenMetrics, series by series in the order of time; a sample that was added twice counts once."""
+        for metric, of_metric in self._series.items():
+            yield f"# TYPE {metric} gauge"
+            for series, points in of_metric.items():
+                values_at = dict(zip(points[::2], points[1::2], strict=True))
+                for at, value in sorted(values_at.items()):
+                    yield f"{metric}{{{series}}} {format_number(value)} {at}"
+        yield "# EOF"
 
 
 def history(
     reports: Iterable[tuple[str, Report]], cells: list[str], labels: Mapping[str, str]
 ) -> Iterator[str]:
-    """Lines of OpenMetrics, series by series in the order of time, as `promtool tsdb create-blocks-from` wants them.
-
-    reports: with the file that each is from; one that is there twice counts once. cells: as for `families`.
-    labels: for every series; without an instance the server's name is it. UserError for a report without an end.
-    """
-    samples: dict[str, dict[str, dict[float, float]]] = {}
+    """Lines of OpenMetrics of reports given with their files; raises UserError as `History.add`."""
+    collected = History(cells, labels)
     for file, report in reports:
-        if report.header.ended is None:
-            raise UserError(f"{file}: the report does not say when its sample ended")
-        ended = report.header.ended.timestamp()
-        always = {"instance": report.header.server, **labels}
-        for family in families(report, cells, ended, ended):
-            for values, value in family.samples if family.name != _OF_THE_PRESENT else ():
-                pairs = sorted({**always, **dict(zip(family.labels, values, strict=True))}.items())
-                series = ",".join(f'{name}="{escape_label(text)}"' for name, text in pairs)
-                samples.setdefault(family.name, {}).setdefault(series, {})[ended] = value
-    for metric, of_metric in samples.items():
-        yield f"# TYPE {metric} gauge"
-        for series, values_at in of_metric.items():
-            yield from (
-                f"{metric}{{{series}}} {number(value)} {at}" for at, value in sorted(values_at.items())
-            )
-    yield "# EOF"
+        collected.add(file, report)
+    yield from collected.lines()

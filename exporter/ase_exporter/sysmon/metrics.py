@@ -1,10 +1,11 @@
-"""A report as metric families: the headline figures, and on request every figure it has."""
+"""A report as metric families: headline figures, and on request every figure."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator
 
-from ase_exporter.families import Family, single
-from ase_exporter.sysmon.headlines import BUSY_STATES, HEADLINES, SECTION_KEYWORDS, Headline
+from ase_exporter.config.sysmon import SECTION_KEYWORDS
+from ase_exporter.metrics.families import Family, single
+from ase_exporter.sysmon.headlines import BUSY_STATES, HEADLINES, Headline
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, Report, Row
 
 _EXACT_RATE = 500
@@ -28,7 +29,7 @@ def families(
 
 
 def headlines(report: Report) -> list[Family]:
-    """The figures people quote; a metric of which the report has no row is left out."""
+    """The headline figures; a metric without a row in the report is left out."""
     found: dict[str, Family] = {}
     seen: set[tuple[str, tuple[str, ...]]] = set()
     seconds = elapsed_seconds(report)
@@ -41,14 +42,47 @@ def headlines(report: Report) -> list[Family]:
             if (headline.name, labels) not in seen:
                 seen.add((headline.name, labels))
                 family.add(value, *labels)
-    _one_engine(report, found["ase_sysmon_server_busy_ratio"])
+    busy = found["ase_sysmon_server_busy_ratio"]
+    _one_engine(report, busy)
+    _process_kernel(report, busy, found)
     return [family for family in found.values() if family.samples]
 
 
-def elapsed_seconds(report: Report) -> float:
-    """How long the sample really took, which is longer than was asked for; 0 if the report does not tell.
+def headline_values(report: Report) -> dict[str, dict[tuple[str, ...], float]]:
+    """Every headline metric without its prefix `ase_sysmon_`, by its label values."""
+    return {
+        family.name.removeprefix("ase_sysmon_"): {tuple(labels): value for labels, value in family.samples}
+        for family in headlines(report)
+    }
 
-    Count by rate of the busiest row tells it to a millisecond; the header has whole seconds alone.
+
+def _process_kernel(report: Report, busy: Family, found: dict[str, Family]) -> None:
+    """The process kernel prints no CPU units: they are the sum of its engines' CPU busy."""
+    units = found["ase_sysmon_cpu_units"]
+    kernel = report.section(SECTION_KEYWORDS["kernel"])
+    states = {labels[0] for labels, _ in busy.samples}
+    if kernel is None or units.samples or "cpu" not in states:
+        return
+    percents = [
+        cell.value
+        for row in kernel.rows
+        if row.label.startswith("Engine ") and row.path[:1] and row.path[0].rstrip(":") in _ENGINE_TABLES
+        for cell in row.cells
+        if BUSY_STATES.get(cell.measure) == "cpu"
+    ]
+    used = _ratio(sum(percents))
+    if not percents:
+        return
+    units.add(used)
+    commits = found["ase_sysmon_committed_transactions_per_second"].samples
+    if used > 0 and commits:
+        found["ase_sysmon_throughput_per_cpu_unit"].add(round(commits[0][1] / used, 1))
+
+
+def elapsed_seconds(report: Report) -> float:
+    """Length of the sample in seconds, which exceeds the interval asked for; 0 if unknown.
+
+    Count divided by rate of the busiest row is exact to a millisecond; the header has whole seconds.
     """
     interval = report.header.interval.total_seconds() if report.header.interval else 0.0
     rates = [
@@ -98,19 +132,19 @@ def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]
     yield single(
         "ase_sysmon_sample_complete",
         "gauge",
-        "1 if the report reached its end without an error of the server in its text, else 0.",
+        "1 if the report is whole: end line, all known parts and no server error in its text, else 0.",
         float(report.complete and not report.messages),
     )
     yield single(
         "ase_sysmon_sample_warnings",
         "gauge",
-        "Figures of the last sample that cannot be trusted: overflown columns, wrapped counters, a cut text.",
+        "Warnings about the last sample: overflown columns, wrapped counters, a cut text.",
         len(report.warnings),
     )
 
 
 def cleared_counters(report: Report) -> bool:
-    """Whether the sample reset the counters that all other tools read."""
+    """Whether the sample reset the counters, which other tools read too."""
     return report.header.mode.casefold() == "reset counters"
 
 

@@ -1,4 +1,4 @@
-"""What stands between the figures and is none: return status, counts of rows, errors of the server."""
+"""Lines that are no part of the report: return status, row counts, server errors, client chatter."""
 
 import re
 from collections.abc import Sequence
@@ -15,8 +15,22 @@ _CHATTER = re.compile(
     r"|go(?: \d+)?"
     r"|(?:exec(?:ute)?\s+)?(?:sybsystemprocs\.\.)?sp_sysmon\b.*"
 )
-_MESSAGE = re.compile(r"Msg (\d{1,9}), Level (\d{1,3}), State \d{1,9}:?")
-_ORIGIN = re.compile(r"(?:Server|Procedure|Line)\b.*")
+# isql and tsql; tsql ends the same line with the origin.
+_MESSAGE = re.compile(
+    r"Msg (?P<number>\d{1,9})(?: \(severity (?P<severity>\d{1,3}), state \d{1,9}\)"
+    r"|,? Level (?P<level>\d{1,3}),? State \d{1,9}):?(?P<rest>.*)"
+)
+# The forms of CT-Library's and Open Client's default callbacks.
+_CT_LIBRARY = re.compile(
+    r"(?:Server message|CT-LIBRARY error|Open Client Message|CT-Library error):?.*", re.IGNORECASE
+)
+_CT_NUMBER = re.compile(
+    r"(?:message )?number[ :=(]+(?P<number>\d{1,9})\)?,? *severity[ :=(]+(?P<level>\d{1,3})\)?.*",
+    re.IGNORECASE,
+)
+_ORIGIN = re.compile(r"(?:from )?(?:Server|Procedure|Line)\b.*", re.IGNORECASE)
+_SAME_LINE_ORIGIN = re.compile(r"(?:from\b|Server\b|Procedure\b|Line\b)", re.IGNORECASE)
+_PROCEDURE = re.compile(r"procedure:? '?(?P<name>\w{1,60})'?", re.IGNORECASE)
 _MAX_MESSAGE_LINES = 3
 
 
@@ -33,18 +47,33 @@ def is_chatter(line: Line) -> bool:
 
 def server_message(lines: Sequence[Line], at: int) -> tuple[ServerMessage, int] | None:
     """The error that starts at this line and the position after it; None where there is none."""
-    match = _MESSAGE.fullmatch(lines[at].text.strip())
+    position = at
+    text = lines[at].text.strip()
+    if _CT_LIBRARY.fullmatch(text) and at + 1 < len(lines):
+        position, text = at + 1, lines[at + 1].text.strip()
+    match = _MESSAGE.fullmatch(text) or (_CT_NUMBER.fullmatch(text) if text else None)
     if match is None:
         return None
-    texts: list[str] = []
-    position = at + 1
+    found = match.groupdict()
+    rest = (found.get("rest") or "").strip(" ,")
+    origins = [rest] if _SAME_LINE_ORIGIN.match(rest) else []
+    texts = [] if origins or not rest else [rest]
+    position += 1
     while position < len(lines) and len(texts) < _MAX_MESSAGE_LINES:
         line = lines[position]
-        if line.blank or line.text.startswith(("===", "---", "Msg ")):
+        text = line.text.strip()
+        if line.blank or text.startswith(("===", "---", "Msg ")):
             break
         if return_status(line) is not None or is_chatter(line) or (texts and line.indent):
             break
-        if texts or not _ORIGIN.fullmatch(line.text.strip()):
-            texts.append(line.text.strip())
+        if not texts and _ORIGIN.fullmatch(text):
+            origins.append(text)
+        else:
+            texts.append(text.strip('"') if origins else text)
         position += 1
-    return ServerMessage(lines[at].number, int(match[1]), int(match[2]), " ".join(texts)), position
+    procedure = next((name["name"] for origin in origins if (name := _PROCEDURE.search(origin))), "")
+    level = int(found.get("level") or found.get("severity") or 0)
+    return (
+        ServerMessage(lines[at].number, int(found["number"]), level, " ".join(texts), procedure),
+        position,
+    )

@@ -1,38 +1,43 @@
-"""Runs sp_sysmon: on a connection, a login and a schedule of its own, never clearing, never two at once.
+"""Runs sp_sysmon on its own connection, login and schedule.
 
-sp_sysmon can reset the counters that everybody reads. So it is always asked not to, the report is checked for
-what it did, and a server that cleared them nevertheless is not asked again.
+sp_sysmon can reset counters that other tools read. Every call asks for `noclear`, the Sample Mode of the report is
+checked, and a server that cleared them nevertheless is not sampled again. A server is never sampled twice at once.
 """
 
 import logging
 import random
 import threading
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
+from ase_exporter.ase.login import Login
+from ase_exporter.ase.login_backoff import LoginBackoff
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
-from ase_exporter.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import AseExporterError, UserError
-from ase_exporter.families import Family, single
-from ase_exporter.refusal import Refusal, refused
+from ase_exporter.metrics.families import Family, single
 from ase_exporter.sysmon.metrics import cleared_counters, families
 from ase_exporter.sysmon.report import NotAReportError, parse
-from ase_exporter.sysmon.settings import SysmonSettings
 from ase_exporter.sysmon.structure import Report
 
 log = logging.getLogger(__name__)
 
 PROGRAM = "ase-exporter-sysmon"
-OTHERS = f"select count(*) from master..sysprocesses where program_name = '{PROGRAM}' and spid != @@spid"
+# sysprocesses.program_name has 16 characters before 15.0.
+OTHERS = (
+    f"select count(*) from master..sysprocesses where program_name like '{PROGRAM[:16]}%' and spid != @@spid"
+)
 
 # Beyond the interval: the report of a large server has tens of thousands of lines.
 PRINTING = 60.0
 CONNECTING = 10.0
-# Servers that are started together are not sampled together.
+# Spread the first samples of targets that start together.
 FIRST_WITHIN = 60.0
-# A sample is of the past after this many intervals, and is no longer shown.
+# A sample older than this many intervals is no longer exported.
 STALE_AFTER = 3
 
 _HALTING = ("cleared_counters", "mode_unknown")
@@ -40,7 +45,7 @@ _under_way: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading
 
 
 class SampleError(AseExporterError):
-    """Why there is no sample. reason: one word, for a metric."""
+    """A sample failed. reason: one word, used as a label value."""
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -48,19 +53,11 @@ class SampleError(AseExporterError):
 
 
 class Printing(Protocol):
-    """What is needed of a connection."""
+    """The part of a connection that is used."""
 
     def query(self, sql: str, deadline: float) -> list[Row]: ...
-    def printed(self, sql: str, deadline: float) -> list[str]: ...
+    def query_messages(self, sql: str, deadline: float) -> list[str]: ...
     def close(self) -> None: ...
-
-
-class Opener(Protocol):
-    """Logs in, as Connection.open does."""
-
-    def __call__(
-        self, endpoint: Endpoint, user: str, password: str, *, deadline: float, program: str
-    ) -> Printing: ...
 
 
 def statement(seconds: int, section: str | None = None) -> str:
@@ -75,31 +72,35 @@ def take_sample(
     auth: Auth,
     seconds: int,
     section: str | None = None,
-    open_connection: Opener = Connection.open,
+    open_connection: Opener[Printing] = Connection.open,
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
+    login = Login(Endpoint.of(target), auth, open_connection, program=PROGRAM)
+    return _take_sample(target, login, seconds, section, SYSTEM_CLOCK)
+
+
+def _take_sample(
+    target: Target, login: Login[Printing], seconds: int, section: str | None, clock: Clock
+) -> Report:
     lock = _under_way[target.host, target.port]
     if not lock.acquire(blocking=False):
         raise SampleError("busy", f"{target.name}: another sample of this server is under way")
     try:
-        return _sample(target, auth, statement(seconds, section), seconds, open_connection)
+        return _sample(target, login, statement(seconds, section), seconds, clock)
     except DatabaseError as error:
         raise SampleError(error.kind, f"{target.name}: {error}") from error
     finally:
         lock.release()
 
 
-def _sample(target: Target, auth: Auth, sql: str, seconds: int, open_connection: Opener) -> Report:
-    endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
-    now = time.monotonic()
-    connection = open_connection(
-        endpoint, auth.user, auth.read_password(), deadline=now + CONNECTING, program=PROGRAM
-    )
+def _sample(target: Target, login: Login[Printing], sql: str, seconds: int, clock: Clock) -> Report:
+    now = clock.monotonic()
+    connection = login.open(now + CONNECTING)
     try:
         others = connection.query(OTHERS, now + 2 * CONNECTING)
         if others and others[0][0]:
             raise SampleError("busy", f"{target.name}: another exporter is taking a sample of this server")
-        lines = connection.printed(sql, time.monotonic() + seconds + PRINTING)
+        lines = connection.query_messages(sql, clock.monotonic() + seconds + PRINTING)
     finally:
         connection.close()
     try:
@@ -121,7 +122,7 @@ def _sample(target: Target, auth: Auth, sql: str, seconds: int, open_connection:
 
 @dataclass(slots=True)
 class _State:
-    """What the schedule has to show. ended: seconds since the epoch."""
+    """Outcome counts and the last sample. ended: seconds since the epoch."""
 
     outcomes: dict[str, int] = field(default_factory=dict)
     success: bool | None = None
@@ -137,29 +138,47 @@ class SysmonRunner:
         target: Target,
         auth: Auth,
         settings: SysmonSettings,
-        open_connection: Opener = Connection.open,
-        refusal: Refusal | None = None,
+        open_connection: Opener[Printing] = Connection.open,
+        login_backoff: LoginBackoff | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        timing: Timing = TIMING,
+        halted: bool = False,
     ) -> None:
-        """refusal: what another process knew of the login."""
+        """login_backoff, halted: the state of the worker before this one."""
+        self.halted = halted
         self._target = target
-        self._auth = auth
+        self._login: Login[Printing] = Login(
+            Endpoint.of(target),
+            auth,
+            open_connection,
+            program=PROGRAM,
+            backoff=login_backoff,
+            clock=clock,
+            timing=timing,
+        )
         self._settings = settings
-        self._open = open_connection
+        self._clock = clock
         self._state = _State()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self.refusal = refusal
+
+    @property
+    def login_backoff(self) -> LoginBackoff | None:
+        """Set while the server refuses the login's password."""
+        return self._login.backoff
 
     def start(self) -> None:
-        """Begin the schedule, in a thread of its own."""
+        """Begin the schedule, in a thread of its own, unless sp_sysmon is switched off."""
+        if self.halted:
+            return
         threading.Thread(target=self._loop, name=f"sysmon {self._target.name}", daemon=True).start()
 
     def stop(self) -> None:
-        """No further sample; one under way is left to its end."""
+        """Take no further sample; a running one is not interrupted."""
         self._stopped.set()
 
     def families(self) -> list[Family]:
-        """How the schedule goes, and the last sample while it is fresh."""
+        """Outcome counts, and the last sample until it is stale."""
         with self._lock:
             state = _State(
                 dict(self._state.outcomes), self._state.success, self._state.report, self._state.ended
@@ -182,15 +201,17 @@ class SysmonRunner:
                     float(state.success),
                 )
             )
-        if state.report and time.time() - state.ended < STALE_AFTER * self._settings.every:
-            found += families(state.report, self._settings.cells, ended=state.ended)
+        if state.report and self._clock.time() - state.ended < STALE_AFTER * self._settings.interval:
+            found += families(
+                state.report, self._settings.detail_sections, ended=state.ended, now=self._clock.time()
+            )
         return found
 
     def run_once(self) -> str:
         """One sample; the outcome. Never raises."""
         report: Report | None = None
         try:
-            report = self._sample()
+            report = _take_sample(self._target, self._login, int(self._settings.duration), None, self._clock)
             outcome = "ok"
         except SampleError as error:
             outcome = error.reason
@@ -199,39 +220,24 @@ class SysmonRunner:
             outcome = "secret_unreadable"
             log.warning("target %s: sysmon: %s", self._target.name, error)
         except Exception:
-            # A defect of ours must cost a sample, not the schedule.
+            # A bug must cost a sample, not the schedule.
             outcome = "internal"
             log.exception("target %s: sysmon: unexpected error", self._target.name)
         with self._lock:
             self._state.outcomes[outcome] = self._state.outcomes.get(outcome, 0) + 1
             self._state.success = report is not None
             if report is not None:
-                self._state.report, self._state.ended = report, time.time()
+                self._state.report, self._state.ended = report, self._clock.time()
         return outcome
 
-    def _sample(self) -> Report:
-        password = self._auth.read_password()
-        why = self.refusal.forbids(password, time.monotonic()) if self.refusal else ""
-        if why:
-            raise SampleError("login_suspended", f"login {self._auth.user} {why}")
-        try:
-            report = take_sample(
-                self._target, self._auth, int(self._settings.sample), open_connection=self._open
-            )
-        except SampleError as error:
-            if error.reason in ("login_failed", "login_locked"):
-                self.refusal = refused(self.refusal, password, time.monotonic())
-            raise
-        self.refusal = None
-        return report
-
     def _loop(self) -> None:
-        pause = random.uniform(0.0, min(FIRST_WITHIN, self._settings.every))
+        pause = random.uniform(0.0, min(FIRST_WITHIN, self._settings.interval))
         while not self._stopped.wait(pause):
-            started = time.monotonic()
+            started = self._clock.monotonic()
             if self.run_once() in _HALTING:
+                self.halted = True
                 log.error(
                     "target %s: sysmon: switched off until the exporter is restarted", self._target.name
                 )
                 return
-            pause = max(self._settings.every - (time.monotonic() - started), 0.0)
+            pause = max(self._settings.interval - (self._clock.monotonic() - started), 0.0)

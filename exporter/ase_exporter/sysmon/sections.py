@@ -1,10 +1,11 @@
-"""The body of a report: sections, sub-headings by indentation, rows by columns."""
+"""Reads the body of a section: sub-headings by indentation, rows by columns."""
 
 import re
 from dataclasses import dataclass, replace
 
 from ase_exporter.sysmon import columns
 from ase_exporter.sysmon.columns import STANDARD, Layout
+from ase_exporter.sysmon.grammar import grammar
 from ase_exporter.sysmon.lines import Line
 from ase_exporter.sysmon.structure import VALUE, Cell, Remark, Row, Section
 
@@ -29,6 +30,7 @@ _SENTENCES = (
 )
 _PAIR = re.compile(r"(?P<name>[A-Z]\w{1,30}): +(?P<value>[-\d.]{1,30})(?: ?%)?(?=\s|$)")
 _SUMMARY = re.compile(r"(?P<name>(?:\w+ )?Summary) Total")
+_OF_THE_DEVICE = "Mirror Semaphore "
 _RECOMMENDATIONS = "Tuning Recommendations"
 _FULL_WIDTH = 70
 _LABEL_LINES = 3
@@ -37,7 +39,7 @@ _POOL = 0.25
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """One level of the path. depth: its indentation; row: it is a row that others stand under."""
+    """One level of the path. depth: its indentation; row: whether it is a row with rows below it."""
 
     depth: float
     text: str
@@ -50,6 +52,8 @@ class SectionReader:
     def __init__(self, section: Section, layout: Layout = STANDARD) -> None:
         self.section = section
         self.warnings: list[Remark] = []
+        self.unread: list[Line] = []
+        self.unknown = 0
         self._layout = layout
         self._container = ""
         self._table = ""
@@ -57,6 +61,7 @@ class SectionReader:
         self._stack: list[_Heading] = []
         self._in_device = False
         self._advising = False
+        self._advised = ""
         self._summary = ""
         self._after_blank = False
         self._after_rule = False
@@ -75,16 +80,30 @@ class SectionReader:
         self._after_blank = self._after_rule = False
         self._adjacent = line
 
+    def close(self) -> None:
+        """End the section."""
+
+    def in_advice(self, text: str) -> bool:
+        """Whether a line is part of tuning recommendations."""
+        if text.startswith((_RECOMMENDATIONS, "- ")):
+            return True
+        return bool(self._advising and self._adjacent and self.section.recommendations)
+
+    def is_sentence(self, text: str) -> bool:
+        """Whether a line has its figure in a sentence."""
+        return any(pattern.fullmatch(text) for pattern, _ in _SENTENCES) or len(_PAIR.findall(text)) > 1
+
     def _take_advice(self, line: Line) -> bool:
-        """Tuning recommendations: text for people, whose figures are none of the sample's."""
+        """Tuning recommendations: their figures are not part of the sample."""
         text = line.text.strip()
         advice = self.section.recommendations
         if text.startswith(_RECOMMENDATIONS):
             self._advising = True
+            self._advised = text.partition(" : ")[2].strip()
         elif self._advising and text.startswith("- "):
-            advice.append(Remark(line.number, text[2:]))
+            advice.append(Remark(line.number, text[2:], self._advised))
         elif self._advising and self._adjacent and advice:
-            advice[-1] = Remark(advice[-1].line, f"{advice[-1].text} {text}")
+            advice[-1] = replace(advice[-1], text=f"{advice[-1].text} {text}")
         else:
             self._advising = False
         return self._advising
@@ -102,7 +121,7 @@ class SectionReader:
             self._take_heading(line, below)
 
     def _take_name(self, line: Line, kind: str, name: str) -> None:
-        """A block that carries somebody's name, which may hold anything: blanks and numbers too."""
+        """A block with a user-given name, which may hold blanks and numbers."""
         if kind == "Device:":
             self._in_device = True
         elif kind == "ThreadPool :":
@@ -134,7 +153,8 @@ class SectionReader:
                 continue
             start = line.offset + line.indent + match.start("value")
             cells = () if value is None else (Cell(measure, value, match["value"], start),)
-            row = Row((), " ".join(match["label"].split()), line.number, cells)
+            label = re.sub(r"^and (?=[A-Z])", "", " ".join(match["label"].split()))
+            row = Row((), label, line.number, cells)
             self.section.rows.append(row)
             self._warn(row)
             return True
@@ -161,7 +181,7 @@ class SectionReader:
         found = columns.figures(line.text, self._layout)
         if found is None:
             return False
-        self._end_table(line)
+        self._end_table(line, found.label)
         label = self._whole_label(" ".join(found.label.split()), line.indent)
         depth = self._depth(label, line.indent)
         self._pop(depth)
@@ -178,7 +198,7 @@ class SectionReader:
         return True
 
     def _whole_label(self, label: str, indent: int) -> str:
-        """The label with what stands of it on the lines above."""
+        """The label including its beginning on the lines above."""
         if label == "Average" and self._summary:
             return f"{self._summary} {label}"
         summary = _SUMMARY.fullmatch(label)
@@ -188,7 +208,7 @@ class SectionReader:
         return label
 
     def _depth(self, label: str, indent: int) -> float:
-        """How deep a row stands; summaries of a thread pool belong to it though they stand no deeper."""
+        """The depth of a row; summaries of a thread pool belong to it although they are not indented deeper."""
         if self._summary and label.endswith(" Average") and self._stack:
             return self._stack[-1].depth
         if label.startswith("Pool Summary"):
@@ -210,6 +230,7 @@ class SectionReader:
         self._end_table(line)
         if not self._goes_on(line.indent):
             self._pop(line.indent)
+        self.unknown += not grammar().lines(self.section.name, text)
         self._stack.append(_Heading(line.indent, text))
         self._remark(line)
 
@@ -220,7 +241,7 @@ class SectionReader:
         return bool(self._adjacent and top) and top[-1] == _Heading(indent, top[-1].text) and not whole
 
     def _open(self, name: str, indent: int) -> None:
-        """A new table or block: nothing of the one before applies to it."""
+        """Start a new table or block: drop all state of the one before."""
         self._close()
         if name.startswith(_CONTAINERS):
             self._container = name
@@ -231,10 +252,10 @@ class SectionReader:
         self._table, self._table_indent, self._summary, self._layout = "", -1, "", STANDARD
         self._stack.clear()
 
-    def _end_table(self, line: Line) -> None:
-        """After a blank line, text as far left as a table's title is of the next block."""
+    def _end_table(self, line: Line, label: str = "") -> None:
+        """After a blank line, text at the indentation of the table's title belongs to the next block."""
         ended = self._after_blank and not self._after_rule and line.indent <= self._table_indent
-        if ended and self._table not in _MANY_BLOCKS:
+        if ended and self._table not in _MANY_BLOCKS and not label.startswith(_OF_THE_DEVICE):
             self._close()
 
     def _pop(self, depth: float) -> None:

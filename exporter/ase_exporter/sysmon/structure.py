@@ -1,4 +1,4 @@
-"""What a report is made of: header, sections, rows, cells, and what went wrong while it was printed."""
+"""The parsed report: header, sections, rows, cells, server errors and what is missing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Cell:
     """One number of the report.
 
     measure: per_sec, per_xact, count, percent_of_total, or the column's own title in snake case.
-    value: as printed, percents in 0-100; a negative one comes from a counter that wrapped.
+    value: as printed, percents in 0-100; a negative one means that a counter wrapped.
     text: the token as printed; column: where it starts, from 0, tabs expanded.
     """
 
@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def wrapped(self) -> bool:
-        """A 32-bit counter passed 2,147,483,647 during the sample: the figure is not to be trusted."""
+        """Whether a 32-bit counter passed 2,147,483,647 during the sample, which makes the figure useless."""
         return self.value < 0
 
 
@@ -52,10 +52,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Text of the report that is no figure, or a warning about one; line: from 1."""
+    """Text of the report that is not a figure, or a warning about one.
+
+    line: from 1. about: the cache that a recommendation is for.
+    """
 
     line: int
     text: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class ServerMessage:
     number: int
     level: int
     text: str
+    procedure: str = ""
 
 
 @dataclass(slots=True)
@@ -89,7 +94,7 @@ class Section:
 
 @dataclass(slots=True)
 class Header:
-    """What stands above the sections; times are the server's own wall clock, naive.
+    """The block above the sections. Times are the wall clock of the server, without a zone.
 
     mode: 'No Clear' or 'Reset Counters' as printed, '' where the version prints none.
     """
@@ -108,15 +113,27 @@ class Header:
 class Report:
     """One run of sp_sysmon.
 
-    complete: the end line was reached; return_status: None where none was printed.
+    ended: the end line was reached. return_status: None where none was printed. missing: known sections and rows
+    that are not there. unread: lines with figures that could not be placed. lines, understood: of its text, without
+    blank ones. altered: its margins or columns were lost and restored.
     """
 
     header: Header = field(default_factory=Header)
     sections: list[Section] = field(default_factory=list)
     messages: list[ServerMessage] = field(default_factory=list)
     warnings: list[Remark] = field(default_factory=list)
-    complete: bool = False
+    missing: list[str] = field(default_factory=list)
+    unread: list[Remark] = field(default_factory=list)
+    ended: bool = False
+    altered: bool = False
+    lines: int = 0
+    understood: int = 0
     return_status: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the end line was reached, and no known section, row or figure is missing."""
+        return self.ended and not self.missing and not self.unread
 
     def section(self, name: str) -> Section | None:
         """The first section of that name."""

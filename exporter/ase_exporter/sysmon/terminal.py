@@ -1,4 +1,4 @@
-"""Reports and their differences on the terminal."""
+"""Reports and comparisons on the terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -9,19 +9,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.sysmon.difference import Change
+from ase_exporter.sysmon.difference import Change, headline_changes, obstacles
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
+from ase_exporter.sysmon.summary import summary
 
 _PIPED_WIDTH = 140
 _NAME_WIDTH = 60
 _TIMES_FROM = 10
+_SERIES_COLUMNS = 8
+_NAMED_PARTS = 3
 _STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 _OTHER = "value"
 
 
 def console() -> Console:
-    """A terminal has its own width; a pipe gets one that no table has to be cut for."""
+    """A terminal keeps its width; a pipe gets one that fits all tables."""
     return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH)
 
 
@@ -35,26 +38,65 @@ def print_report(report: Report) -> None:
         for measures, rows in groupby(section.rows, partial(_columns_of, _columns(section))):
             out.print(_rows(list(rows), measures))
         for advice in section.recommendations:
-            out.print(Text(f"  - {advice.text}"))
+            out.print(Text(f"  - {advice.about + ': ' if advice.about else ''}{advice.text}"))
     for message in report.messages:
         out.print(Text(f"line {message.line}: server error {message.number}: {message.text}", style="red"))
-    for warning in report.warnings:
+    for warning in [*report.warnings, *report.unread]:
         out.print(Text(f"line {warning.line}: {warning.text}", style="yellow"))
 
 
-def print_changes(before: Report, after: Report, changes: Sequence[Change], of: int) -> None:
-    """Two reports side by side; of: how many changes there are, shown or not."""
+def print_comparison(before: Report, after: Report, shown: Sequence[Change], of: int) -> None:
+    """Two reports side by side: headlines first, then the changes; of: how many there are, shown or not."""
     out = console()
     out.print(_summary("before", before), _summary("after", after), sep="\n")
+    for obstacle in obstacles(before, after):
+        out.print(Text(f"warning: {obstacle}", style="yellow"))
+    headlines = Table("Headline", box=None, header_style="bold")
+    for title in ("before", "after", "change"):
+        headlines.add_column(title, justify="right", no_wrap=True)
+    for line in headline_changes(before, after):
+        headlines.add_row(
+            *(
+                Text(text)
+                for text in (line.name, *change_texts(line.before, line.after, line.unit == "%", line.unit))
+            )
+        )
+    out.print(Text(""), headlines, Text(""), sep="\n")
     table = Table("Section", "Row", "Measure", box=None, header_style="bold")
     for title in ("before", "after", "change"):
         table.add_column(title, justify="right", no_wrap=True)
-    for change in changes:
-        table.add_row(
-            *(Text(text) for text in (change.section, change.name, change.measure, *_figures(change)))
-        )
+    for change in shown:
+        texts = change_texts(change.before, change.after, change.in_points)
+        table.add_row(*(Text(text) for text in (change.section, change.name, change.measure, *texts)))
     out.print(table)
-    out.print(Text(f"{len(changes)} of {of} changed figures; rates are per second", style="dim"))
+    out.print(
+        Text(
+            f"{len(shown)} of {of} changed figures, the most relevant first; rates are per second",
+            style="dim",
+        )
+    )
+
+
+def print_series(reports: Sequence[tuple[str, Report]]) -> None:
+    """The headlines of several reports, one column for each, in the order of time."""
+    out = console()
+    found = [{figure.name: figure for figure in summary(report)} for _, report in reports]
+    units = {name: figure.unit for figures in found for name, figure in figures.items()}
+    for start in range(0, len(reports), _SERIES_COLUMNS):
+        table = Table("Headline", box=None, header_style="bold")
+        part = found[start : start + _SERIES_COLUMNS]
+        for name, report in reports[start : start + _SERIES_COLUMNS]:
+            ended = report.header.ended
+            title = f"{ended:%Y-%m-%d}\n{ended:%H:%M:%S}" if ended else name
+            table.add_column(
+                title + ("" if report.complete else "\nincomplete"), justify="right", no_wrap=True
+            )
+        for name, unit in units.items():
+            values = [figures[name].value if name in figures else None for figures in part]
+            table.add_row(
+                name, *("-" if value is None else f"{value:,.10g} {unit}".strip() for value in values)
+            )
+        out.print(table)
 
 
 def _columns(section: Section) -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -95,16 +137,32 @@ def _summary(name: str, report: Report) -> Text:
         header.mode + (" (counters were cleared)" if cleared_counters(report) else ""),
         header.version,
     ]
-    return Text(f"{name}: " + ", ".join(part for part in parts if part))
+    return Text(f"{name}: " + ", ".join(part for part in parts if part) + f"\n  {completeness(report)}")
 
 
-def _figures(change: Change) -> tuple[str, str, str]:
+def completeness(report: Report) -> str:
+    """One line: complete or what is missing, and how much of the text was understood."""
+    share = f"{report.understood} of {report.lines} lines understood"
+    if report.complete:
+        return f"complete; {share}" + ("; lost margins were restored" if report.altered else "")
+    reasons = [] if report.ended else ["no End of Report line"]
+    if report.missing:
+        more = len(report.missing) - _NAMED_PARTS
+        named = ", ".join(report.missing[:_NAMED_PARTS]) + (f" and {more} more" if more > 0 else "")
+        reasons.append(f"missing: {named}")
+    if report.unread:
+        reasons.append(f"{len(report.unread)} lines with figures could not be read")
+    return f"NOT COMPLETE: {'; '.join(reasons)}; {share}"
+
+
+def change_texts(
+    before: float | None, after: float | None, in_points: bool, unit: str = ""
+) -> tuple[str, str, str]:
     """Before, after and change of one line of the comparison."""
-    before, after = change.before, change.after
-    texts = ["-" if value is None else f"{value:,.10g}" for value in (before, after)]
+    texts = ["-" if value is None else f"{value:,.10g} {unit}".strip() for value in (before, after)]
     if before is None or after is None:
         difference = "new" if before is None else "gone"
-    elif change.in_points:
+    elif in_points:
         difference = f"{after - before:+.1f} points"
     elif before and abs(after / before) >= _TIMES_FROM:
         difference = f"{after / before:,.0f} times"

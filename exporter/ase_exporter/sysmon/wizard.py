@@ -27,7 +27,7 @@ class _Table:
 
 def starts(line: Line, below: Line) -> bool:
     """The wizard's own title, centred between two rules of equals signs."""
-    return line.text.strip() == SECTION and line.indent > 0 and below.text.startswith("=====")
+    return line.text.strip() == SECTION and below.text.strip().startswith("=====")
 
 
 def read(lines: Sequence[Line], position: int) -> tuple[Section, int]:

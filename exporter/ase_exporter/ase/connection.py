@@ -1,0 +1,483 @@
+"""One connection to one ASE over pyodbc and FreeTDS, every call bounded by a deadline.
+
+FreeTDS's own timeouts are not enough: a server that sends a row a second never times out, and a login that
+is accepted but never answered blocks for ever once FreeTDS's timer has fired. So a watchdog cancels at the
+deadline and, if that has no effect, shuts down the driver's socket (see `timing`). Deadlines are monotonic
+times of the watchdog's clock. Nothing here may run on the main thread: signals would wait for the driver.
+"""
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import pyodbc
+
+from ase_exporter.ase.database_error import DatabaseError as DatabaseError
+from ase_exporter.ase.database_error import login_error, query_error
+from ase_exporter.ase.driver_socket import (
+    DriverSocket,
+    free_descriptor,
+    new_socket,
+    new_sockets_to,
+    shut_down_login,
+)
+from ase_exporter.ase.gil_scheduler import gil_scheduler
+from ase_exporter.ase.resolver import resolver
+from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
+from ase_exporter.config import Target
+from ase_exporter.errors import UserError
+from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns
+from ase_exporter.metrics.columns import Row as Row
+
+PROGRAM = "ase-exporter"
+# No table that is read for metrics comes near it; a result beyond it must not fill the memory.
+MAX_ROWS = 100_000
+
+# Bytes that the driver may read in one call, and in one call that fetches FETCH_ROWS rows. What is beyond them is
+# messages: the driver keeps them all, and takes 7 s to hand over 6,400.
+MAX_CALL_BYTES = 1 << 20
+MAX_FETCH_BYTES = 4 << 20
+FETCH_ROWS = 1000
+# Seconds between two checks of that.
+_CHECK_INTERVAL = 0.02
+
+# Raised by pyodbc for impossible values: an hour 77, a length beyond all memory.
+_UNREADABLE = (ValueError, ArithmeticError, MemoryError)
+_PREFIX = "[FreeTDS][SQL Server]"
+
+# After these kinds of errors, another address of the host may still let us in; a password was not refused.
+_TRY_NEXT_ADDRESS = frozenset(("refused", "unreachable", "deadline", "lost"))
+
+# The socket of a login in progress is found by its address, so there may be only one login per address at a time.
+_logins: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+
+Opened = TypeVar("Opened", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens and how to talk to it."""
+
+    host: str
+    port: int
+    charset: str = "UTF-8"
+    encrypt_password: bool = False
+
+    @classmethod
+    def of(cls, target: Target) -> Self:
+        """The endpoint of a configured target."""
+        return cls(target.host, target.port, target.charset, target.encrypt_password)
+
+
+class ServerResult(NamedTuple):
+    """One result of a statement. messages: those before it. description: pyodbc's, None without a result set."""
+
+    messages: list[str]
+    description: Sequence[tuple[Any, ...]] | None
+    rows: list[Row]
+
+
+class Opener(Protocol[Opened]):
+    """Logs in to a server, as `Connection.open` does. Raises DatabaseError."""
+
+    def __call__(
+        self, endpoint: Endpoint, user: str, password: str, *, deadline: float, program: str
+    ) -> Opened: ...
+
+
+class Connection:
+    """An open connection. For one thread; one statement at a time (TDS 5.0 has no more)."""
+
+    def __init__(
+        self,
+        raw: pyodbc.Connection,
+        driver_socket: DriverSocket,
+        watchdog: Watchdog,
+        timing: Timing,
+        max_rows: int,
+    ) -> None:
+        self._raw = raw
+        self._socket = driver_socket
+        self._watchdog = watchdog
+        self._monotonic = watchdog.clock.monotonic
+        self._timing = timing
+        self._max_rows = max_rows
+        # Statements whose last result was large, with its rows; those of them with a column that cannot be bound.
+        self._large: dict[str, int] = {}
+        self._unbindable: set[str] = set()
+        self._codec = DEFAULT
+        decode_text(raw, DEFAULT)
+        driver_socket.keep()
+
+    @classmethod
+    def open(
+        cls,
+        endpoint: Endpoint,
+        user: str,
+        password: str,
+        *,
+        deadline: float,
+        program: str = PROGRAM,
+        watchdog: Watchdog = SYSTEM_WATCHDOG,
+        timing: Timing = TIMING,
+        max_rows: int = MAX_ROWS,
+    ) -> Self:
+        """Log in, at the first of the host's addresses that takes part in a login.
+
+        Raises DatabaseError, at the latest at the deadline (whole seconds, at least one).
+        """
+        with gil_scheduler.released():
+            addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
+        *others, last = [(address, endpoint.port) for address in addresses]
+        now = watchdog.clock.monotonic
+        string = partial(_connection_string, endpoint, user=user, password=password, program=program)
+        log_in = partial(cls._open_at, endpoint.host, string, watchdog, timing, max_rows)
+        for number, address in enumerate(others):
+            # The addresses that have not been tried share the time; FreeTDS needs a whole second.
+            share = (deadline - now()) / (len(others) + 1 - number)
+            try:
+                return log_in(address, min(deadline, now() + max(share, 1.1)))
+            except DatabaseError as error:
+                if error.kind not in _TRY_NEXT_ADDRESS:
+                    raise
+        return log_in(last, deadline)
+
+    @classmethod
+    def _open_at(
+        cls,
+        host: str,
+        connection_string: Callable[[tuple[str, int]], str],
+        watchdog: Watchdog,
+        timing: Timing,
+        max_rows: int,
+        address: tuple[str, int],
+        deadline: float,
+    ) -> Self:
+        """Log in at one address of a host, as `open` does."""
+        where = f"{host}:{address[1]}"
+        monotonic = watchdog.clock.monotonic
+        # FreeTDS only supports whole seconds.
+        seconds = int(deadline - monotonic())
+        if seconds < 1:
+            raise DatabaseError("deadline", f"no time left to log in to {where}")
+        with _only_login_to(address):
+            likely = free_descriptor()
+            limit = monotonic() + seconds - timing.login_lead
+            shut_down = partial(shut_down_login, likely, address)
+            try:
+                string = connection_string(address)
+                with gil_scheduler.released(), watchdog.guard((limit, shut_down)):
+                    raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
+            except pyodbc.Error as error:
+                raise login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit) from None
+            driver_socket = new_socket(likely, address)
+            if driver_socket is None:
+                found = new_sockets_to(address)
+                if len(found) != 1:
+                    raw.close()
+                    raise DatabaseError("lost", f"{where} closed the connection at login")
+                driver_socket = found.pop()
+            return cls(raw, driver_socket, watchdog, timing, max_rows)
+
+    def detect_charset(self, deadline: float) -> None:
+        """Ask for the server's character set. Without an answer, text is UTF-8. Raises DatabaseError if lost."""
+        try:
+            rows = self.query(CHARSET, deadline)
+        except DatabaseError as error:
+            if not error.usable:
+                raise
+            return
+        if rows and (codec := python_codec(str(rows[0][0]))):
+            self._codec = codec
+            decode_text(self._raw, codec)
+
+    def query(self, sql: str, deadline: float) -> list[Row]:
+        """The rows of the first result set, in select order.
+
+        Raises DatabaseError; `too_many_rows` for more rows than `max_rows`.
+        """
+        cursor = self._raw.cursor()
+        cancel = partial(_cancel, cursor)
+        with gil_scheduler.released(), self._bounded(cancel, deadline):
+            cursor.execute(sql)
+        rows = self._fetch(cursor, cancel, deadline)
+        with self._bounded(cancel, deadline):
+            while cursor.nextset():
+                pass
+        return rows
+
+    def query_batch(self, selects: Sequence[str], next_deadline: Callable[[], float]) -> Iterator[list[Row]]:
+        """The rows of several selects that are sent at once, in one round trip.
+
+        next_deadline: called before each result for its deadline. Rows are yielded once the next result has
+        begun, as an error may follow them. Raises DatabaseError if the batch breaks off; `out_of_step` if the
+        number of results differs from the number of selects, so that earlier rows may belong to other selects.
+        """
+        cursor = self._raw.cursor()
+        cancel = partial(_cancel, cursor)
+        rows: list[Row] = []
+        try:
+            for number in range(len(selects) + 1):
+                deadline = next_deadline()
+                with self._released_unless_data_waits(), self._bounded(cancel, deadline):
+                    more = cursor.nextset() if number else cursor.execute("\n".join(selects))
+                if bool(more and cursor.description) != (number < len(selects)):
+                    text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
+                    raise DatabaseError("out_of_step", text, usable=True)
+                if number:
+                    self._note_size(selects[number - 1], len(rows))
+                    yield rows
+                if more:
+                    rows = self._fetch(cursor, cancel, deadline)
+        except DatabaseError:
+            # The rest of the batch has to be cancelled, which involves the server.
+            with contextlib.suppress(DatabaseError), self._bounded(cancel, self._monotonic()):
+                cursor.close()
+            raise
+
+    def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
+        """Like `query`, but by columns if the statement's last result was large."""
+        last_rows = self._large.get(sql, 0)
+        if self.is_large(sql):
+            rows = self._fetch_bound(sql, last_rows, deadline)
+        else:
+            rows = self.query(sql, deadline)
+        self._note_size(sql, len(rows))
+        return rows
+
+    def is_large(self, sql: str) -> bool:
+        """Whether `query_columns` fetches this statement by columns."""
+        return sql in self._large and sql not in self._unbindable
+
+    def query_messages(self, sql: str, deadline: float) -> list[str]:
+        """The lines that a procedure prints, in order; result sets are skipped.
+
+        A server error after the first line is added to the lines in isql's format. Raises DatabaseError if it
+        came first, and for every error that makes the connection unusable.
+        """
+        cursor = self._raw.cursor()
+        cancel = partial(_cancel, cursor)
+        lines: list[str] = []
+        try:
+            with gil_scheduler.released(), self._bounded(cancel, deadline):
+                cursor.execute(sql)
+            with self._bounded(cancel, deadline):
+                lines += _messages(cursor)
+                while cursor.nextset():
+                    lines += _messages(cursor)
+        except DatabaseError as error:
+            if not lines or not error.usable or error.number is None:
+                raise
+            lines += [f"Msg {error.number}, Level 16, State 1:", str(error)]
+        return lines
+
+    def results(self, sql: str, deadline: float) -> Iterator[ServerResult]:
+        """All results of a statement, one after the other. Raises DatabaseError, at the latest at the deadline."""
+        cursor = self._raw.cursor()
+        cancel = partial(_cancel, cursor)
+        with gil_scheduler.released(), self._bounded(cancel, deadline):
+            more = bool(cursor.execute(sql))
+        while more:
+            messages = _messages(cursor)
+            yield ServerResult(messages, cursor.description, self._fetch(cursor, cancel, deadline))
+            with self._bounded(cancel, deadline):
+                more = cursor.nextset()
+        if messages := _messages(cursor):
+            yield ServerResult(messages, None, [])
+
+    def driver_versions(self) -> dict[str, str]:
+        """Versions of pyodbc, the driver manager and the driver."""
+        return {
+            "pyodbc": pyodbc.version,
+            "driver manager": str(self._raw.getinfo(pyodbc.SQL_DM_VER)),
+            "FreeTDS": str(self._raw.getinfo(pyodbc.SQL_DRIVER_VER)),
+        }
+
+    def received(self) -> int:
+        """Bytes that the server has sent over this connection; 0 if its socket is gone."""
+        return self._socket.received()
+
+    def close(self) -> None:
+        """Log out. Does not wait for a server that does not answer."""
+        self._socket.release()
+        limit = self._monotonic() + self._timing.cancel_grace
+        with (
+            self._watchdog.guard((limit, self._socket.shut_down)),
+            contextlib.suppress(pyodbc.Error),
+        ):
+            self._raw.close()
+
+    def _note_size(self, sql: str, rows: int) -> None:
+        if rows >= MIN_ARRAY_ROWS:
+            self._large[sql] = rows
+        else:
+            self._large.pop(sql, None)
+
+    def _fetch(self, cursor: pyodbc.Cursor, cancel: Callable[[], None], deadline: float) -> list[Row]:
+        """All rows of the current result."""
+        rows: list[Row] = []
+        while cursor.description:
+            with self._bounded(cancel, deadline, MAX_FETCH_BYTES):
+                more: list[Row] = cursor.fetchmany(min(FETCH_ROWS, self._max_rows + 1 - len(rows)))
+                rows += more
+                if len(rows) > self._max_rows:
+                    cursor.close()
+                    raise self._too_many_rows()
+            if len(more) < FETCH_ROWS:
+                break
+        return rows
+
+    def _fetch_bound(self, sql: str, last_rows: int, deadline: float) -> Columns | list[Row]:
+        # Imports numpy, which only targets with large tables pay for.
+        from ase_exporter.ase import bulk_fetch
+
+        statement = bulk_fetch.Statement(self._raw.hdbc, decoder(self._codec))
+        with statement:
+            try:
+                with gil_scheduler.released(), self._bounded(statement.cancel, deadline):
+                    statement.execute(sql)
+                with self._bounded(statement.cancel, deadline, max_bytes=None):
+                    columns = statement.fetch(last_rows + last_rows // 8, self._max_rows)
+                    while statement.next_result():
+                        pass
+                return columns
+            except bulk_fetch.TooManyRowsError:
+                raise self._too_many_rows() from None
+            except bulk_fetch.UnbindableError:
+                self._unbindable.add(sql)
+            finally:
+                # May have to wait for the server.
+                with self._bounded(statement.cancel, deadline):
+                    statement.close()
+        return self.query(sql, deadline)
+
+    def _too_many_rows(self) -> DatabaseError:
+        return DatabaseError("too_many_rows", f"more than {self._max_rows} rows", usable=True)
+
+    def _released_unless_data_waits(self) -> AbstractContextManager[None]:
+        """Let other threads run within the block, unless the socket already has data for the driver."""
+        return contextlib.nullcontext() if self._socket.waiting() else gil_scheduler.released()
+
+    @contextmanager
+    def _bounded(
+        self, cancel: Callable[[], None], deadline: float, max_bytes: int | None = MAX_CALL_BYTES
+    ) -> Iterator[None]:
+        """Bound a call of the driver by the deadline; its errors become DatabaseError.
+
+        max_bytes: that the driver may read; None for any number. Must not enclose a wait for the GIL scheduler,
+        whose length depends on other threads.
+        """
+        limit = max(deadline, self._monotonic() + self._timing.min_call_seconds)
+        shut_down = self._socket.shut_down
+        done: list[Callable[[], None]] = []
+
+        def noting(action: Callable[[], None]) -> Callable[[], None]:
+            def act() -> None:
+                done.append(action)
+                action()
+
+            return act
+
+        steps = (limit, noting(cancel)), (limit + self._timing.cancel_grace, noting(shut_down))
+        flood = _ByteLimit(self._socket, self._watchdog, max_bytes)
+        try:
+            with flood, self._watchdog.guard(*steps):
+                yield
+        except pyodbc.Error as error:
+            if flood.exceeded:
+                raise flood.error() from None
+            if not done:
+                raise query_error(str(error.args[-1])) from None
+        except _UNREADABLE as error:
+            raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
+        if flood.exceeded:
+            raise flood.error()
+        if done:
+            # The driver may report the cut as an error, or take it for the end of the result.
+            raise DatabaseError("deadline", "the statement did not end in time", usable=shut_down not in done)
+
+
+class _ByteLimit:
+    """Shuts a socket down if the driver reads too much within a block. max_bytes: None for no limit."""
+
+    def __init__(self, driver_socket: DriverSocket, watchdog: Watchdog, max_bytes: int | None) -> None:
+        self.exceeded = False
+        self._socket = driver_socket
+        self._watchdog = watchdog
+        self._max_bytes = max_bytes
+        self._first: int | None = None
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        self._cancel = self._again() if self._max_bytes is not None else lambda: None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        self._cancel()
+
+    def error(self) -> DatabaseError:
+        """What to raise if it was exceeded."""
+        return DatabaseError("lost", "the server sends messages without end")
+
+    def _again(self) -> Callable[[], None]:
+        return self._watchdog.at(self._watchdog.clock.monotonic() + _CHECK_INTERVAL, self._check)
+
+    def _check(self) -> None:
+        """Called by the watchdog, so after the block has lasted for a while."""
+        if self._ended or self._max_bytes is None:
+            return
+        # What waits in the kernel has not been read.
+        read = self._socket.received() - self._socket.waiting()
+        self._first = read if self._first is None else self._first
+        if read - self._first > self._max_bytes:
+            self.exceeded = True
+            self._socket.shut_down()
+        else:
+            self._cancel = self._again()
+
+
+@contextmanager
+def _only_login_to(address: tuple[str, int]) -> Iterator[None]:
+    with gil_scheduler.released():
+        _logins[address].acquire()
+    try:
+        yield
+    finally:
+        _logins[address].release()
+
+
+def _connection_string(
+    endpoint: Endpoint, address: tuple[str, int], user: str, password: str, program: str
+) -> str:
+    # Without TDS_Version, FreeTDS tries TDS 7 first, on a connection of its own.
+    plain = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={address[0]};PORT={address[1]};"
+    plain += f"ClientCharset={endpoint.charset};"
+    if endpoint.encrypt_password:
+        plain += "Encryption=require;"
+    quoted = {"UID": user, "PWD": password, "APP": program}
+    return plain + "".join(f"{key}={{{_checked(key, value)}}};" for key, value in quoted.items())
+
+
+def _checked(key: str, value: str) -> str:
+    """A value that can be put in braces. FreeTDS has no escape for the first `};`, where it stops reading."""
+    if "};" in value or "\0" in value:
+        raise UserError(f"{key} of the login contains '}};' or NUL, which FreeTDS cannot send")
+    return value
+
+
+def _cancel(cursor: pyodbc.Cursor) -> None:
+    with contextlib.suppress(pyodbc.Error):
+        cursor.cancel()
+
+
+def _messages(cursor: pyodbc.Cursor) -> list[str]:
+    """The messages that came with the current result set."""
+    return [text.removeprefix(_PREFIX) for _, text in cursor.messages or ()]

@@ -1,0 +1,123 @@
+"""DatabaseError: what can go wrong with a server, classified from the driver's error texts."""
+
+import os
+import re
+from pathlib import Path
+from typing import Literal
+
+from ase_exporter.errors import AseExporterError
+
+Kind = Literal[
+    "driver_missing",
+    "unknown_host",
+    "refused",
+    "unreachable",
+    "login_failed",
+    "login_locked",
+    "login_suspended",
+    "encryption_required",
+    "no_connections",
+    "deadline",
+    "lost",
+    "loading",
+    "shutting_down",
+    "query_failed",
+    "too_many_rows",
+    "out_of_step",
+]
+
+DRIVER = "FreeTDS"
+"""The section of odbcinst.ini that names the driver."""
+
+_SERVER_MESSAGE = re.compile(
+    r"\[FreeTDS\]\[SQL Server\](?P<text>.*) \((?P<number>\d+)\) \(SQL\w+\)$", re.DOTALL
+)
+# FreeTDS's own numbers: broken streams, dead sockets.
+_FREETDS_MESSAGES = range(20000, 21000)
+_KIND_BY_MESSAGE: dict[int, Kind] = {
+    4001: "login_failed",
+    4002: "login_failed",
+    4066: "login_locked",
+    4067: "login_failed",
+    4095: "login_failed",  # LDAP refused it
+    4099: "login_failed",  # its password in LDAP has expired
+    1601: "no_connections",
+    1640: "encryption_required",
+    937: "loading",
+    938: "loading",
+    6002: "shutting_down",
+    6004: "shutting_down",
+    20003: "deadline",
+    20009: "refused",
+    20012: "unknown_host",
+    20013: "unknown_host",
+    20014: "login_failed",
+}
+
+
+class DatabaseError(AseExporterError):
+    """A failure between the exporter and ASE.
+
+    number: the server's message number, if there is one. usable: the connection can still be used.
+    """
+
+    def __init__(self, kind: Kind, text: str, number: int | None = None, *, usable: bool = False) -> None:
+        super().__init__(text if number is None else f"Msg {number}: {text}")
+        self.kind = kind
+        self.number = number
+        self.usable = usable
+
+
+def login_error(driver_text: str, address: str, *, timed_out: bool) -> DatabaseError:
+    """The error of a failed login to an address (HOST:PORT)."""
+    number, text = _server_message(driver_text)
+    if problem := _driver_problem(text):
+        return DatabaseError("driver_missing", problem)
+    if timed_out:
+        return DatabaseError("deadline", f"{address} did not answer the login in time")
+    kind = _KIND_BY_MESSAGE.get(number or 0, "unreachable")
+    if "Unable to connect to data source" in text:
+        return DatabaseError(
+            kind, f"{address}: something listens there, but it does not speak TDS: is this the port of ASE?"
+        )
+    if kind == "refused":
+        return DatabaseError(kind, f"{address} refused the connection")
+    if kind == "encryption_required":
+        text += " Set encrypt_password: true for this target."
+    if kind == "login_failed":
+        return DatabaseError(kind, f"{address} refused the login: {text}", number)
+    return DatabaseError(kind, f"{address}: {text}", number or None)
+
+
+def _driver_problem(text: str) -> str | None:
+    """Why unixODBC could not load the driver; None if it could."""
+    drivers = Path(os.environ.get("ODBCSYSINI", "/etc")) / "odbcinst.ini"
+    library = re.search(r"Can't open lib '([^']*)'", text)
+    # Without a section of that name unixODBC takes the name itself for a library.
+    if "Data source name not found" in text or (library and library[1] == DRIVER):
+        return f"the ODBC driver {DRIVER} is not installed (no [{DRIVER}] in {drivers}): install tdsodbc or freetds"
+    if library:
+        return (
+            f"the ODBC driver {DRIVER} cannot be loaded: [{DRIVER}] in {drivers} names {library[1]},"
+            " which is missing or of another architecture"
+        )
+    return None
+
+
+def query_error(driver_text: str) -> DatabaseError:
+    """The error of a failed statement."""
+    number, text = _server_message(driver_text)
+    if not number:
+        return DatabaseError("lost", text)
+    kind = _KIND_BY_MESSAGE.get(number, "lost" if number in _FREETDS_MESSAGES else "query_failed")
+    return DatabaseError(kind, text, number, usable=kind in ("query_failed", "loading"))
+
+
+def _server_message(driver_text: str) -> tuple[int | None, str]:
+    """Message number and text. The SQLSTATE is ignored: FreeTDS does not set it consistently."""
+    text = " ".join(driver_text.split())
+    match = _SERVER_MESSAGE.search(text)
+    if match:
+        return int(match["number"]), match["text"].strip()
+    number = re.search(r"\((\d+)\) \(SQL\w+\)", text)
+    return (int(number[1]) if number else None), re.sub(r"^(\[[^]]*\])+", "", text)

@@ -1,0 +1,132 @@
+"""Finds, inspects and shuts down the sockets that FreeTDS opens but does not expose."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+import struct
+import termios
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+# struct tcp_info of linux/tcp.h: tcpi_bytes_received, an u64.
+_BYTES_RECEIVED = struct.Struct("=128xQ")
+
+# The sockets of open connections.
+_known: set["DriverSocket"] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSocket:
+    """A socket of this process, identified by its inode: a later socket may get the same descriptor."""
+
+    descriptor: int = field(compare=False)
+    inode: int
+
+    def keep(self) -> None:
+        """Mark it as the socket of an open connection."""
+        _known.add(self)
+
+    def release(self) -> None:
+        """Unmark it before its connection is closed."""
+        _known.discard(self)
+
+    def received(self) -> int:
+        """Bytes received so far; 0 if the socket is gone."""
+        with self._borrowed() as own:
+            info = own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size) if own else b""
+        return int(_BYTES_RECEIVED.unpack(info)[0]) if len(info) == _BYTES_RECEIVED.size else 0
+
+    def waiting(self) -> int:
+        """Bytes received but not yet read by the driver."""
+        count = array("i", (0,))
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self.descriptor, termios.FIONREAD, count)
+        return count[0]
+
+    def shut_down(self) -> None:
+        """Make every call that waits on the socket return."""
+        with self._borrowed() as own, contextlib.suppress(OSError):
+            if own:
+                own.shutdown(socket.SHUT_RDWR)
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[socket.socket | None]:
+        """A socket object on a duplicate of the descriptor; None if it is no longer this socket."""
+        try:
+            duplicate = os.dup(self.descriptor)
+        except OSError as error:
+            yield from self._undoubled(error)
+            return
+        try:
+            own = socket.socket(fileno=duplicate)
+        except OSError:
+            os.close(duplicate)
+            yield None
+            return
+        with own:
+            yield own if os.fstat(duplicate).st_ino == self.inode else None
+
+    def _undoubled(self, error: OSError) -> Iterator[socket.socket | None]:
+        """The socket itself where no descriptor is left for a duplicate: it must be possible to shut it down."""
+        if error.errno not in (errno.EMFILE, errno.ENFILE) or os.fstat(self.descriptor).st_ino != self.inode:
+            yield None
+            return
+        own = socket.socket(fileno=self.descriptor)
+        try:
+            yield own
+        finally:
+            own.detach()
+
+
+def free_descriptor() -> int:
+    """The descriptor that the next socket will probably get, which saves a search through all descriptors."""
+    try:
+        free = os.dup(0)
+    except OSError:
+        return -1
+    os.close(free)
+    return free
+
+
+def new_socket(descriptor: int, address: tuple[str, int]) -> DriverSocket | None:
+    """The socket with that descriptor, if it is connected to the address and belongs to no open connection."""
+    try:
+        kind, _, inode = os.readlink(f"/proc/self/fd/{descriptor}").partition(":")  # noqa: PTH115  # often
+    except OSError:
+        return None
+    if kind != "socket" or (found := DriverSocket(descriptor, int(inode[1:-1]))) in _known:
+        return None
+    return found if _peer(descriptor) == address else None
+
+
+def new_sockets_to(address: tuple[str, int]) -> set[DriverSocket]:
+    """The sockets of this process that are connected to an address and belong to no open connection."""
+    descriptors = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
+    return {found for descriptor in descriptors if (found := new_socket(descriptor, address))}
+
+
+def shut_down_login(likely: int, address: tuple[str, int]) -> None:
+    """End the login in progress to an address. likely: the descriptor that was free when it began."""
+    # A search through thousands of descriptors may take too long.
+    expected = new_socket(likely, address)
+    for found in {expected} if expected else new_sockets_to(address):
+        found.shut_down()
+
+
+def _peer(descriptor: int) -> tuple[str, int] | None:
+    """The address that a socket is connected to. The descriptor is not duplicated: many threads ask at once."""
+    try:
+        borrowed = socket.socket(fileno=descriptor)
+    except OSError:
+        return None
+    try:
+        peer = borrowed.getpeername()
+    except OSError:
+        return None
+    finally:
+        borrowed.detach()
+    return (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None

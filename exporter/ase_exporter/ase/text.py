@@ -1,0 +1,76 @@
+"""Decodes text as the server sent it: FreeTDS hands over the bytes, which it cannot convert safely.
+
+Where bytes are invalid in the server's character set, FreeTDS 1.3 ends the conversion without a length, and pyodbc then
+returns up to 2,049 characters of whatever the memory holds, or an error that looks like a lost connection. Fetched as
+binary data, a value has its announced length, always.
+"""
+
+import codecs
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import pyodbc
+
+# The default character set (configuration option 131), which ASE uses for a client that names none, as FreeTDS.
+CHARSET = (
+    "select c.name from master..syscharsets c, master..syscurconfigs u"
+    " where u.config = 131 and c.id = u.value and c.type < 2000"
+)
+DEFAULT = "utf-8"
+
+_TEXT = (1, 12, -1)
+_WIDE_TEXT = (-8, -9, -10)
+# ASE's names where Python has another one for the character set.
+_PYTHON_NAMES = {
+    "ascii_8": "latin-1",
+    "cp1252": "cp1252",
+    "deckanji": "euc_jp",
+    "eucgb": "gb2312",
+    "eucjis": "euc_jp",
+    "eucksc": "euc_kr",
+    "greek8": "iso8859-7",
+    "iso15": "iso8859-15",
+    "iso88592": "iso8859-2",
+    "iso88595": "iso8859-5",
+    "iso88596": "iso8859-6",
+    "iso88597": "iso8859-7",
+    "iso88598": "iso8859-8",
+    "iso88599": "iso8859-9",
+    "iso_1": "latin-1",
+    "koi8": "koi8_r",
+    "mac": "mac_roman",
+    "mac_cyr": "mac_cyrillic",
+    "macgrk2": "mac_greek",
+    "macturk": "mac_turkish",
+    "roman8": "hp_roman8",
+    "roman9": "hp_roman8",
+    "tis620": "tis_620",
+    "turkish8": "iso8859-9",
+}
+
+
+def python_codec(charset: str) -> str | None:
+    """Python's name of one of ASE's character sets; None if Python does not have it."""
+    name = _PYTHON_NAMES.get(charset.strip().lower(), charset.strip())
+    try:
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
+
+
+def decoder(codec: str) -> Callable[[bytes], str]:
+    r"""A function that decodes text. Bytes that are invalid become `\xNN`, so that different names stay different."""
+    return partial(bytes.decode, encoding=codec, errors="backslashreplace")
+
+
+# Of unichar and univarchar, which the server sends in the byte order of the login, which is FreeTDS's.
+decode_wide = partial(bytes.decode, encoding=f"utf-16-{sys.byteorder[0]}e", errors="replace")
+
+
+def decode_text(connection: pyodbc.Connection, codec: str) -> None:
+    """Have columns of text decoded from that character set, without a conversion by FreeTDS."""
+    for kind in _TEXT:
+        connection.add_output_converter(kind, decoder(codec))
+    for kind in _WIDE_TEXT:
+        connection.add_output_converter(kind, decode_wide)

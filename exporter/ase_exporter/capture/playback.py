@@ -1,0 +1,66 @@
+"""Answers statements from a capture, as a connection to the server that was recorded would."""
+
+import re
+from typing import Self
+
+from ase_exporter.ase.connection import DatabaseError, Row
+from ase_exporter.capture.file import Capture, Statement
+
+NOT_RECORDED = "not in the capture"
+# As the simulator's replay has it; a server has no message of that number.
+_NUMBER = 30001
+
+
+_SELECT = re.compile(r"select (?P<items>[^()]*(?:\([^()]*\)[^()]*)*) from (?P<rest>master\.\.mon.*)")
+
+
+def select_items(text: str) -> list[str]:
+    """The items of a select list; parentheses hold no commas but those of convert()."""
+    return re.split(r", (?![^()]*\))", text)
+
+
+class Playback:
+    """One scrape of a capture. Statements that it lacks are answered from the scrapes before, else after it."""
+
+    def __init__(self, capture: Capture, scrape: int = 1) -> None:
+        self._by_sql: dict[str, Statement] = {}
+        for each in capture.statements:
+            known = self._by_sql.get(each.sql)
+            if known is None or known.scrape < each.scrape <= scrape:
+                self._by_sql[each.sql] = each
+
+    def query(self, sql: str, deadline: float = 0.0) -> list[Row]:
+        """The recorded rows. Raises the recorded error, and one with the text NOT_RECORDED for other statements."""
+        if sql.startswith("set "):
+            return []
+        statement = self._by_sql.get(sql)
+        if statement is None and (projected := self._project(sql)) is not None:
+            return projected
+        if statement is None:
+            raise DatabaseError("query_failed", NOT_RECORDED, usable=True, number=_NUMBER)
+        if error := statement.error:
+            # A connection that was lost can be used again here: the other statements have their answers.
+            raise DatabaseError(error.kind, error.text, error.number, usable=True)
+        return list(map(tuple, statement.rows))
+
+    def _project(self, sql: str) -> list[Row] | None:
+        """The rows of a select of fewer columns than recorded: another version reads fewer of a table."""
+        select = _SELECT.fullmatch(sql)
+        if select is None or " group by " in sql:
+            return None
+        wanted = select_items(select["items"])
+        for text, statement in self._by_sql.items():
+            other = _SELECT.fullmatch(text) if statement.error is None else None
+            if other is not None and other["rest"] == select["rest"]:
+                recorded = select_items(other["items"])
+                if set(wanted) <= set(recorded):
+                    chosen = [recorded.index(item) for item in wanted]
+                    return [tuple(row[index] for index in chosen) for row in statement.rows]
+        return None
+
+    def open(self, *_: object, **__: object) -> Self:
+        """A connection to the server that was recorded."""
+        return self
+
+    def close(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,139 @@
+"""Takes a capture: scrapes a target as `serve` does over connections that record, then runs a few procedures."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from ase_exporter.ase.connection import DatabaseError, Endpoint
+from ase_exporter.ase.login import Login
+from ase_exporter.capture.file import Capture, Header
+from ase_exporter.capture.recording import Recorder
+from ase_exporter.catalogue import Catalogue
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config import Auth, Config, Module, Target
+from ase_exporter.errors import UserError
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import SESSION_SETUP, TargetScraper
+from ase_exporter.sysmon.runner import SampleError, take_sample
+
+# They only print; administrators paste their output when they ask for help, and the catalogue reads the same tables.
+PROCEDURES = ("exec sp_configure", "exec sp_helpcache")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to record. everything: also the collectors that the configuration leaves off. timeout: seconds for each
+    scrape. sysmon_seconds: length of one sample of sp_sysmon, 0 for none."""
+
+    scrapes: int = 5
+    interval: float = 15.0
+    timeout: float = 30.0
+    everything: bool = False
+    sysmon_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step that is done. result: of a scrape, to compare with a replay of the capture."""
+
+    text: str
+    result: ScrapeResult | None = None
+
+
+def take_capture(
+    config: Config,
+    target: Target,
+    catalogue: Catalogue,
+    plan: Plan,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Capture:
+    """Record a target. Not for the main thread. Raises UserError if a scrape cannot reach it.
+
+    Every collector is read in every scrape, also one with a longer interval.
+    """
+    recorder = Recorder(clock)
+    auth = config.auth[target.auth]
+    scraper = _scraper(config, target, catalogue, plan, recorder, clock)
+    created = datetime.fromtimestamp(clock.time(), UTC)
+    started = clock.monotonic()
+    try:
+        for number in range(1, plan.scrapes + 1):
+            recorder.scrape = number
+            if number > 1:
+                sleep(max(0.0, started + (number - 1) * plan.interval - clock.monotonic()))
+            result = ScrapeResult(clock.monotonic() + plan.timeout, clock=clock)
+            scraper.scrape(result)
+            if not result.summary.up:
+                raise UserError(f"target {target.name}: {result.summary.error}")
+            on_progress(Progress(f"scrape {number} of {plan.scrapes}", result))
+    finally:
+        scraper.close()
+    _run_procedures(target, auth, plan, recorder, clock, on_progress)
+    if plan.sysmon_seconds:
+        on_progress(Progress(f"sp_sysmon: {_sample(config, target, plan.sysmon_seconds, recorder)}"))
+    header = Header(
+        exporter=version("ase-exporter"),
+        created=created.isoformat(timespec="seconds"),
+        scrapes=plan.scrapes,
+        interval=plan.interval,
+        driver=recorder.driver,
+    )
+    return Capture(header, recorder.statements)
+
+
+def _scraper(
+    config: Config, target: Target, catalogue: Catalogue, plan: Plan, recorder: Recorder, clock: Clock
+) -> TargetScraper:
+    collectors = {name: replace(each, interval=0) for name, each in catalogue.collectors.items()}
+    module = config.module(target.module)
+    if plan.everything:
+        module = Module(collectors=dict.fromkeys(collectors, True), top=module.top)
+    return TargetScraper(
+        replace(target, budget=None),
+        config.auth[target.auth],
+        module,
+        replace(config.scrape, budget=None),
+        replace(catalogue, collectors=collectors),
+        ConfigWatcher(0, clock),
+        raw_counters=True,
+        clock=clock,
+        open_connection=recorder.open,
+    )
+
+
+def _run_procedures(
+    target: Target,
+    auth: Auth,
+    plan: Plan,
+    recorder: Recorder,
+    clock: Clock,
+    on_progress: Callable[[Progress], None],
+) -> None:
+    connection = Login(Endpoint.of(target), auth, recorder.open, clock=clock).open(
+        clock.monotonic() + plan.timeout
+    )
+    try:
+        connection.query(SESSION_SETUP, clock.monotonic() + plan.timeout)
+        for sql in PROCEDURES:
+            # An error is part of the recording.
+            with contextlib.suppress(DatabaseError):
+                connection.query(sql, clock.monotonic() + plan.timeout)
+            on_progress(Progress(sql.removeprefix("exec ")))
+    finally:
+        connection.close()
+
+
+def _sample(config: Config, target: Target, seconds: int, recorder: Recorder) -> str:
+    auth = config.auth[target.sysmon.auth if target.sysmon else target.auth]
+    try:
+        take_sample(target, auth, seconds, open_connection=recorder.open)
+    except SampleError as error:
+        return str(error)
+    return "done"

@@ -1,0 +1,156 @@
+"""How the tables of one server differ from what the catalogue expects: types of columns, and columns unknown to it."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.load import Catalogue
+from ase_exporter.catalogue.model import Collector
+from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
+from ase_exporter.catalogue.versions import parse_version
+
+# Documented columns that no collector reads: labels of single processes, texts, plans, obsolete columns.
+_NOT_EXPORTED = Path(__file__).with_name("not_exported.csv")
+
+_NUMBER_TYPES = frozenset(
+    [
+        "int",
+        "intn",
+        "smallint",
+        "tinyint",
+        "bigint",
+        "uint",
+        "uintn",
+        "usmallint",
+        "ubigint",
+        "bit",
+        "float",
+        "floatn",
+        "real",
+        "decimal",
+        "decimaln",
+        "numeric",
+        "numericn",
+        "money",
+        "moneyn",
+        "smallmoney",
+    ]
+)
+_DATE_TYPES = frozenset(["datetime", "datetimn", "smalldatetime", "bigdatetime", "bigdatetimen"])
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMismatch:
+    """A column whose type on this server is not the expected kind. metrics: those made from it."""
+
+    collector: str
+    table: str
+    column: str
+    type: str
+    expected: Literal["a number", "a date"]
+    metrics: tuple[str, ...]
+
+
+def type_mismatches(
+    catalogue: Catalogue, facts: ServerFacts, selection: Mapping[str, bool] | None = None
+) -> list[TypeMismatch]:
+    """The columns of enabled collectors that have another type than their metrics need. selection: as for `plan`."""
+    return [
+        mismatch
+        for name, collector in catalogue.collectors.items()
+        if is_chosen(name, collector, selection) and not is_of_other_edition(collector, facts)
+        for mismatch in _mismatches(name, collector, facts.tables.get(collector.table or "", {}))
+    ]
+
+
+def unknown_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple[str, ...]]:
+    """The columns by table that neither a collector reads nor the manuals known here describe."""
+    known = {table: set(columns) for table, columns in documented_columns().items()}
+    for collector in catalogue.collectors.values():
+        if collector.table:
+            known.setdefault(collector.table.lower(), set()).update(map(str.lower, collector.all_columns()))
+    unknown = {
+        table: tuple(
+            sorted(column for column in columns if column.lower() not in known.get(table.lower(), ()))
+        )
+        for table, columns in sorted(facts.tables.items())
+    }
+    return {table: columns for table, columns in unknown.items() if columns}
+
+
+def missing_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple[str, ...]]:
+    """The columns by table that metrics of this version need and the table, though it is there, lacks."""
+    missing: dict[str, dict[str, None]] = {}
+    for collector in catalogue.collectors.values():
+        table = collector.table or ""
+        if table not in facts.tables or lacks_version(collector, facts):
+            continue
+        present = {column.lower() for column in facts.tables[table]}
+        known = [column for column in collector.all_columns() if column.lower() in present]
+        for metric in collector.metrics.values():
+            if metric.since and facts.version < parse_version(metric.since):
+                continue
+            needed = metric.for_columns(known).sources().values()
+            missing.setdefault(table, {}).update(
+                dict.fromkeys(column for column in needed if column not in known)
+            )
+    return {table: tuple(sorted(columns)) for table, columns in sorted(missing.items()) if columns}
+
+
+def absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:
+    """The columns that a collector names and its table lacks; those with a fallback are not counted."""
+    present = {column.lower() for column in facts.tables.get(collector.table or "", {})}
+    if not present:
+        return []
+    optional = {"InstanceID"}
+    for metric in collector.metrics.values():
+        if metric.fallback:
+            optional.update(metric.all_sources())
+    return [name for name in collector.all_columns() if name not in optional and name.lower() not in present]
+
+
+def _mismatches(name: str, collector: Collector, types: Mapping[str, str]) -> Iterator[TypeMismatch]:
+    kinds = {column.lower(): kind for column, kind in types.items()}
+    dates = {*filter(None, [collector.events]), *(_epoch(collector))}
+    metrics: dict[str, list[str]] = {column: [] for column in dates}
+    for metric_name, metric in collector.metrics.items():
+        present = [column for column in metric.all_sources() if column.lower() in kinds]
+        chosen = metric.for_columns(present)
+        for column in chosen.sources().values():
+            metrics.setdefault(column, []).append(metric_name)
+            if chosen.unit == "timestamp":
+                dates.add(column)
+    for column, names in metrics.items():
+        kind = kinds.get(column.lower())
+        expected = _DATE_TYPES if column in dates else _NUMBER_TYPES
+        if kind is not None and _base_type(kind) not in expected:
+            yield TypeMismatch(
+                name,
+                collector.table or "",
+                column,
+                kind,
+                "a date" if column in dates else "a number",
+                tuple(names),
+            )
+
+
+def _epoch(collector: Collector) -> tuple[str, ...]:
+    return (collector.epoch.started, collector.epoch.cleared) if collector.epoch else ()
+
+
+def _base_type(kind: str) -> str:
+    """The type without length and sign: `int` of `unsigned int`, `varchar` of `varchar(30)`."""
+    return kind.partition("(")[0].strip().removeprefix("unsigned ")
+
+
+@cache
+def documented_columns() -> Mapping[str, frozenset[str]]:
+    """The documented columns that no collector reads, by table, in lower case."""
+    with _NOT_EXPORTED.open(newline="", encoding="utf-8") as file:
+        return {
+            row["table"].lower(): frozenset(row["columns"].lower().split()) for row in csv.DictReader(file)
+        }

@@ -1,0 +1,341 @@
+"""Maps the rows of one collector to metric families, compiled for the columns that one server has."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from types import NoneType
+from typing import Any
+
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.labels import INSTANCE_LABEL, LabelValues, RowLabels
+from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
+from ase_exporter.catalogue.ranking import choose, shares
+from ase_exporter.catalogue.row_series import MetricGroup, RowSeries, ValueSource
+from ase_exporter.errors import UnreadableError
+from ase_exporter.metrics.columns import Columns, Row, listed, same
+from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
+from ase_exporter.metrics.families import Family
+
+# Called with a description of the columns that cannot be read, before anything is counted; may raise.
+OnUnreadable = Callable[[str], None]
+
+_NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
+_DATES: frozenset[type] = frozenset((datetime, NoneType))
+_WIDTHS: dict[str, Width] = {
+    "int": "int",
+    "intn": "int",
+    "smallint": "int",
+    "tinyint": "int",
+    "unsigned int": "unsigned int",
+    "uint": "unsigned int",
+    "uintn": "unsigned int",
+}
+
+
+def _raise_unreadable(problem: str) -> None:
+    raise UnreadableError(problem)
+
+
+class RowMapper:
+    """Maps the result of one collector's statement to families.
+
+    columns: the select's columns in order, with their ASE types. top: how many rows get series of their own if
+    the collector ranks its rows. grouped: each row is a sum made by the server.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        collector: Collector,
+        columns: Mapping[str, str],
+        facts: ServerFacts,
+        top: int,
+        *,
+        grouped: bool = False,
+    ) -> None:
+        self.name = name
+        self._grouped = grouped
+        self._collector = collector
+        self._columns = columns
+        self._facts = facts
+        self._top = top
+        self._indexes = {column: index for index, column in enumerate(columns)}
+        own = [label.column for label in collector.labels.values()]
+        self._key_indexes = [
+            self._indexes[column]
+            for column in dict.fromkeys([*own, *collector.key, "InstanceID"])
+            if column in columns
+        ]
+        self._last_identity: list[Any] | None = None
+        self._generation = self._indexes.get(collector.generation or "")
+        self._event_time = self._indexes.get(collector.events or "")
+        self._ranked_by = [
+            self._indexes[c] for c in (collector.top.by if collector.top else ()) if c in columns
+        ]
+        # Help text and label names of each metric.
+        self._heads: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._groups: dict[tuple[tuple[str, str], ...], MetricGroup] = {}
+        for metric_name, metric in collector.metrics.items():
+            self._add_metric(metric_name, metric.for_columns(columns))
+        self._types = dict.fromkeys(self._ranked_by, _NUMBERS)
+        for group in self._groups.values():
+            for value in (*group.counters, *group.gauges):
+                if value.column is not None:
+                    self._types[value.column] = _DATES if value.timestamp else _NUMBERS
+        if self._event_time is not None:
+            self._types[self._event_time] = _DATES
+
+    @property
+    def is_one_series_per_row(self) -> bool:
+        """Whether every row has series of its own, so that fetching a large result by columns pays off."""
+        labelled = {index for group in self._groups.values() for index in group.labels.indexes}
+        ranked = any(group.ranked for group in self._groups.values())
+        return not ranked and self._event_time is None and labelled.issuperset(self._key_indexes)
+
+    def families(
+        self,
+        rows: Columns | Sequence[Row],
+        counters: CounterStore,
+        now: float,
+        on_unreadable: OnUnreadable = _raise_unreadable,
+    ) -> list[Family]:
+        """The families of one reading, without empty ones. now: monotonic seconds.
+
+        If `on_unreadable` returns, columns that cannot be read count as NULL. Raises UnreadableError, with
+        nothing counted, for another number of columns.
+        """
+        table = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self._columns))
+        table = self._readable(table, on_unreadable)
+        epoch = self._collector.epoch
+        if epoch and epoch.started in self._indexes and len(table):
+            started = table.listed(self._indexes[epoch.started])
+            has_cleared = epoch.cleared in self._indexes
+            cleared = table.listed(self._indexes[epoch.cleared]) if has_cleared else [None] * len(started)
+            # An unknown time of the start is not another start.
+            if None not in started:
+                counters.observe_epoch(tuple(started), tuple(cleared), instances=len(table))
+        families = {
+            name: Family(name, "counter" if name.endswith("_total") else "gauge", text, labels)
+            for name, (text, labels) in self._heads.items()
+        }
+        if self._event_time is None and not self._has_same_rows(table):
+            for group in self._groups.values():
+                group.rows = RowSeries(group.labels.values(table), table.rows(self._key_indexes))
+        for key, group in self._groups.items():
+            totals = counters.table((self.name, key), group.widths)
+            if self._event_time is None:
+                self._map_rows(group, totals, table, now, families)
+            else:
+                events = totals.new_events(table.rows(), self._event_time, now)
+                _count_events(group, totals, Columns.of_rows(events, len(self._columns)), families)
+        return [family for family in families.values() if family.samples]
+
+    def _add_metric(self, name: str, metric: Metric) -> None:
+        labels = {**({} if metric.total else self._collector.labels), **metric.labels}
+        if self._facts.cluster and "InstanceID" in self._columns:
+            labels[INSTANCE_LABEL] = Label(column="InstanceID")
+        labels = {
+            key: label
+            for key, label in labels.items()
+            if label.column in self._columns or label.absent is not None
+        }
+        group = self._group(labels, ranked=self._collector.top is not None and not metric.total)
+        names = group.labels.names
+        all_names = tuple(sorted([*names, metric.by])) if metric.by else names
+        self._heads[name] = (help_text(self._collector, metric), all_names)
+        counter = name.endswith("_total")
+        sources: Mapping[str, str | None] = metric.sources() or {"": None}
+        facts_in_labels = not metric.count and not metric.sources()
+        for by_value, column in sources.items():
+            if column is not None and column not in self._columns:
+                continue
+            value = ValueSource(
+                name,
+                None if column is None else self._indexes[column],
+                _factor(metric.unit, self._facts),
+                "max" if facts_in_labels else metric.fold,
+                metric.unit == "timestamp",
+                (all_names.index(metric.by), by_value) if metric.by else None,
+                no_negatives=self._collector.table is not None,
+            )
+            (group.counters if counter else group.gauges).append(value)
+            if counter:
+                group.widths.append(_WIDTHS.get(self._columns.get(column or "", ""), "wide"))
+
+    def _group(self, labels: Mapping[str, Label], ranked: bool) -> MetricGroup:
+        key = tuple(sorted((name, label.column) for name, label in labels.items()))
+        if key not in self._groups:
+            self._groups[key] = MetricGroup(RowLabels(labels, self._indexes, self._facts), ranked)
+        return self._groups[key]
+
+    def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> Columns:
+        """The table with plain numbers, and NULL in columns that hold something else than expected."""
+        # Checked before anything is counted: a counter that once held a text would be wrong for ever.
+        if len(table.columns) < len(self._columns):
+            raise UnreadableError(
+                f"{self.name}: {len(table.columns)} columns instead of {len(self._columns)}"
+            )
+        columns, unreadable = list(table.columns), []
+        for index, types in self._types.items():
+            found = set(_cell_types(columns[index]))
+            if Decimal in found:
+                columns[index] = list(map(_plain_number, table.listed(index)))
+            if not types.issuperset(found):
+                columns[index] = [None] * len(table)
+                wrong = ", ".join(sorted(kind.__name__ for kind in found - types))
+                expected = "dates" if types is _DATES else "numbers"
+                unreadable.append(f"column {list(self._columns)[index]} holds {wrong}, expected {expected}")
+        if unreadable:
+            on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
+        return Columns(columns, len(table))
+
+    def _has_same_rows(self, table: Columns) -> bool:
+        """Whether labels and keys equal those of the last reading, row by row, as they mostly do."""
+        indexes = {
+            *self._key_indexes,
+            *(index for group in self._groups.values() for index in group.labels.indexes),
+        }
+        last = self._last_identity
+        self._last_identity = [len(table), *(table.columns[index] for index in sorted(indexes))]
+        return (
+            last is not None and last[0] == len(table) and all(map(same, last[1:], self._last_identity[1:]))
+        )
+
+    def _map_rows(
+        self,
+        group: MetricGroup,
+        totals: TableCounters,
+        table: Columns,
+        now: float,
+        families: Mapping[str, Family],
+    ) -> None:
+        """Add the samples of one group of metrics."""
+        rows = group.rows
+        assert rows is not None
+        columns = [_column(table, value) for value in group.counters]
+        label_values, series = rows.label_values, rows.series
+        numbers: Any = []
+        if group.counters or group.ranked:
+            unique = columns if rows.first_rows is None else rows.summed_by_key(columns)
+            generations = self._generations(table, rows)
+            deltas = totals.growth(rows.keys, unique, now, generations, sums=self._grouped)
+            if group.ranked:
+                counted_for, label_values = self._rank(group, totals, table, rows, deltas)
+                series = list(dict.fromkeys(label_values))
+                totals.add([totals.series(labels) for labels in rows.per_key(counted_for)], deltas)
+                numbers = [totals.series(labels) for labels in series]
+            else:
+                arrays = any(not isinstance(column, list) for column in unique)
+                owners, numbers = rows.series_numbers(totals, arrays=arrays)
+                totals.add(owners, deltas)
+        for value, column, column_totals in zip(group.counters, columns, totals.totals, strict=True):
+            family = families[value.metric]
+            if isinstance(column_totals, list) or group.ranked:
+                samples = [
+                    (labels, column_totals[number]) for labels, number in zip(series, numbers, strict=True)
+                ]
+                if isinstance(column, list) and None in column:
+                    known = {
+                        labels for labels, cell in zip(label_values, column, strict=True) if cell is not None
+                    }
+                    samples = [(labels, total) for labels, total in samples if labels in known]
+                value.emit(family, samples)
+            else:
+                value.emit_array(family, rows, column_totals[numbers])
+        for value in group.gauges:
+            column = _column(table, value)
+            family = families[value.metric]
+            unknown = not isinstance(column, list) and value.no_negatives and bool((column < 0).any())
+            if isinstance(column, list) or unknown or group.ranked or len(series) < len(table):
+                value.emit(family, value.folded(listed(column), label_values, self._facts.utc_seconds))
+            else:
+                value.emit_array(family, rows, column)
+
+    def _generations(self, table: Columns, rows: RowSeries) -> list[object] | None:
+        return None if self._generation is None else rows.per_key(table.listed(self._generation))
+
+    def _rank(
+        self,
+        group: MetricGroup,
+        totals: TableCounters,
+        table: Columns,
+        rows: RowSeries,
+        deltas: Sequence[Any],
+    ) -> tuple[list[LabelValues], list[LabelValues]]:
+        """Label values per row: those that the growth is counted for, and those that are exposed from now on.
+
+        A row that gets series of its own starts there from zero: until now its growth belonged to `rest`.
+        """
+        growth = {value.column: listed(delta) for value, delta in zip(group.counters, deltas, strict=True)}
+        if totals.reads == 1:
+            growth = {}
+        values = (*group.counters, *group.gauges)
+        ranked_by = self._ranked_by or [value.column for value in values if value.column is not None]
+        costs = [growth.get(index) or rows.per_key(table.listed(index)) for index in ranked_by]
+        ranked = dict(zip(rows.keys, shares(costs), strict=True))
+        top_rows = choose(totals.top_rows, ranked, self._top)
+        previous = totals.top_rows if totals.reads > 1 else top_rows
+        totals.top_rows = top_rows
+        rest = [group.labels.rest(labels, INSTANCE_LABEL) for labels in rows.label_values]
+        labelled = list(zip(rows.row_keys, rows.label_values, rest, strict=True))
+        counted_for = [own if key in previous else other for key, own, other in labelled]
+        exposed = [own if key in top_rows else other for key, own, other in labelled]
+        return counted_for, exposed
+
+
+def _count_events(
+    group: MetricGroup, totals: TableCounters, table: Columns, families: Mapping[str, Family]
+) -> None:
+    """Count each event once. Events in the pipe at the first reading count only if totals start at raw values.
+
+    A new kind of event is exposed as 0 first, as rate() does not see the first value of a series.
+    """
+    known = {number for _, number in totals.known_series()}
+    owners = [totals.series(labels) for labels in group.labels.values(table)]
+    if totals.counts_reading:
+        totals.add(owners, [[cell or 0 for cell in _column(table, value)] for value in group.counters])
+    for value, column_totals in zip(group.counters, totals.totals, strict=True):
+        samples = [
+            (labels, column_totals[number] if number in known or totals.reads == 1 else 0)
+            for labels, number in totals.known_series()
+        ]
+        value.emit(families[value.metric], samples)
+
+
+def _column(table: Columns, value: ValueSource) -> Any:
+    """The column of a value: an array, or else a list."""
+    if value.column is None:
+        return [1] * len(table)
+    column = table.columns[value.column]
+    return column if hasattr(column, "dtype") else listed(column)
+
+
+def _cell_types(column: Any) -> Iterable[type]:
+    """The types of all cells of a column."""
+    if isinstance(column, list):
+        return set(map(type, column))
+    return (float,) if hasattr(column, "dtype") else (str,)
+
+
+def _plain_number(cell: Any) -> Any:
+    """A Decimal as int if it is whole, else float, so that it may be calculated with either."""
+    if not isinstance(cell, Decimal):
+        return cell
+    return int(cell) if cell == cell.to_integral_value() else float(cell)
+
+
+def is_narrow(kind: str) -> bool:
+    """Whether counters of an ASE type wrap."""
+    return _WIDTHS.get(kind, "wide") != "wide"
+
+
+def _factor(unit: str, facts: ServerFacts) -> float:
+    return facts.page_size if unit == "server pages" else UNITS[unit][0]
+
+
+def help_text(collector: Collector, metric: Metric) -> str:
+    """The metric's help with its source."""
+    if not collector.table:
+        return metric.help
+    columns = ", ".join(metric.sources().values())
+    return f"{metric.help} ({collector.table}{'.' + columns if columns else ''})"

@@ -1,0 +1,157 @@
+"""From rows to series: which series the rows of a table belong to, and how their values become samples."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from ase_exporter.catalogue.labels import LabelValues, RowLabels
+from ase_exporter.metrics.columns import listed
+from ase_exporter.metrics.counters import Key, Raw, TableCounters, Width
+from ase_exporter.metrics.families import Family, SampleArray, SeriesLabels
+
+# Earlier dates mean "never".
+_FIRST_DATE = datetime(1971, 1, 1)
+
+# The index at which a label is inserted among the label values of a row, and its value.
+ByLabel = tuple[int, str]
+
+
+class RowSeries:
+    """The series of a table's rows for a group of metrics, as long as the table has the same rows.
+
+    label_values: per row. row_keys: the key of each row; keys: each key once, and first_rows: the index of its
+    first row, None if all keys differ. series: distinct label values.
+    """
+
+    def __init__(self, label_values: list[LabelValues], keys: list[Key]) -> None:
+        self.label_values = label_values
+        self.row_keys = keys
+        self.keys, self.first_rows = _unique(keys)
+        self.series = list(dict.fromkeys(label_values))
+        self._labels: dict[ByLabel | None, SeriesLabels] = {}
+        self._numbers: tuple[TableCounters, int, bool, Any, Any] | None = None
+
+    def series_numbers(self, totals: TableCounters, *, arrays: bool) -> tuple[Any, Any]:
+        """The series number of each key, and those of `series`, as lists or arrays."""
+        cached, version = self._numbers, (totals, totals.renumbered, arrays)
+        if cached is None or cached[:3] != version:
+            of_keys: Any = [totals.series(labels) for labels in self.per_key(self.label_values)]
+            of_series: Any = [totals.series(labels) for labels in self.series]
+            if arrays:
+                import numpy as np
+
+                of_keys, of_series = np.array(of_keys), np.array(of_series)
+            cached = self._numbers = (*version, of_keys, of_series)
+        return cached[3:]
+
+    def per_key(self, cells: list[Any]) -> list[Any]:
+        """Of one cell per row, the cell of each key's first row."""
+        return cells if self.first_rows is None else [cells[row] for row in self.first_rows]
+
+    def summed_by_key(self, columns: Sequence[Any]) -> list[list[Raw | None]]:
+        """The columns with one row per key: rows that nothing tells apart are summed."""
+        positions = {key: position for position, key in enumerate(self.keys)}
+        summed: list[list[Raw | None]] = []
+        for column in map(listed, columns):
+            sums: list[Raw | None] = [None] * len(positions)
+            for key, cell in zip(self.row_keys, column, strict=True):
+                if cell is not None:
+                    sums[positions[key]] = (sums[positions[key]] or 0) + cell
+            summed.append(sums)
+        return summed
+
+    def labels_with(self, by: ByLabel | None) -> SeriesLabels:
+        """The label values of all series, with one more label if `by` is given."""
+        if by not in self._labels:
+            self._labels[by] = SeriesLabels(
+                self.series if by is None else [_insert(by, labels) for labels in self.series]
+            )
+        return self._labels[by]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSource:
+    """One column of one metric.
+
+    column: its index, None for 1 per row. factor: to the base unit. fold: how gauges of rows with the same
+    labels are combined. by: the metric's `by` label for this column. no_negatives: negative gauges mean "unknown",
+    as monitoring tables have no other (-1, or an int that has overflowed).
+    """
+
+    metric: str
+    column: int | None
+    factor: float
+    fold: Literal["sum", "max", "min"]
+    timestamp: bool
+    by: ByLabel | None
+    no_negatives: bool = False
+
+    def folded(
+        self,
+        column: Sequence[Any],
+        label_values: Sequence[LabelValues],
+        utc_seconds: Callable[[datetime], float],
+    ) -> list[tuple[LabelValues, Raw]]:
+        """A gauge's value per series, without NULL. Dates become seconds since the epoch, by `utc_seconds`."""
+        cells = [
+            (labels, cell) for labels, cell in zip(label_values, column, strict=True) if cell is not None
+        ]
+        if self.no_negatives and not self.timestamp:
+            cells = [(labels, cell) for labels, cell in cells if cell >= 0]
+        if self.timestamp:
+            cells = [(labels, utc_seconds(date)) for labels, date in cells if date > _FIRST_DATE]
+        folded: dict[LabelValues, Raw] = {}
+        for labels, cell in cells:
+            if labels not in folded:
+                folded[labels] = cell
+            elif self.fold == "sum":
+                folded[labels] += cell
+            else:
+                folded[labels] = (
+                    max(folded[labels], cell) if self.fold == "max" else min(folded[labels], cell)
+                )
+        return list(folded.items())
+
+    def emit(self, family: Family, samples: Sequence[tuple[LabelValues, Raw]]) -> None:
+        """Add samples to the family, in base units and with the `by` label."""
+        if self.factor != 1:
+            factor = self.factor
+            samples = [(labels, float(value) * factor) for labels, value in samples]
+        if self.by is not None:
+            by = self.by
+            samples = [(_insert(by, labels), value) for labels, value in samples]
+        family.extend(list(samples))
+
+    def emit_array(self, family: Family, rows: RowSeries, values: Any) -> None:
+        """Add one value per series of a large table, as an array."""
+        if self.factor != 1:
+            values = values.astype(float) * self.factor
+        family.extend(SampleArray(rows.labels_with(self.by), values))
+
+
+@dataclass(slots=True)
+class MetricGroup:
+    """The metrics of a collector that have the same labels. ranked: only top rows have series of their own."""
+
+    labels: RowLabels
+    ranked: bool
+    rows: RowSeries | None = None
+    counters: list[ValueSource] = field(default_factory=list)
+    gauges: list[ValueSource] = field(default_factory=list)
+    widths: list[Width] = field(default_factory=list)
+
+
+def _insert(by: ByLabel, labels: LabelValues) -> LabelValues:
+    index, value = by
+    return (*labels[:index], value, *labels[index:])
+
+
+def _unique(keys: list[Key]) -> tuple[list[Key], list[int] | None]:
+    """Each key once, and the index of its first row; None if all keys differ."""
+    firsts: dict[Key, int] = {}
+    for index, key in enumerate(keys):
+        firsts.setdefault(key, index)
+    if len(firsts) == len(keys):
+        return keys, None
+    return list(firsts), list(firsts.values())

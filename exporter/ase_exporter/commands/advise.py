@@ -1,0 +1,118 @@
+"""`ase-exporter advise`: watches a server and prints advice about its hot spinlocks."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ase_exporter.advise import report
+from ase_exporter.advise.advice import advise as weigh
+from ase_exporter.advise.evidence import Evidence, gather
+from ase_exporter.advise.host_cpu import cpu_flags, flags_of_host
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.commands.progress import progress
+from ase_exporter.config import Config, Target
+from ase_exporter.errors import UserError
+from ase_exporter.scraping.target_scraper import SESSION_SETUP
+
+STATEMENT_SECONDS = 30.0
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def advise(
+    config_file: ConfigFile = None,
+    target: TargetName = None,
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="Seconds to watch the server.")] = 30.0,
+    cpuinfo: Annotated[
+        Path | None,
+        typer.Option(help="A copy of /proc/cpuinfo of the database host, if that is another machine."),
+    ] = None,
+    seconds_per_spin: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-12,
+            max=1e-3,
+            help="CPU seconds of one spin, if calibrated (spinlock.seconds_per_spin of the alert parameters).",
+        ),
+    ] = None,
+    output: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TERMINAL,
+) -> None:
+    """Watch a server and advise on its hot spinlocks: SQL statements, the arithmetic, the predicted effect."""
+    loaded = load_config(config_file)
+    chosen = choose_target(loaded, target)
+    flags = cpu_flags(cpuinfo) if cpuinfo else flags_of_host(chosen.host)
+    with (
+        progress() as bar,
+        ThreadPoolExecutor(1) as executor,
+    ):
+        task = bar.add_task(f"Watching {chosen.name}", total=seconds)
+        stop = threading.Event()
+        # Off the main thread, so that Ctrl-C works while the driver blocks.
+        evidence_future = executor.submit(
+            _watch, loaded, chosen, seconds, flags, stop, lambda passed: bar.update(task, completed=passed)
+        )
+        try:
+            evidence = evidence_future.result()
+        finally:
+            stop.set()
+    advice = weigh(evidence, seconds_per_spin)
+    if output is Format.TERMINAL:
+        Console().print(report.terminal(advice))
+    else:
+        typer.echo(report.markdown(advice) if output is Format.MARKDOWN else report.as_json(advice), nl=False)
+
+
+def _watch(
+    loaded: Config,
+    target: Target,
+    seconds: float,
+    flags: frozenset[str] | None,
+    stop: threading.Event,
+    show: Callable[[float], None],
+) -> Evidence:
+    catalogue, _ = load_catalogue(loaded.catalogue.directories)
+    auth = loaded.auth[target.auth]
+    endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
+    try:
+        connection = Connection.open(
+            endpoint,
+            auth.user,
+            auth.read_password(),
+            deadline=time.monotonic() + max(loaded.scrape.connect_timeout, 2.0),
+        )
+    except DatabaseError as error:
+        raise UserError(f"target {target.name}: {error}") from error
+
+    def wait(duration: float) -> None:
+        started = time.monotonic()
+        while not stop.wait(0.25) and (passed := time.monotonic() - started) < duration:
+            show(passed)
+
+    try:
+        connection.query(SESSION_SETUP, time.monotonic() + STATEMENT_SECONDS)
+        return gather(
+            lambda sql: connection.query(sql, time.monotonic() + STATEMENT_SECONDS),
+            catalogue,
+            seconds,
+            wait,
+            flags,
+        )
+    except DatabaseError as error:
+        raise UserError(f"target {target.name}: {error}") from error
+    finally:
+        connection.close()

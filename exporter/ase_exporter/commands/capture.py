@@ -1,0 +1,113 @@
+"""`ase-exporter capture`: record what a server answers to the exporter, without names, in a file to send."""
+
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ase_exporter import logs
+from ase_exporter.capture.file import Capture, dump, lines
+from ase_exporter.capture.isql import import_text
+from ase_exporter.capture.privacy import with_pseudonyms
+from ase_exporter.capture.session import Plan, Progress, take_capture
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.errors import UserError
+
+
+def capture(
+    config_file: ConfigFile = None,
+    target: TargetName = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write, such as mine.capture.gz.")] = None,
+    show: Annotated[
+        bool,
+        typer.Option("--show", help="Print everything that the file contains; without --out, write none."),
+    ] = False,
+    scrapes: Annotated[int, typer.Option(min=1, max=1000, help="Number of scrapes.")] = 5,
+    interval: Annotated[float, typer.Option(min=1, max=3600, help="Seconds between them.")] = 15.0,
+    timeout: Annotated[float, typer.Option(min=1, max=600, help="Seconds for each scrape.")] = 30.0,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Read the collectors that are off by default, too.")
+    ] = False,
+    sysmon: Annotated[
+        int,
+        typer.Option(
+            min=0, max=600, help="Record one sp_sysmon report of this many seconds (needs sa_role)."
+        ),
+    ] = 0,
+    keep_names: Annotated[
+        bool, typer.Option("--keep-names", help="Keep names. For your own use, and for captures of a replay.")
+    ] = False,
+    from_isql: Annotated[
+        Path | None,
+        typer.Option("--from-isql", help="Make the capture from pasted output of isql instead of a server."),
+    ] = None,
+    ase_version: Annotated[
+        str | None, typer.Option(help="With --from-isql: the server's version, if the text does not say it.")
+    ] = None,
+) -> None:
+    """Record what a server answers to the exporter, for tests and reports: see docs/capture.md.
+
+    All statements only read. Names of servers, hosts, logins, databases, objects and programs are replaced by
+    pseudonyms, and no SQL text is read. Names in custom collectors are not known, so these are left out.
+    """
+    if out is None and not show:
+        raise UserError("capture: expected --out FILE, --show or both")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UserError(f"--out {out}: no such directory")
+    logs.configure("text", "error")
+    if from_isql is not None:
+        taken = import_text(from_isql, ase_version)
+    else:
+        loaded = load_config(config_file)
+        chosen = choose_target(loaded, target)
+        catalogue, _ = load_catalogue()
+        plan = Plan(scrapes, interval, timeout, everything, sysmon)
+        # Off the main thread, so that Ctrl-C works while the driver blocks.
+        with ThreadPoolExecutor(1) as executor:
+            taken = executor.submit(take_capture, loaded, chosen, catalogue, plan, _print_progress).result()
+    replaced = 0
+    if not keep_names:
+        taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32))
+        replaced = len(pseudonyms)
+    data = dump(taken)
+    if show:
+        sys.stdout.writelines(line + "\n" for line in lines(taken))
+    for line in _summary(taken, len(data), replaced):
+        print(line, file=sys.stderr)
+    if out is not None:
+        try:
+            out.write_bytes(data)
+        except OSError as error:
+            raise UserError(f"--out {out}: {error.strerror}") from None
+        print(f"written: {out}", file=sys.stderr)
+
+
+def _print_progress(progress: Progress) -> None:
+    print(progress.text, file=sys.stderr, flush=True)
+
+
+def _summary(capture: Capture, size: int, replaced: int) -> Iterator[str]:
+    rows: Counter[str] = Counter()
+    for statement in capture.statements:
+        rows[statement.sql] += sum(len(result.rows) for result in statement.results)
+    errors = Counter(each.error.text for each in capture.statements if each.error)
+    seconds = sum(each.seconds for each in capture.statements)
+    yield (
+        f"{capture.header.scrapes} scrapes, {len(capture.statements)} executions of {len(rows)} statements,"
+        f" {sum(rows.values())} rows, {seconds:.2f} s of waiting for the server"
+    )
+    for sql, count in sorted(rows.items(), key=lambda item: -item[1])[:3]:
+        yield f"  {count} rows of {sql[:100]}"
+    for text, count in sorted(errors.items(), key=lambda item: -item[1])[:10]:
+        yield f"  error, {count} times: {text[:150]}"
+    if capture.header.names == "pseudonyms":
+        yield f"  {replaced} words replaced by pseudonyms; --show prints everything that is in the file"
+    else:
+        yield "  names are kept: do not publish this file"
+    yield f"  {size} bytes"

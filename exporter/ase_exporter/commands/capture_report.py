@@ -1,0 +1,103 @@
+"""What a capture shows, as Markdown for an issue."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ase_exporter.capture.file import Capture, load
+from ase_exporter.capture.playback import NOT_RECORDED, Playback
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue.differences import missing_columns
+from ase_exporter.commands.target_check import TargetCheck, TargetReport
+from ase_exporter.config import Auth, Config, Target
+from ase_exporter.errors import UserError
+
+_TIMEOUT = 600.0
+
+
+def capture_report(path: Path) -> str:
+    """The report. Raises UserError if the file is no capture, or its server did not say its version."""
+    capture = load(path)
+    catalogue, _ = load_catalogue()
+    target = Target(name="capture", host="capture")
+    config = Config(targets=(target,), auth={"default": Auth(user="LOGIN", password="")})
+    checking = TargetCheck(
+        config,
+        target,
+        catalogue,
+        everything=True,
+        timeout=_TIMEOUT,
+        open_connection=Playback(capture).open,
+    )
+    try:
+        report = checking.report()
+        missing = missing_columns(catalogue, report.facts)
+    except UserError as error:
+        raise UserError(f"{path}: {error}: expected an answer to @@version") from None
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
+        raise UserError(f"{path}: not a server's answers: expected those to facts and collectors") from None
+    return "\n".join(_lines(path, capture, report, missing)) + "\n"
+
+
+def _lines(
+    path: Path, capture: Capture, report: TargetReport, missing: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    header, facts = capture.header, report.facts
+    failed = [each for each in report.failures if NOT_RECORDED not in each.message]
+    left_out = [name for each in report.failures if NOT_RECORDED in each.message for name in each.collectors]
+    yield f"# ASE {facts.version}: what {path.name} shows"
+    yield ""
+    if facts.version.banner:
+        yield f"- Banner: `{facts.version.banner}`"
+    yield f"- Recorded {header.created} by ase-exporter {header.exporter}, {header.scrapes} scrapes"
+    yield f"- Source: {header.source}"
+    if header.driver:
+        yield "- Driver: " + ", ".join(f"{name} {text}" for name, text in header.driver.items())
+    roles = ", ".join(sorted(facts.roles)) or "none"
+    yield f"- {len(facts.tables)} monitoring tables, {len(facts.options)} options; roles: {roles}"
+    readable = report.executed - len(left_out) - sum(len(each.collectors) for each in failed)
+    yield f"- {readable} collectors can be read; not in the capture: {', '.join(left_out) or 'none'}"
+    yield from _section("Collectors that failed")
+    for each in failed:
+        yield f"- {', '.join(each.collectors)}: {_code(each.message)}" + (
+            f" ({each.note})" if each.note else ""
+        )
+    yield from [] if failed else ["None."]
+    # A pasted text says nothing about the tables that it does not show.
+    gaps = [] if header.source == "isql" else report.gaps
+    yield from _section("Collectors that this server or login cannot give")
+    for gap in gaps:
+        yield f"- {gap.cause}: {', '.join(gap.collectors)}"
+    yield from [] if gaps else ["None."]
+    yield from _section("Columns with another type than expected")
+    for mismatch in report.mismatches:
+        yield f"- {mismatch.table}.{mismatch.column} is `{mismatch.type}`, expected {mismatch.expected}"
+    yield from [] if report.mismatches else ["None."]
+    yield from _columns("Columns expected of this version that are missing", missing)
+    yield from _columns("Columns unknown to this exporter", report.unknown)
+    errors = Counter(
+        (each.error.kind, each.error.number, each.error.text) for each in capture.statements if each.error
+    )
+    yield from _section("Errors while recording")
+    for (kind, number, text), count in sorted(errors.items(), key=lambda item: -item[1]):
+        yield f"- {count} x {kind}" + (f", Msg {number}" if number else "") + f": {_code(text)}"
+    yield from [] if errors else ["None."]
+    yield from _section("Slowest statements")
+    for statement in sorted(capture.statements, key=lambda each: -each.seconds)[:5]:
+        yield f"- {statement.seconds * 1000:.1f} ms, {len(statement.rows)} rows: {_code(statement.sql)}"
+
+
+def _columns(title: str, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    yield from _section(title)
+    for table, names in columns.items():
+        yield f"- {table}: {', '.join(names)}"
+    yield from [] if columns else ["None."]
+
+
+def _section(title: str) -> Iterator[str]:
+    yield from ("", f"## {title}", "")
+
+
+def _code(text: str) -> str:
+    line = " ".join(text.replace("`", "'").split())
+    return f"`{line if len(line) <= 160 else line[:160] + '...'}`"

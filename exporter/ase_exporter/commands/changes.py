@@ -1,0 +1,139 @@
+"""`ase-exporter changes`: the history of changes, from a running exporter or from its state directory."""
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ase_exporter.changes.change import ANNOTATION, HOST, clock
+from ase_exporter.changes.filters import MAX_LIMIT, parse_filter
+from ase_exporter.changes.store import read_history
+from ase_exporter.commands.options import (
+    DEFAULT_URL,
+    CaFile,
+    ExporterPasswordFile,
+    ExporterUrl,
+    ExporterUser,
+)
+
+_COLUMNS = ("seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags")
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+def changes(
+    state_directory: Annotated[
+        Path | None,
+        typer.Option("--state-dir", help="Read this state directory instead of asking a running exporter."),
+    ] = None,
+    url: ExporterUrl = DEFAULT_URL,
+    user: ExporterUser = "",
+    password_file: ExporterPasswordFile = None,
+    ca_file: CaFile = None,
+    target: Annotated[str, typer.Option(help=f"Only changes of this target; {HOST} is the machine.")] = "",
+    kind: Annotated[
+        str, typer.Option(help="Only changes of this kind, for example option, cache or restart.")
+    ] = "",
+    text: Annotated[str, typer.Option(help="Only changes that contain this text.")] = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            help="Start: 2h (ago), a date, a date and time (local without Z or an offset), or Unix seconds."
+        ),
+    ] = "",
+    until: Annotated[str, typer.Option(help="End, in the same formats.")] = "",
+    limit: Annotated[
+        int, typer.Option(min=1, max=MAX_LIMIT, help="Maximum number of changes, newest first.")
+    ] = 100,
+    output: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TABLE,
+) -> None:
+    """List what changed: settings, caches, engines, restarts, the machine, and annotations."""
+    words = {
+        "target": target,
+        "kind": kind,
+        "text": text,
+        "since": since,
+        "until": until,
+        "limit": str(limit),
+    }
+    wanted = parse_filter(words, limit)
+    if state_directory is not None:
+        found = [change.json() for change in read_history(state_directory, wanted)]
+    else:
+        # Relative times are resolved here, so that "2h" counts from the user's clock.
+        query = {name: word for name, word in words.items() if word} | {"format": "json"}
+        query |= {"since": str(wanted.since)} if wanted.since is not None else {}
+        query |= {"until": str(wanted.until)} if wanted.until is not None else {}
+        # httpx is loaded only when it is needed: it would delay the start of every command.
+        from ase_exporter.changes.annotate import ExporterClient
+
+        exporter = ExporterClient(url, user, password_file, ca_file)
+        found = exporter.request("GET", "/changes", params=query).json()
+    _print(found, output)
+
+
+def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
+    if output is Format.JSON:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    rows = [_row(change) for change in found]
+    if output is Format.CSV:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows(rows)
+    elif output is Format.MARKDOWN:
+        for row in (_COLUMNS, ["---"] * len(_COLUMNS), *rows):
+            print("| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |")
+    else:
+        _print_table(found)
+
+
+def _row(change: dict[str, Any]) -> list[str]:
+    return [
+        clock(change["at"]),
+        "" if change["not_before"] is None else clock(change["not_before"]),
+        "" if change["end"] is None else clock(change["end"]),
+        _target(change),
+        change["kind"],
+        " ".join(change["name"].split()),
+        change["old"],
+        change["new"],
+        change["who"],
+        " ".join(change["tags"]),
+    ]
+
+
+def _target(change: dict[str, Any]) -> str:
+    return str(change["target"]) or ("" if change["kind"] == ANNOTATION else HOST)
+
+
+def _print_table(found: Sequence[dict[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("When (UTC)", no_wrap=True)
+    for name in ("Target", "Kind", "What", "From", "To", "Who"):
+        table.add_column(name, overflow="fold")
+    for change in found:
+        when = clock(change["at"]).replace("T", " ").removesuffix("Z")
+        if change["end"] is not None:
+            when += f" +{change['end'] - change['at']:.0f}s"
+        what = change["name"] + "".join(f" #{tag}" for tag in change["tags"])
+        cells = [when, _target(change), change["kind"], what, change["old"], change["new"], change["who"]]
+        table.add_row(*(Text(cell) for cell in cells))
+    Console().print(table)
+    if not found:
+        print("No changes found.")

@@ -1,0 +1,117 @@
+"""`ase-exporter check`: whether the configuration is good, and what its servers do not let the exporter read."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.commands.capture_report import capture_report
+from ase_exporter.commands.check_output import print_report, print_script
+from ase_exporter.commands.options import ConfigFile, choose_target, load_config
+from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
+from ase_exporter.config import Config, Target
+from ase_exporter.errors import UserError
+
+# Targets that are checked at the same time.
+_MAX_PARALLEL = 8
+
+
+def check(
+    config_file: ConfigFile = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="Name of a target in the configuration. Default: all of them."),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Check the configuration file alone; connect to no server.")
+    ] = False,
+    sql: Annotated[
+        bool,
+        typer.Option(
+            "--sql", help="Print every statement that the exporter sends to the server, for review."
+        ),
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Check the collectors that are off by default, too.")
+    ] = False,
+    capture: Annotated[
+        Path | None,
+        typer.Option(
+            "--capture", help="Explain a capture instead, as Markdown for an issue; connect to no server."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds for each target, login and queries together.")
+    ] = 30.0,
+) -> None:
+    """List what targets do not let the exporter read, the metrics this costs, and the SQL that fixes it.
+
+    Every enabled collector, custom ones too, is executed once. Exit code 0: nothing that can be fixed is missing;
+    1: something is; 2: the configuration is wrong, or a target cannot be reached.
+    """
+    if capture is not None:
+        if target or offline or sql or config_file:
+            raise UserError("--capture: expected neither a configuration nor --target, --offline or --sql")
+        sys.stdout.write(capture_report(capture))
+        return
+    loaded = load_config(config_file)
+    catalogue, problems = load_catalogue(loaded.catalogue.directories)
+    problems += _unknown_collectors(loaded, catalogue)
+    if problems:
+        raise UserError("\n".join(problems))
+    if offline:
+        if sql:
+            raise UserError(
+                "--sql: the statements depend on the server: it cannot be combined with --offline"
+            )
+        print(_summary(config_file, loaded, catalogue))
+        return
+    chosen = (
+        list(loaded.targets)
+        if target is None and len(loaded.targets) > 1
+        else [choose_target(loaded, target)]
+    )
+
+    def examine(each: Target) -> TargetReport | StatementReport | UserError:
+        checking = TargetCheck(loaded, each, catalogue, everything=everything, timeout=timeout)
+        try:
+            return checking.statements() if sql else checking.report()
+        except UserError as error:
+            return error
+
+    good, errors = True, list[UserError]()
+    # Off the main thread, so that Ctrl-C works while the driver blocks.
+    with ThreadPoolExecutor(min(_MAX_PARALLEL, len(chosen))) as executor:
+        for number, result in enumerate(executor.map(examine, chosen)):
+            if isinstance(result, UserError):
+                errors.append(result)
+                continue
+            if number:
+                print()
+            if isinstance(result, StatementReport):
+                print_script(result)
+            else:
+                print_report(result)
+                good = good and result.is_good
+    if errors:
+        raise UserError("\n".join(map(str, errors)))
+    if not good:
+        raise typer.Exit(1)
+
+
+def _unknown_collectors(config: Config, catalogue: Catalogue) -> list[str]:
+    """One line for each collector that a module names and the catalogue does not have."""
+    return [
+        f"modules.{name}.collectors.{collector}: no such collector; docs/metrics.md lists them"
+        for name, module in config.modules.items()
+        for collector in module.collectors
+        if collector not in catalogue.collectors
+    ]
+
+
+def _summary(file: Path | None, config: Config, catalogue: Catalogue) -> str:
+    targets = f"{len(config.targets)} target" + ("" if len(config.targets) == 1 else "s")
+    return f"{file or 'environment'}: {targets}, {len(catalogue.collectors)} collectors: good"

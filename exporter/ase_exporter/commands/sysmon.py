@@ -1,0 +1,252 @@
+"""`ase-exporter sysmon`: read and compare reports, write a page, run sp_sysmon."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from datetime import datetime
+from enum import StrEnum
+from itertools import chain, islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.commands.progress import progress
+from ase_exporter.commands.sysmon_advice import advice_for
+from ase_exporter.config import Auth, Target
+from ase_exporter.config.sysmon import SECTION_KEYWORDS
+from ase_exporter.errors import UserError
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.sysmon.difference import changes, obstacles
+from ase_exporter.sysmon.encode import as_json, csv_heading, csv_rows, series_entry
+from ase_exporter.sysmon.files import Skipped, expand, read_files, reports_of
+from ase_exporter.sysmon.history import History
+from ase_exporter.sysmon.html import as_html, brief
+from ase_exporter.sysmon.merged import merged_text
+from ase_exporter.sysmon.metrics import families
+from ase_exporter.sysmon.runner import SampleError, take_sample
+from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.terminal import print_comparison, print_report, print_series
+
+FILES_HELP = "Saved reports, folders or patterns, gzipped or not; - for standard input."
+MAX_SERIES = 10_000
+
+app = typer.Typer(
+    name="sysmon",
+    help="Read and compare sp_sysmon reports of any version, or run sp_sysmon.",
+    no_args_is_help=True,
+)
+
+
+class TableFormat(StrEnum):
+    """How a comparison is printed."""
+
+    json = "json"
+    table = "table"
+
+
+class Format(StrEnum):
+    """How a report is printed."""
+
+    json = "json"
+    metrics = "metrics"
+    table = "table"
+    csv = "csv"
+
+
+ReportFormat = Annotated[Format, typer.Option("--format", help="json has one document per report.")]
+CellSections = Annotated[
+    str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
+]
+
+
+@app.command("parse")
+def parse_command(
+    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    form: ReportFormat = Format.table,
+    cells: CellSections = "",
+) -> None:
+    """Print what saved reports say: as tables, JSON, CSV or metrics."""
+    wanted = _sections(cells)
+    names = expand(files)
+    with reading(names) as reports:
+        match form:
+            case Format.csv:
+                print(csv_heading(), end="")
+                for name, report in reports:
+                    print(csv_rows(report, name), end="")
+            case Format.metrics:
+                _print_metrics(reports, wanted, len(names))
+            case _:
+                for _, report in reports:
+                    show(report, form, wanted)
+
+
+@app.command("history")
+def history_command(
+    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A label for every series; instance is the server's name."),
+    ] = None,
+    cells: CellSections = "",
+) -> None:
+    """Print saved reports as OpenMetrics with their times, for `promtool tsdb create-blocks-from openmetrics`."""
+    labels = {}
+    for text in label or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UserError(f"--label: {text}: expected NAME=VALUE")
+        labels[name] = value
+    collected = History(_sections(cells), labels)
+    with reading(expand(files)) as reports:
+        for name, report in reports:
+            collected.add(name, report)
+        for line in collected.lines():
+            print(line)
+
+
+@app.command("diff")
+def diff_command(
+    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    top: Annotated[int, typer.Option(min=0, help="How many changes to show; 0 for all.")] = 25,
+    form: Annotated[TableFormat, typer.Option("--format", help="table or json.")] = TableFormat.table,
+) -> None:
+    """Compare two reports, or the headlines of several: files that hold several runs count as several reports."""
+    with reading(expand(files)) as found:
+        _compare(list(islice(found, MAX_SERIES)), top, form)
+
+
+def _compare(reports: list[tuple[str, Report]], top: int, form: TableFormat) -> None:
+    """Print the changes between two reports, or the headlines of more."""
+    if len(reports) < 2:
+        raise UserError(f"sysmon diff: expected two reports or more, found {len(reports)}")
+    if len(reports) > 2:
+        reports.sort(key=lambda item: item[1].header.ended or datetime.min)
+        if form is TableFormat.json:
+            print(json.dumps([series_entry(name, report) for name, report in reports], indent=2))
+        else:
+            print_series(reports)
+        return
+    (_, old), (_, new) = reports
+    everything = changes(old, new)
+    shown = everything[:top] if top else everything
+    if form is TableFormat.json:
+        fields = ("section", "name", "measure", "before", "after", "weight")
+        print(json.dumps([{field: getattr(change, field) for field in fields} for change in shown], indent=2))
+        return
+    print_comparison(old, new, shown, len(everything))
+
+
+@app.command("report")
+def report_command(
+    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("sysmon.html"),
+) -> None:
+    """Write one HTML page: one report's headlines, before and after of two, trends of more."""
+    with reading(expand(files)) as found:
+        reports = []
+        pair: list[Report] = []
+        for name, report in islice(found, MAX_SERIES):
+            reports.append(brief(name, report, advice_for(report)))
+            pair = [*pair, report] if len(reports) <= 2 else []
+        if not reports:
+            raise UserError("sysmon report: no report found")
+        warnings = obstacles(*pair) if len(pair) == 2 else []
+        try:
+            output.write_text(as_html(reports, warnings), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"{output}: cannot be written: {error.strerror}") from error
+        print(f"{output}: {len(reports)} reports")
+
+
+@app.command("run")
+def run_command(
+    target: TargetName = None,
+    config_file: ConfigFile = None,
+    seconds: Annotated[int, typer.Option(min=1, max=3600, help="Length of the sample.")] = 60,
+    section: Annotated[str | None, typer.Option(help="One section alone, such as kernel or locks.")] = None,
+    form: ReportFormat = Format.table,
+    cells: CellSections = "",
+) -> None:
+    """Run sp_sysmon once, without clearing the counters, and print what it says."""
+    wanted = _sections(cells)
+    if section is not None and section not in SECTION_KEYWORDS:
+        raise UserError(f"--section: {section}: expected one of {', '.join(SECTION_KEYWORDS)}")
+    loaded = load_config(config_file)
+    chosen = choose_target(loaded, target)
+    auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon else chosen.auth]
+    show(_run(chosen, auth, seconds, section), form, wanted)
+
+
+def _run(target: Target, auth: Auth, seconds: int, section: str | None) -> Report:
+    """One sample in a thread, since signals would wait for the driver, with a bar on the terminal."""
+    with ThreadPoolExecutor(1) as pool, progress() as bar:
+        task = bar.add_task(f"sp_sysmon on {target.name}", total=seconds)
+        future = pool.submit(take_sample, target, auth, seconds, section)
+        while not wait([future], timeout=0.5).done:
+            bar.advance(task, 0.5)
+        try:
+            return future.result()
+        except SampleError as error:
+            raise UserError(f"sysmon run: {error}") from error
+
+
+def show(report: Report, form: Format, cells: list[str]) -> None:
+    """Print one report."""
+    match form:
+        case Format.json:
+            print(json.dumps(as_json(report), ensure_ascii=False))
+        case Format.csv:
+            print(csv_heading() + csv_rows(report), end="")
+        case Format.metrics:
+            print(render_text(families(report, cells)), end="")
+        case Format.table:
+            print_report(report)
+
+
+@contextmanager
+def reading(names: Sequence[str]) -> Iterator[Iterator[tuple[str, Report]]]:
+    """The reports of files, with a progress bar.
+
+    One file that cannot be read is an error (exit code 2). Of several, bad ones are skipped, listed on standard
+    error and counted at the end: exit code 1, or 2 where none could be read.
+    """
+    if len(names) == 1:
+        yield ((names[0], report) for report in reports_of(names[0]))
+        return
+    skipped = Skipped()
+    with progress() as bar:
+        task = bar.add_task("reading", total=len(names))
+        yield read_files(names, skipped, lambda: bar.advance(task))
+    for name, reason in skipped.files:
+        print(f"ase-exporter: {name}: skipped: {reason}", file=sys.stderr)
+    if skipped.files:
+        print(f"ase-exporter: {len(skipped.files)} of {len(names)} files skipped", file=sys.stderr)
+        raise typer.Exit(1 if skipped.read else 2)
+
+
+def _print_metrics(reports: Iterable[tuple[str, Report]], cells: list[str], files: int) -> None:
+    """One report as it is; of several each series says which one it is from (file, run in it, server)."""
+    reports = iter(reports)
+    first, second = next(reports, None), next(reports, None)
+    if first is None:
+        return
+    if files == 1 and second is None:
+        print(render_text(families(first[1], cells)), end="")
+        return
+    for text in merged_text(chain([first], [second] if second else [], reports), cells):
+        sys.stdout.write(text)
+
+
+def _sections(names: str) -> list[str]:
+    """Section names given on the command line."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    known = {"all", *SECTION_KEYWORDS, *SECTION_KEYWORDS.values()}
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"sysmon: section {name!r}: expected all or one of {', '.join(SECTION_KEYWORDS)}")
+    return wanted

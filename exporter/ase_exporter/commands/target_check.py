@@ -1,0 +1,266 @@
+"""Checks one target: what its login cannot read, what fails when it is read, and what differs from the catalogue."""
+
+import contextlib
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
+from ase_exporter.ase.login import Login
+from ase_exporter.catalogue import Catalogue, PlannedCollector, plan
+from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, type_mismatches, unknown_columns
+from ase_exporter.catalogue.facts import ServerFacts, read_facts
+from ase_exporter.catalogue.gaps import Gap, find_gaps
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.config import Config, Target
+from ase_exporter.errors import UnreadableError, UserError
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.scraping.module_collector import PING
+from ase_exporter.scraping.target_scraper import CLUSTER_SETUP, SESSION_SETUP
+from ase_exporter.sysmon import runner
+
+# The share of the timeout that one collector may take, so that a slow one does not cost all others.
+_COLLECTOR_SHARE = 0.25
+# The proxy tables of versions before 15.0 are read through a server of the name loopback: 7205 (no connection to it),
+# 11206 (the same before 15.0), 4050 (enable cis is off).
+_CIS_MESSAGE = re.compile(r"loopback|component integration services|Msg (4050|7205|11206):", re.IGNORECASE)
+_LOOPBACK_NOTE = (
+    "before 15.0 ESD#2 monitoring tables are proxy tables: they need enable cis, and the server loopback"
+    " (sp_addserver loopback, null, @@servername)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorFailure:
+    """A server error that reading collectors ended with. note: its usual cause, '' if unknown."""
+
+    message: str
+    note: str
+    collectors: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """The result for one target. unknown: columns by table that nothing exports. executed: number of collectors."""
+
+    name: str
+    login: str
+    facts: ServerFacts
+    gaps: Sequence[Gap]
+    failures: Sequence[CollectorFailure]
+    mismatches: Sequence[TypeMismatch]
+    unknown: dict[str, tuple[str, ...]]
+    executed: int
+    uses_sa_role: tuple[str, ...]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is missing that an administrator can fix, and everything else can be read."""
+        return not (self.failures or self.mismatches or any(gap.remedies or gap.note for gap in self.gaps))
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """SQL that the exporter sends for one purpose. title: one line: what for, and when."""
+
+    title: str
+    sql: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReport:
+    """Everything that the exporter sends to one target."""
+
+    name: str
+    facts: ServerFacts
+    statements: Sequence[Statements]
+
+
+def usual_cause(message: str) -> str:
+    """What a server's message usually means, if it does not say so itself; else ''."""
+    return _LOOPBACK_NOTE if _CIS_MESSAGE.search(message) else ""
+
+
+class Querying(Protocol):
+    """The part of a connection that is used."""
+
+    def query(self, sql: str, deadline: float) -> list[Row]: ...
+    def close(self) -> None: ...
+
+
+class TargetCheck:
+    """A connection to one target, opened again if a statement costs it. Not for the main thread.
+
+    everything: also the collectors that the configuration leaves off. timeout: seconds for everything together.
+    open_connection: in place of a login.
+    Raises UserError if the target cannot be reached.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        target: Target,
+        catalogue: Catalogue,
+        *,
+        everything: bool,
+        timeout: float,
+        open_connection: Opener[Querying] = Connection.open,
+    ) -> None:
+        self._config = config
+        self._target = target
+        self._auth = config.auth[target.auth]
+        self._catalogue = catalogue
+        module = config.module(target.module)
+        self._top = module.top
+        self._selection = dict.fromkeys(catalogue.collectors, True) if everything else dict(module.collectors)
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._limit = self._deadline
+        self._open_connection = open_connection
+        self._connection: Querying | None = None
+        self._sent: list[str] = []
+
+    def report(self) -> TargetReport:
+        """Read the facts, then execute every collector once."""
+        try:
+            facts = self._read_facts()
+            planned = [each for each in self._plan(facts) if each.available]
+            mismatches = type_mismatches(self._catalogue, facts, self._selection)
+            mismatched = {mismatch.collector for mismatch in mismatches}
+            failures = [*self._misspelt(planned, facts), *self._execute(planned, mismatched)]
+        finally:
+            self._close()
+        return TargetReport(
+            name=self._target.name,
+            login=self._auth.user,
+            facts=facts,
+            gaps=find_gaps(self._catalogue, facts, self._selection, self._auth.user),
+            failures=failures,
+            mismatches=mismatches,
+            unknown=unknown_columns(self._catalogue, facts),
+            executed=len(planned),
+            uses_sa_role=tuple(
+                each.name for each in planned if "sa_role" in self._catalogue.collectors[each.name].roles
+            ),
+        )
+
+    def statements(self) -> StatementReport:
+        """Everything that the exporter sends to this server, once all roles are granted and all options on."""
+        try:
+            facts = self._read_facts()
+            setup, *after_login = self._take_sent()
+            found = [
+                Statements("after each login", (setup,)),
+                Statements("after each login, then every hour", tuple(after_login)),
+            ]
+            found += self._collector_statements(facts)
+            if self._config.changes.enabled:
+                self._limit = self._deadline
+                with contextlib.suppress(DatabaseError):
+                    ConfigWatcher(self._config.changes.interval).take_snapshot(self._query)
+                title = f"configuration changes: every {self._config.changes.interval:g} s"
+                found.append(Statements(title, tuple(self._take_sent())))
+            found.append(Statements("when no collector is due: whether the server is up", (PING,)))
+            found += self._sysmon_statements()
+            return StatementReport(self._target.name, facts, found)
+        finally:
+            self._close()
+
+    def _collector_statements(self, facts: ServerFacts) -> Iterable[Statements]:
+        obstacles = {each.name: each.detail for each in self._plan(facts)}
+        roles = {role for each in self._catalogue.collectors.values() for role in each.roles}
+        for each in self._plan(facts, roles=frozenset(roles), all_options=True):
+            pace = f"at most every {each.interval:g} s" if each.interval else "in every scrape"
+            if not each.available:
+                yield Statements(f"collector {each.name}: never on this server: {each.detail}", ())
+            elif obstacle := obstacles[each.name]:
+                yield Statements(f"collector {each.name}: {pace}, but not yet: {obstacle}", each.statements)
+            else:
+                yield Statements(f"collector {each.name}: {pace}", each.statements)
+
+    def _sysmon_statements(self) -> Iterable[Statements]:
+        if settings := self._target.sysmon:
+            login = self._config.auth[settings.auth].user
+            title = f"sp_sysmon, by login {login} on a connection of its own: every {settings.interval:g} s"
+            yield Statements(title, (runner.OTHERS, runner.statement(int(settings.duration))))
+
+    def _plan(
+        self, facts: ServerFacts, *, roles: frozenset[str] | None = None, all_options: bool = False
+    ) -> list[PlannedCollector]:
+        granted = facts.roles if roles is None else roles
+        options = {} if all_options else facts.options
+        facts = replace(facts, roles=granted, options=options)
+        return plan(self._catalogue, facts, self._selection, self._top)
+
+    def _read_facts(self) -> ServerFacts:
+        try:
+            facts = read_facts(self._query)
+            if facts.cluster:
+                self._query(CLUSTER_SETUP)
+            return facts
+        except DatabaseError as error:
+            raise UserError(f"target {self._target.name}: {error}") from error
+
+    def _misspelt(
+        self, planned: Sequence[PlannedCollector], facts: ServerFacts
+    ) -> Iterator[CollectorFailure]:
+        """Columns that custom collectors name and this server lacks: they would silently be left out."""
+        for name in (each.name for each in planned if each.name in self._catalogue.custom):
+            collector = self._catalogue.collectors[name]
+            for column in absent_columns(collector, facts):
+                message = f"{collector.table} has no column {column}"
+                yield CollectorFailure(message, "", (name,), tuple(collector.metrics))
+
+    def _execute(self, planned: Sequence[PlannedCollector], mismatched: Set[str]) -> list[CollectorFailure]:
+        """Execute each collector's statements once; returns what failed, by message.
+
+        mismatched: collectors with columns of another type, which cost their metrics and not the collector.
+        """
+        counters = CounterStore()
+        failed: dict[str, list[str]] = {}
+        for collector in planned:
+            self._limit = min(self._deadline, time.monotonic() + self._timeout * _COLLECTOR_SHARE)
+            try:
+                answers = [self._query(sql) for sql in collector.statements]
+                tolerate = (lambda problem: None) if collector.name in mismatched else None
+                collector.families(answers, counters, time.monotonic(), tolerate)
+            except UnreadableError as error:
+                failed.setdefault(str(error), []).append(collector.name)
+            except DatabaseError as error:
+                failed.setdefault(str(error), []).append(collector.name)
+                if not error.usable:
+                    self._close()
+        return [
+            CollectorFailure(
+                message,
+                usual_cause(message),
+                tuple(names),
+                tuple(metric for name in names for metric in self._catalogue.collectors[name].metrics),
+            )
+            for message, names in failed.items()
+        ]
+
+    def _query(self, sql: str) -> list[Row]:
+        if self._connection is None:
+            self._connection = self._open()
+            self._sent.append(SESSION_SETUP)
+            self._connection.query(SESSION_SETUP, self._limit)
+        self._sent.append(sql)
+        return self._connection.query(sql, self._limit)
+
+    def _open(self) -> Querying:
+        login = Login(Endpoint.of(self._target), self._auth, self._open_connection)
+        return login.open(self._deadline)
+
+    def _take_sent(self) -> list[str]:
+        """The statements sent since the last call, without repetitions."""
+        sent, self._sent = list(dict.fromkeys(self._sent)), []
+        return sent
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,151 @@
+"""Automatic verdicts: a comparison of before and after each change, as an annotation and as a metric."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ase_exporter.changes.change import ANNOTATION, Change
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.snapshot import shorten
+from ase_exporter.changes.store import StoreError
+from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.request import windows_around
+from ase_exporter.compare.windows import HARMLESS_KINDS, VERDICT, Mark, changes_together
+from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.errors import UserError
+from ase_exporter.metrics.families import Family
+
+log = logging.getLogger(__name__)
+
+LABEL_LENGTH = 80
+TAG = "verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeVerdict:
+    """The outcome of one change. rows: empty if the comparison was not possible."""
+
+    change: Change
+    rows: tuple[ComparisonRow, ...] = ()
+
+
+class VerdictService:
+    """Compares before and after each change in the journal; `run` ends when it is cancelled."""
+
+    def __init__(self, config: VerdictConfig, journal: Journal, targets: Callable[[], Sequence[str]]) -> None:
+        self._config = config
+        self._journal = journal
+        self._targets = targets
+        self._verdicts: dict[str, dict[str, ChangeVerdict]] = {}
+
+    async def run(self) -> None:
+        """Add verdicts that are due, at the configured interval."""
+        while True:
+            await self.add_due_verdicts(time.time())
+            await asyncio.sleep(self._config.interval)
+
+    async def add_due_verdicts(self, now: float) -> None:
+        """Add a verdict on every change without one that was made settle + length or more before `now`."""
+        for target in self._targets():
+            recent = [change for change in self._journal.recent(target) if change.kind not in HARMLESS_KINDS]
+            known = self._verdicts.get(target, {})
+            # Verdicts on changes that the journal has dropped are dropped, too.
+            self._verdicts[target] = {change.id: known[change.id] for change in recent if change.id in known}
+            for change in self._last_of_each_group(recent):
+                due = change.at + self._config.settle + self._config.length
+                if due <= now and change.id not in self._verdicts[target]:
+                    self._verdicts[target][change.id] = await self._add_verdict(target, change, recent, now)
+
+    def families(self, target: str) -> list[Family]:
+        """Metrics of the verdicts on a target's recent changes, for its scrape."""
+        family = Family(
+            "ase_change_effect_ratio",
+            "gauge",
+            "Difference after a change, as a share of the value before; the verdict says how sure (compare).",
+            ("from", "kind", "measure", "name", "row", "to", "verdict"),
+        )
+        for verdict in self._verdicts.get(target, {}).values():
+            change = verdict.change
+            for row in verdict.rows:
+                (difference,) = row.steps
+                if difference is not None and not math.isnan(difference.relative):
+                    labels = (change.old, change.kind, row.key, change.name, row.name, change.new)
+                    family.add(
+                        difference.relative,
+                        *(shorten(text, LABEL_LENGTH) for text in labels),
+                        difference.verdict,
+                    )
+        return [family] if family.samples else []
+
+    def _last_of_each_group(self, changes: Sequence[Change]) -> list[Change]:
+        """The last change of each group of changes that nothing separates, which get one verdict."""
+        marks = {_mark(change): change for change in changes}
+        last = {changes_together(mark, list(marks), self._config.settle)[-1]: None for mark in marks}
+        return [marks[mark] for mark in sorted(last, key=lambda mark: mark.at)]
+
+    async def _add_verdict(
+        self, target: str, change: Change, recent: Sequence[Change], now: float
+    ) -> ChangeVerdict:
+        try:
+            result = await asyncio.to_thread(self._compare, target, change, recent, now)
+        except UserError as error:
+            log.info("target %s: no verdict on %s: %s", target, change.describe(), error)
+            return ChangeVerdict(change)
+        verdict = Change(
+            id=f"{change.id}-{TAG}",
+            target=target,
+            kind=ANNOTATION,
+            name=verdict_text(change, result),
+            old="",
+            new="",
+            at=change.at,
+            source="verdict",
+            tags=(TAG,),
+        )
+        try:
+            await self._journal.annotate(verdict)
+        except StoreError as error:
+            log.warning("target %s: verdict not kept: %s", target, error)
+        return ChangeVerdict(change, result.rows)
+
+    def _compare(self, target: str, change: Change, recent: Sequence[Change], now: float) -> Comparison:
+        config = self._config
+        selector = config.selector.replace("{target}", target)
+        with Prometheus(config.prometheus) as prometheus:
+            marks, spans = windows_around(
+                prometheus,
+                selector,
+                _mark(change),
+                [_mark(other) for other in recent],
+                now,
+                length=config.length,
+                settle=config.settle,
+            )
+            return compare_windows(prometheus, selector, spans, keys=config.measures, marks=marks)
+
+
+def _mark(change: Change) -> Mark:
+    return Mark(
+        change.at, change.kind, change.name, change.old, change.new, change.id, not_before=change.not_before
+    )
+
+
+def verdict_text(change: Change, result: Comparison) -> str:
+    """One line: what became better and worse, and how many measures show no evidence."""
+    parts: dict[str, list[str]] = {"better": [], "worse": [], "changed": []}
+    unclear = 0
+    for row in result.rows:
+        (difference,) = row.steps
+        if difference is None or difference.verdict == "no evidence":
+            unclear += 1
+            continue
+        before, after = (row.measure.show(window.median) for window in (difference.before, difference.after))
+        parts[difference.verdict].append(f"{row.title} {before} → {after}")
+    texts = [f"{verdict}: {', '.join(found)}" for verdict, found in parts.items() if found]
+    if unclear:
+        texts.append(f"no evidence in {unclear} more")
+    return f"{VERDICT}{change.kind} {change.name}: {'; '.join(texts)}"

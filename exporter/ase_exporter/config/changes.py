@@ -1,0 +1,72 @@
+"""Settings of change detection, of the history of changes, and of annotations in Grafana."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Gt
+
+from ase_exporter.config.fields import Check, Seconds, Strict
+from ase_exporter.errors import UserError
+
+
+def _http(url: str) -> str:
+    if not url.startswith(("http://", "https://")) or "@" in url:
+        raise ValueError("expected an http:// or https:// address without a password in it")
+    return url.rstrip("/")
+
+
+def _certificates(file: Path) -> Path:
+    # Imported here because OpenSSL takes 4 MB.
+    import ssl
+
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise ValueError(f"expected a PEM file of certificates: {error.strerror or error}") from error
+    return file
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GrafanaConfig(Strict):
+    """Annotations in Grafana.
+
+    url: Grafana's address. token_file: a file with an API token, read at each request, so that it may be rotated.
+    tags: added to every annotation. timeout: of one request, in seconds. max_backoff: maximum seconds between two
+    tries while Grafana is unavailable. ca_file: certificates (PEM) of the authority that signed Grafana's, if the
+    system does not trust it.
+    """
+
+    url: Annotated[str, Check(_http)]
+    token_file: Path
+    tags: tuple[str, ...] = ()
+    timeout: Annotated[Seconds, Gt(0)] = 10.0
+    max_backoff: Annotated[Seconds, Gt(0)] = 60.0
+    ca_file: Annotated[Path, Check(_certificates)] | None = None
+
+    def read_token(self) -> str:
+        """The current token. Raises UserError if its file cannot be read."""
+        try:
+            token = self.token_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            raise UserError(f"Grafana token file {self.token_file}: {reason}") from error
+        if not token.isascii() or not token.isprintable() or not token:
+            raise UserError(f"Grafana token file {self.token_file}: expected one line with a token")
+        return token
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangesConfig(Strict):
+    """Detection of configuration changes.
+
+    interval: seconds between two snapshots of a target. retention, max_changes: age in seconds and number of the
+    changes that the history keeps. recent: seconds for which the metrics show a change.
+    """
+
+    enabled: bool = True
+    interval: Annotated[Seconds, Ge(1)] = 60.0
+    retention: Annotated[Seconds, Ge(3600)] = 400 * 86400.0
+    max_changes: Annotated[int, Ge(100)] = 100_000
+    recent: Annotated[Seconds, Ge(60)] = 6 * 3600.0
+    grafana: GrafanaConfig | None = None

@@ -1,0 +1,88 @@
+"""Field types and checks of settings, declared without importing pydantic.
+
+Settings and catalogue entries are plain dataclasses. The process that reads a file validates it with pydantic by
+their annotations (see `yaml_files`). Workers receive the validated dataclasses and never import pydantic, which
+would be a third of their memory.
+"""
+
+import math
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge, Gt, Le
+
+from ase_exporter.config.times import EXPECTED_DURATION, EXPECTED_MOMENT, parse_duration, parse_moment
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+class Strict:
+    """Base of settings dataclasses: pydantic rejects unknown keys."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Annotation that adds a check to a type: a function that returns the value to use, or raises ValueError.
+
+    before: the function gets the raw value from the file, before pydantic converts it to the type.
+    """
+
+    function: Callable[[Any], object]
+    before: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """The hook by which pydantic applies the check."""
+        from pydantic import AfterValidator, BeforeValidator
+
+        validator = BeforeValidator if self.before else AfterValidator
+        return validator(self.function).__get_pydantic_core_schema__(source, handler)
+
+
+def matching(pattern: str) -> Callable[[str], str]:
+    """A function for `Check` that requires the whole text to match a pattern; the error shows the pattern."""
+    compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise ValueError(f"String should match pattern '{pattern}'")
+        return text
+
+    return check
+
+
+def _seconds(value: object) -> object:
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(EXPECTED_DURATION)
+    return parse_duration(value) if isinstance(value, str) else value
+
+
+def _moment(value: object) -> object:
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(EXPECTED_MOMENT)
+    return parse_moment(value, time.time()) if isinstance(value, str) else value
+
+
+# A duration: seconds, or text such as 10s.
+Seconds = Annotated[float, Check(_seconds, before=True), Ge(0)]
+
+# A moment: Unix seconds, or text as `times.parse_moment` takes it.
+Moment = Annotated[float, Check(_moment, before=True)]
+
+
+def _share(value: object) -> object:
+    if isinstance(value, str):
+        match = _PERCENT.fullmatch(value.strip())
+        if not match:
+            raise ValueError("expected a percentage such as 1% or a ratio such as 0.01")
+        return float(match[1]) / 100
+    return value
+
+
+# A ratio, or a percentage as text.
+Share = Annotated[float, Check(_share, before=True), Gt(0), Le(1)]

@@ -1,0 +1,131 @@
+"""Settings of the host metrics: collectors, mount points of /proc and /sys, and the settings of each collector."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Gt, MinLen
+
+from ase_exporter.config.fields import Check, Seconds, Strict
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"expected a regular expression: {error}") from error
+    return text
+
+
+def _known_profile(name: str) -> str:
+    from ase_exporter.config.perf_profiles import shipped
+
+    if name not in (known := ("auto", "kernel", *shipped().profiles)):
+        raise ValueError(f"expected one of {', '.join(known)}")
+    return name
+
+
+def _known_size(size: str) -> str:
+    if size not in ("2MiB", "1GiB"):
+        raise ValueError("expected 2MiB or 1GiB")
+    return size
+
+
+Pattern = Annotated[str, Check(_pattern)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessGroup(Strict):
+    """The processes of one kind of database, found by name or by pid_file.
+
+    name: a regular expression that matches the whole process name (comm). pid_file: a file whose first word is the id
+    of the main process. server: a regular expression; its first group in the command line is the server's name.
+    Without a match the server gets the name of the database.
+    """
+
+    database: Annotated[str, MinLen(1)]
+    name: Pattern | None = None
+    pid_file: Path | None = None
+    server: Pattern | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if settings conflict."""
+        if (self.name is None) == (self.pid_file is None):
+            raise ValueError("expected exactly one of name, pid_file")
+        if self.server is not None and re.compile(self.server).groups < 1:
+            raise ValueError("server: expected a pattern with a group, such as -s(\\S+)")
+
+
+# ASE has its server's name on the command line as -sNAME; PostgreSQL and MariaDB are named by their data directory.
+DEFAULT_PROCESSES = (
+    ProcessGroup(database="ase", name="dataserver|diagserver", server=r"(?:^|\s)-s\s*(\S+)"),
+    ProcessGroup(database="postgres", name="postgres|postmaster", server=r"(?:^|\s)-D\s*(\S+)"),
+    ProcessGroup(database="mysql", name="mysqld|mariadbd", server=r"--datadir=(\S+)"),
+    ProcessGroup(
+        database="oracle", name=r"ora_.*|oracle|oracle_\d+_.*", server=r"^(?:ora_[a-z0-9]+_|oracle)([^\s(]+)"
+    ),
+    ProcessGroup(database="db2", name="db2sysc"),
+    ProcessGroup(database="hana", name="hdbindexserver"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Perf(Strict):
+    """Settings of `perf stat`, which runs as a child process.
+
+    profile: the name of a profile, or `auto` to choose by CPU. events: name -> perf expression, added to those of the
+    profile. server: count the processes of one server (its `server` label) instead of the whole host.
+    """
+
+    binary: str = "perf"
+    interval: Annotated[Seconds, Ge(0.1)] = 10.0
+    profile: Annotated[str, Check(_known_profile)] = "auto"
+    events: Mapping[str, str] = field(default_factory=dict)
+    server: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Required(Strict):
+    """The huge pages that the databases of this host require.
+
+    ase_memory: ASE's shared memory in 2 KiB pages, of all servers on the host together (total logical memory, or max
+    memory if `allocate max shared memory` is 1). memory_bytes: the same in bytes, for any database; exactly one of the
+    two is set. headroom: in units of 2 MiB, whatever the page size.
+    """
+
+    ase_memory: Annotated[int, Gt(0)] | None = None
+    memory_bytes: Annotated[int, Gt(0)] | None = None
+    page_size: Annotated[str, Check(_known_size)] = "2MiB"
+    headroom: Annotated[int, Ge(0)] = 512
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if settings conflict."""
+        if (self.ase_memory is None) == (self.memory_bytes is None):
+            raise ValueError("expected exactly one of ase_memory, memory_bytes")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collectors(Strict):
+    """Which collectors run. perf is off by default: it starts a process and needs a privilege."""
+
+    hugepages: bool = True
+    thp: bool = True
+    numa: bool = True
+    tlb: bool = True
+    process: bool = True
+    perf: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HostConfig(Strict):
+    """Host metrics. procfs, sysfs: where the host's /proc and /sys are mounted. smaps_interval: in seconds."""
+
+    procfs: Path = Path("/proc")
+    sysfs: Path = Path("/sys")
+    collectors: Collectors = field(default_factory=Collectors)
+    processes: tuple[ProcessGroup, ...] = DEFAULT_PROCESSES
+    smaps_interval: Seconds = 300.0
+    perf: Perf = field(default_factory=Perf)
+    required: Required | None = None

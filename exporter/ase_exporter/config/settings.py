@@ -1,0 +1,228 @@
+"""The configuration: one YAML file, or environment variables for a single target.
+
+Unknown keys are rejected; errors name file, line and key (see `yaml_files`).
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge, Le
+
+from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.config.fields import Check, Seconds, Share, Strict, matching
+from ase_exporter.config.host import HostConfig
+from ase_exporter.config.probe_allowlist import ProbeAllowlist
+from ase_exporter.config.sysmon import SysmonSettings
+from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.errors import UserError
+
+DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
+DEFAULT_PORT = 5000
+
+_target_name = matching(r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$")
+_HOST = re.compile(r"[\w.:%-]+")
+_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+def _host(text: str) -> str:
+    if not _HOST.fullmatch(text):
+        raise ValueError("expected a host name or an address")
+    # An IPv6 address has at least two colons.
+    if text.count(":") == 1:
+        raise ValueError(
+            "expected a host name or an address without a port; the port has a setting of its own"
+            " (ASE_PORT, or `port` in the file)"
+        )
+    return text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Auth(Strict):
+    """A login, with exactly one source of its password, read at each login so that it may be rotated."""
+
+    user: str
+    password: str | None = field(default=None, repr=False)
+    password_file: Path | None = None
+    password_env: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if settings conflict."""
+        given = [self.password is not None, self.password_file is not None, self.password_env is not None]
+        if sum(given) != 1:
+            raise ValueError("expected exactly one of password, password_file, password_env")
+
+    def read_password(self) -> str:
+        """The current password. Raises UserError if its file or variable cannot be read."""
+        if self.password_file is not None:
+            try:
+                return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+                raise UserError(f"password file {self.password_file}: {reason}") from error
+        if self.password_env is not None:
+            try:
+                return os.environ[self.password_env]
+            except KeyError as error:
+                raise UserError(
+                    f"environment variable {self.password_env} (a password) is not set"
+                ) from error
+        return self.password or ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Module(Strict):
+    """What is read of a target.
+
+    collectors: name -> on or off, in place of the default. series_limit: maximum number of series of one target. top:
+    maximum number of rows with series of their own in tables that can grow.
+    """
+
+    collectors: Mapping[str, bool] = field(default_factory=dict)
+    series_limit: Annotated[int, Ge(100)] = 5000
+    top: Annotated[int, Ge(1), Le(1000)] = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target(Strict):
+    """One ASE server.
+
+    labels: for service discovery (`/targets`); they are not in the metrics. sysmon: scheduled sp_sysmon runs, if any.
+    budget: the share of one engine's time that scrapes may take; by default that of `scrape`. close_idle_after: seconds
+    without a scrape after which the connection is closed; by default it is kept.
+    """
+
+    name: Annotated[str, Check(_target_name)]
+    host: Annotated[str, Check(_host)]
+    port: Annotated[int, Ge(1), Le(65535)] = DEFAULT_PORT
+    auth: str = "default"
+    module: str = "default"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    charset: str = "UTF-8"
+    encrypt_password: bool = False
+    sysmon: SysmonSettings | None = None
+    budget: Share | None = None
+    close_idle_after: Seconds | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if settings conflict."""
+        for label in self.labels:
+            if not _LABEL_NAME.fullmatch(label) or label.startswith("__"):
+                raise ValueError(
+                    f"labels: {label!r}: expected a label name such as team, without __ in front"
+                )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scrape(Strict):
+    """Limits of one scrape. Durations are in seconds.
+
+    timeout: used if the caller sends none. min_timeout: minimum, even for a caller that sends less, so that a slow
+    login can finish. max_timeout: maximum, even for a caller that sends more: while a statement hangs, other callers
+    of the target wait. margin: how long before the caller's timeout a scrape ends. connect_timeout: of a login.
+    recheck_interval: how often a collector that a server cannot provide is tried again. budget: the share of one
+    engine's time that scrapes of a target may take; None for no limit.
+    """
+
+    timeout: Seconds = 10.0
+    min_timeout: Seconds = 0.0
+    max_timeout: Seconds = 30.0
+    margin: Seconds = 0.5
+    connect_timeout: Seconds = 5.0
+    recheck_interval: Seconds = 300.0
+    budget: Share | None = 0.01
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CatalogueConfig(Strict):
+    """Custom metrics. directories: with catalogue files, read after the built-in catalogue."""
+
+    directories: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config(Strict):
+    """The whole configuration.
+
+    targets: the servers by name. probe_allowlist: addresses that /probe accepts besides. auth, modules: definitions
+    that targets refer to by name. host: if present, even empty, /metrics has the host's metrics. workers: number of
+    worker processes; by default one per available CPU.
+    """
+
+    targets: tuple[Target, ...] = ()
+    probe_allowlist: ProbeAllowlist = field(default_factory=ProbeAllowlist)
+    auth: Mapping[str, Auth] = field(default_factory=dict)
+    modules: Mapping[str, Module] = field(default_factory=dict)
+    scrape: Scrape = field(default_factory=Scrape)
+    catalogue: CatalogueConfig = field(default_factory=CatalogueConfig)
+    host: HostConfig | None = None
+    changes: ChangesConfig = field(default_factory=ChangesConfig)
+    verdicts: VerdictConfig | None = None
+    workers: Annotated[int, Ge(1), Le(256)] | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if settings conflict."""
+        seen: set[str] = set()
+        for target in self.targets:
+            if target.name in seen:
+                raise ValueError(f"target {target.name} is defined twice")
+            seen.add(target.name)
+            self._require(f"target {target.name}", target.auth, target.module)
+            if target.sysmon:
+                self._require(f"target {target.name}: sysmon", target.sysmon.auth)
+        for allowed in self.probe_allowlist.addresses:
+            self._require(f"probe_allowlist: {allowed.address}", allowed.auth, allowed.module)
+
+    def _require(self, who: str, auth: str, module: str = "default") -> None:
+        if auth not in self.auth:
+            # Not shown: it may be a password in the wrong place.
+            which = "auth 'default'" if auth == "default" else "its auth"
+            raise ValueError(f"{who}: {which} is not defined under auth")
+        if module != "default" and module not in self.modules:
+            raise ValueError(f"{who}: its module is not defined under modules")
+
+    def module(self, name: str) -> Module:
+        """A module by name; `default` always exists. Raises KeyError if it is not defined."""
+        if name == "default" and name not in self.modules:
+            return Module()
+        return self.modules[name]
+
+
+def load(path: Path) -> Config:
+    """The configuration file. Raises UserError that names file, line and key."""
+    # Imported here because pydantic and PyYAML must not stay in the memory of `serve` and its workers.
+    from ase_exporter.config import yaml_files
+    from ase_exporter.config.renamed import RENAMED_KEYS
+
+    return yaml_files.load(path, Config, RENAMED_KEYS)
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
+    """A configuration with one target from ASE_HOST and the other variables, or without targets. Raises UserError."""
+    host = environment.get("ASE_HOST")
+    if not host:
+        return Config()
+    port = environment.get("ASE_PORT", str(DEFAULT_PORT))
+    if not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise UserError("environment: ASE_PORT: expected a port number from 1 to 65535")
+    user = environment.get("ASE_USER")
+    if not user:
+        raise UserError("environment: ASE_USER: expected the login to use for ASE_HOST")
+    if file := environment.get("ASE_PASSWORD_FILE"):
+        auth = Auth(user=user, password_file=Path(file))
+    elif "ASE_PASSWORD" in environment:
+        auth = Auth(user=user, password_env="ASE_PASSWORD")
+    else:
+        raise UserError("environment: expected ASE_PASSWORD_FILE (or ASE_PASSWORD) for ASE_USER")
+    try:
+        name = _target_name(environment.get("ASE_NAME", re.sub(r"[^A-Za-z0-9_.:-]", "_", host)))
+    except ValueError as error:
+        raise UserError(f"environment: ASE_NAME: {error}") from error
+    try:
+        target = Target(name=name, host=_host(host), port=int(port))
+    except ValueError as error:
+        raise UserError(f"environment: ASE_HOST: {error}") from None
+    return Config(targets=(target,), auth={"default": auth})

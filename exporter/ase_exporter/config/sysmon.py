@@ -1,0 +1,58 @@
+"""Settings of scheduled sp_sysmon runs."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
+
+from ase_exporter.config.fields import Seconds, Strict
+
+# The section names that sp_sysmon accepts (message 18534) and the titles that it prints.
+SECTION_KEYWORDS = {
+    "kernel": "Kernel Utilization",
+    "wpm": "Worker Process Management",
+    "parallel": "Parallel Query Management",
+    "taskmgmt": "Task Management",
+    "appmgmt": "Application Management",
+    "esp": "ESP Management",
+    "housekeeper": "Housekeeper Task Activity",
+    "monaccess": "Monitor Access to Executing SQL",
+    "xactsum": "Transaction Profile",
+    "xactmgmt": "Transaction Management",
+    "indexmgmt": "Index Management",
+    "mdcache": "Metadata Cache Management",
+    "locks": "Lock Management",
+    "dcache": "Data Cache Management",
+    "pcache": "Procedure Cache Management",
+    "memory": "Memory Management",
+    "recovery": "Recovery Management",
+    "diskio": "Disk I/O Management",
+    "netio": "Network I/O Management",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SysmonSettings(Strict):
+    """Scheduled sp_sysmon runs; without these settings sp_sysmon is not run.
+
+    auth: the login that runs it, which needs sa_role. interval: seconds from the start of one sample to the start of
+    the next. duration: whole seconds of one sample. detail_sections: keywords of the sections of which every figure is
+    exported, or `all`.
+    """
+
+    auth: str
+    interval: Annotated[Seconds, Ge(60), Le(86400)] = 600.0
+    duration: Annotated[Seconds, Ge(1), Le(3600)] = 60.0
+    detail_sections: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if settings conflict."""
+        if self.duration != int(self.duration):
+            raise ValueError("duration: expected whole seconds")
+        if self.duration > self.interval / 2:
+            raise ValueError("duration: expected at most half of interval, so that samples do not overlap")
+        for section in self.detail_sections:
+            if section != "all" and section not in SECTION_KEYWORDS:
+                raise ValueError(
+                    f"detail_sections: {section!r}: expected all or one of {', '.join(SECTION_KEYWORDS)}"
+                )

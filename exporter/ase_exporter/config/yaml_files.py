@@ -1,0 +1,136 @@
+"""Loading and validating YAML files; errors name file, line and key."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from ase_exporter.config.yaml_loader import YamlError, read
+from ase_exporter.errors import UserError
+
+T = TypeVar("T")
+_Loc = tuple[int | str, ...]
+_Problem = tuple[_Loc, str]
+
+NO_KEYS: Mapping[str, str] = MappingProxyType({})
+# pydantic's error types for an unknown key, of models and of dataclasses.
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_MAX_PROBLEMS = 5
+_RENAMED = "this key was renamed"
+_UNKNOWN_KEY = "unknown key"
+# pydantic's own words
+_MISSING_KEY = "Field required"
+_NOT_SHOWN = "(not shown)"
+# Names of settings, and names that users give to logins, modules and labels.
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|\[key\]")
+_SETTING = re.compile(r"[a-z_]{1,40}")
+
+
+def load(path: Path, form: type[T] | TypeAdapter[T], renamed: Mapping[str, str] = NO_KEYS) -> T:
+    """The validated content of a file.
+
+    renamed: keys of earlier versions, as in `config.renamed`. Raises UserError with file, line and key for
+    whatever is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UserError(f"{path}: cannot be read: {reason}") from error
+    return parse(text, form, str(path), renamed)
+
+
+def parse(text: str, form: type[T] | TypeAdapter[T], source: str, renamed: Mapping[str, str] = NO_KEYS) -> T:
+    """As `load`, from text; errors give `source` as the file."""
+    try:
+        data, root = read(text)
+    except YamlError as error:
+        raise UserError(f"{source}{f':{error.line}' if error.line else ''}: {error}") from None
+    if data is None or root is None:
+        raise UserError(f"{source}: the file is empty; expected settings, or {{}} for none")
+    try:
+        return (form if isinstance(form, TypeAdapter) else TypeAdapter(form)).validate_python(data)
+    except ValidationError as error:
+        raise UserError(_describe(source, root, error, renamed)) from None
+
+
+def _describe(source: str, root: yaml.Node | None, error: ValidationError, renamed: Mapping[str, str]) -> str:
+    """One line, `file:line: key.path: what was expected`. Never the value, which may be a secret."""
+    problems = [
+        (each["loc"], _message(each, renamed))
+        for each in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    problems = _without_consequences(problems)
+    lines = [
+        f"{source}:{1 if root is None else _line(root, loc)}: {_key(loc, message)}: {message}"
+        for loc, message in problems
+    ]
+    more = f"; and {len(lines) - _MAX_PROBLEMS} more" if len(lines) > _MAX_PROBLEMS else ""
+    return "; also ".join(lines[:_MAX_PROBLEMS]) + more
+
+
+def _without_consequences(problems: Sequence[_Problem]) -> list[_Problem]:
+    """Renamed keys first, then unknown keys, with the key that each was meant to be; then everything else.
+
+    A misspelt key is reported twice, as unknown and as missing under its right name; the latter is left out.
+    """
+    missing = {loc: loc[-1] for loc, message in problems if message == _MISSING_KEY}
+    found: list[_Problem] = []
+    for loc, message in problems:
+        if message == _UNKNOWN_KEY and (meant := _meant(loc, missing)):
+            del missing[meant]
+            found.append((loc, f"{_UNKNOWN_KEY}; expected {meant[-1]}"))
+        elif message != _MISSING_KEY:
+            found.append((loc, message))
+    found += [(loc, _MISSING_KEY) for loc in missing]
+    if any(message.startswith(_RENAMED) for _, message in found):
+        # A required key that is missing is often the new name of one.
+        found = [problem for problem in found if problem[1] != _MISSING_KEY]
+    order = (_RENAMED, _UNKNOWN_KEY)
+    return sorted(found, key=lambda problem: [not problem[1].startswith(first) for first in order])
+
+
+def _meant(loc: _Loc, missing: Mapping[_Loc, object]) -> _Loc | None:
+    """The missing key beside an unknown one that is spelt alike."""
+    beside = {str(other[-1]): other for other in missing if other[:-1] == loc[:-1]}
+    alike = difflib.get_close_matches(str(loc[-1]), beside, 1)
+    return beside[alike[0]] if alike else None
+
+
+def _key(loc: _Loc, message: str) -> str:
+    """The path to a key, without what may be a secret."""
+    shown = [_shown(part) for part in loc]
+    if message.startswith(_UNKNOWN_KEY) and not _SETTING.fullmatch(shown[-1]):
+        shown[-1] = _NOT_SHOWN
+    return ".".join(shown) or "(top level)"
+
+
+def _shown(part: int | str) -> str:
+    """A part of a path, unless it may be a password that got into the place of a key."""
+    return str(part) if isinstance(part, int) or _KEY.fullmatch(part) else _NOT_SHOWN
+
+
+def _message(error: Mapping[str, Any], renamed: Mapping[str, str]) -> str:
+    if error["type"] in _UNKNOWN:
+        path = "".join("[]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
+        return f"{_RENAMED}; expected {renamed[path]}" if path in renamed else _UNKNOWN_KEY
+    return str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
+
+
+def _line(node: yaml.Node, loc: Sequence[int | str]) -> int:
+    line = node.start_mark.line + 1
+    for part in loc:
+        if isinstance(node, yaml.MappingNode):
+            for key_node, value_node in node.value:
+                if key_node.value == str(part):
+                    line, node = key_node.start_mark.line + 1, value_node
+                    break
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+    return line

@@ -1,0 +1,88 @@
+"""Metric families as data: what every collector yields and `exposition` renders."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Kind = Literal["counter", "gauge", "unknown"]
+Sample = tuple[Sequence[str], float]
+
+
+@dataclass(slots=True)
+class Family:
+    """One metric with all its samples. Raises ValueError if name, kind and labels do not fit together.
+
+    name: as users query it, so counters end in `_total`; base units (seconds, bytes, ratios 0-1).
+    help: one sentence that names the source (MDA column, file, report row).
+    labels: label names, sorted, as exposed.
+    samples: (label values in the order of `labels`, value); a list, or a `SampleArray` for large tables.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    samples: "list[Sample] | SampleArray" = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if list(self.labels) != sorted(self.labels):
+            raise ValueError(f"{self.name}: labels must be sorted, not {self.labels}")
+        if (self.kind == "counter") != self.name.endswith("_total"):
+            raise ValueError(f"{self.name}: counters, and only counters, have a name that ends in _total")
+
+    def add(self, value: float, *label_values: str) -> None:
+        """Append one sample; label values come in the order of `labels`."""
+        self.extend([(label_values, value)])
+
+    def extend(self, samples: "list[Sample] | SampleArray") -> None:
+        """Append samples. The family takes over the object if it has none yet."""
+        if not self.samples and not isinstance(samples, list):
+            self.samples = samples
+        elif isinstance(self.samples, list):
+            self.samples.extend(samples)
+        else:
+            self.samples = [*self.samples, *samples]
+
+
+class SeriesLabels:
+    """The label values of many series, which stay the same from scrape to scrape.
+
+    rendered: a cache for `exposition`: the text around the numbers, by metric name and label names.
+    """
+
+    def __init__(self, values: Sequence[Sequence[str]]) -> None:
+        self.values = values
+        self.rendered: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
+
+
+class SampleArray(Sequence[Sample]):
+    """Samples of a large table: the label values of its series, and one array with their values."""
+
+    def __init__(self, series: SeriesLabels, values: "NDArray[Any]") -> None:
+        self.series = series
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.series.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(index, slice):
+            return list(zip(self.series.values[index], self.values[index].tolist(), strict=True))
+        return self.series.values[index], self.values[index].item()
+
+    def __iter__(self) -> Iterator[Sample]:
+        return zip(self.series.values, self.values.tolist(), strict=True)
+
+
+def single(name: str, kind: Kind, help: str, value: float) -> Family:  # noqa: A002
+    """A family of one sample without labels."""
+    return Family(name, kind, help, (), [((), value)])

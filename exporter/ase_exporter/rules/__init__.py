@@ -1,0 +1,1 @@
+"""The windows of the shipped Prometheus rules for any scrape interval."""

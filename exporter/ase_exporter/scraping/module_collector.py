@@ -1,0 +1,344 @@
+"""Collects one module of a target: the collectors that are due, quick ones in one round trip.
+
+The plan (which statements this server can answer) is made when a connection is opened, and again after a while if
+something was unavailable.
+"""
+
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.ase.session import Session
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, unavailable_reason
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config import Module
+from ase_exporter.errors import UnreadableError
+from ase_exporter.metrics.columns import Columns, Row
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.outcomes import CollectorOutcome
+from ase_exporter.scraping.budget import Budget
+from ase_exporter.scraping.result import ScrapeResult
+
+log = logging.getLogger(__name__)
+
+# A collector is due at this share of its interval: a scrape that comes a little early would miss it otherwise.
+DUE_SHARE = 0.95
+# Seconds. The server's clock may change to daylight saving time; databases and caches are created and dropped.
+PLAN_LIFETIME = 3600.0
+
+# Read in every scrape, whatever the budget: restarts are detected by `state`, the budget is measured by `own_session`.
+VITAL = ("state", "own_session")
+
+PING = "select 1"
+
+# Seconds until a collector is tried again that timed out twice in a row; doubled with each further time.
+FIRST_BACKOFF = 60.0
+MAX_BACKOFF = 300.0
+
+
+@dataclass(slots=True)
+class _Timeouts:
+    """Timeouts of a collector in a row, and when it may be tried again (monotonic)."""
+
+    times: int = 0
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _LastReading:
+    """The last reading of a collector. at: start of its scrape (monotonic). reason: '' or why it failed."""
+
+    at: float
+    families: list[Family]
+    reason: str
+
+
+class ModuleCollector:
+    """The plan, the counters and the last readings of one module, which last from scrape to scrape.
+
+    target: its name, for the log. budget: of the target, shared by its modules. recheck_interval: seconds after
+    which unavailable collectors are tried again. counters: empty ones, if not the usual. unavailable: reasons by
+    collector.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        module: Module,
+        budget: Budget,
+        recheck_interval: float,
+        clock: Clock = SYSTEM_CLOCK,
+        timing: Timing = TIMING,
+        counters: CounterStore | None = None,
+    ) -> None:
+        self.module = module
+        self.counters = counters or CounterStore()
+        self.unavailable: dict[str, str] = {}
+        self._target = target
+        self._budget = budget
+        self._recheck_interval = recheck_interval
+        self._clock = clock
+        self._monotonic = clock.monotonic
+        self._timing = timing
+        self._planned: list[PlannedCollector] = []
+        self._planned_at: float | None = None
+        self._facts_incomplete = False
+        self._now = 0.0
+        self._last: dict[str, _LastReading] = {}
+        # Collectors whose last reading failed: they are read alone, after the others.
+        self._failing: set[str] = set()
+        self._timeouts: dict[str, _Timeouts] = {}
+        # Collectors whose last reading had columns that cannot be read, with the description.
+        self._unreadable: dict[str, str] = {}
+        self._batch_works = True
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether there is a plan that is still valid."""
+        if self._planned_at is None:
+            return False
+        # What another version has comes with that version, on a new connection.
+        may_change = self._facts_incomplete or any(r != "version" for r in self.unavailable.values())
+        lifetime = self._recheck_interval if may_change else PLAN_LIFETIME
+        return self._monotonic() - self._planned_at <= lifetime
+
+    def forget_plan(self) -> None:
+        """Have a new plan made: on a new connection, the server may be another version."""
+        self._planned_at = None
+        self._unreadable.clear()
+
+    def make_plan(self, catalogue: Catalogue, facts: ServerFacts) -> None:
+        """Plan what to read of this server."""
+        self._planned = plan(catalogue, facts, self.module.collectors, self.module.top)
+        self._planned_at = self._monotonic()
+        self._facts_incomplete = facts.incomplete
+        self._batch_works = True
+        self.unavailable = {
+            collector.name: collector.reason for collector in self._planned if not collector.available
+        }
+
+    def stretches(self) -> list[tuple[str, float]]:
+        """Each collector with its interval as a multiple of the one without a budget."""
+        now = self._monotonic()
+        return [
+            (collector.name, self._budget.stretch(self._key(collector.name), now))
+            for collector in self._planned
+        ]
+
+    def read(self, result: ScrapeResult, session: Session) -> None:
+        """Read the collectors that are due. Raises DatabaseError if the connection cannot be used any more."""
+        self._now = self._monotonic()
+        due = [collector for collector in self._wanted(result) if not self._reuse(collector, result)]
+        batch_error = self._read_batch(due, result, session)
+        # Collectors that failed last time come last, so that they do not starve the others again.
+        due.sort(key=lambda collector: collector.name in self._failing)
+        for collector in due:
+            if collector.name in result.outcomes:
+                continue
+            if self._monotonic() >= result.deadline:
+                result.outcomes[collector.name] = CollectorOutcome(0.0, "deadline")
+            else:
+                self._read_alone(collector, result, session)
+        if batch_error and not any(result.outcomes[collector.name].reason for collector in due):
+            log.warning("target %s: from now on one select at a time: %s", self._target, batch_error)
+            self._batch_works = False
+        if not result.summary.up and not due:
+            # Nothing was due, so nothing has been sent yet that shows whether the server is up.
+            session.query(PING, result.deadline)
+            result.summary.up = True
+
+    def _wanted(self, result: ScrapeResult) -> list[PlannedCollector]:
+        return [
+            collector
+            for collector in self._planned
+            if collector.available
+            and collector.name not in self.unavailable
+            and (result.collectors is None or collector.name in result.collectors)
+        ]
+
+    def _reuse(self, collector: PlannedCollector, result: ScrapeResult) -> bool:
+        """Expose the last reading again if the collector is not due."""
+        now, name = self._now, collector.name
+        if name in self._timeouts and now < self._timeouts[name].until:
+            result.outcomes[name] = CollectorOutcome(0.0, "deadline")
+            return True
+        interval = self._budget.request(self._key(name), now, collector.interval, vital=name in VITAL)
+        last = self._last.get(name)
+        # A failed collector is tried again in the next scrape, unless the budget forbids it.
+        if not last or (last.reason not in ("", "unreadable") and interval <= collector.interval):
+            return False
+        if now - last.at >= interval * DUE_SHARE:
+            return False
+        late = now - last.at >= collector.interval * DUE_SHARE
+        # A counter that is exposed again beyond its own interval would stand still and then jump.
+        result.collected[name] = [
+            family for family in last.families if not (late and family.kind == "counter")
+        ]
+        result.outcomes[name] = CollectorOutcome(0.0, last.reason)
+        return True
+
+    def _read_batch(
+        self, due: Sequence[PlannedCollector], result: ScrapeResult, session: Session
+    ) -> DatabaseError | None:
+        """Read the quick collectors in one round trip.
+
+        Returns the server error that ended the batch, if any; the collectors after it are left to be read alone.
+        """
+        quick = [collector for collector in due if self._is_quick(collector, session)]
+        if len(quick) < 2 or self._budget.must_measure or self._monotonic() >= result.deadline:
+            return None
+        answers: list[tuple[list[Row], float]] = []
+        batch_error: DatabaseError | None = None
+        started = self._monotonic()
+        try:
+            selects = [collector.statements[0] for collector in quick]
+            for rows in session.query_batch(selects, lambda: self._limit(result)):
+                answers.append((rows, self._monotonic() - started))
+                started = self._monotonic()
+        except DatabaseError as error:
+            # Its traceback would keep this frame, with all that was read, alive until the next garbage collection.
+            batch_error = error.with_traceback(None)
+            if error.kind == "out_of_step":
+                answers.clear()
+        for collector, (rows, seconds) in zip(quick, answers, strict=False):
+            self._add_families(collector, [rows], result, session, seconds, batched=True)
+        if batch_error and not batch_error.usable:
+            raise batch_error
+        return None if batch_error and batch_error.kind == "deadline" else batch_error
+
+    def _is_quick(self, collector: PlannedCollector, session: Session) -> bool:
+        """Whether it may be read in a batch: one select of few rows that did not fail last time."""
+        sql, *others = collector.statements
+        if others or not sql.startswith("select ") or (collector.by_columns and session.is_large(sql)):
+            return False
+        return self._batch_works and collector.name not in self._failing
+
+    def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, session: Session) -> None:
+        started, limit = self._monotonic(), self._limit(result)
+        query = session.query_columns if collector.by_columns else session.query
+        try:
+            answers = [query(sql, limit) for sql in collector.statements]
+        except DatabaseError as error:
+            self._record_failure(collector, error, result, self._monotonic() - started)
+            if not error.usable:
+                raise
+            log.warning("target %s: collector %s: %s", self._target, collector.name, error)
+        else:
+            self._add_families(collector, answers, result, session, self._monotonic() - started)
+
+    def _limit(self, result: ScrapeResult) -> float:
+        return self._timing.limit(result.deadline, self._clock)
+
+    def _add_families(
+        self,
+        collector: PlannedCollector,
+        answers: Sequence[Columns | list[Row]],
+        result: ScrapeResult,
+        session: Session,
+        query_seconds: float,
+        *,
+        batched: bool = False,
+    ) -> None:
+        """Turn the answers to a collector's statements into families.
+
+        A column that cannot be read costs its metrics, another number of columns the collector. Raises
+        DatabaseError if the answers were damaged on their way.
+        """
+        started, reason, families = self._monotonic(), "internal", list[Family]()
+        problems: list[str] = []
+
+        def on_unreadable(problem: str) -> None:
+            problems.append(problem)
+            self._verify_connection(collector.name, problem, result, session)
+
+        result.summary.up = True
+        try:
+            try:
+                families = collector.families(answers, self.counters, started, on_unreadable)
+            except UnreadableError as error:
+                on_unreadable(str(error))
+            result.collected[collector.name] = families
+            self._failing.discard(collector.name)
+            self._timeouts.pop(collector.name, None)
+            reason = "unreadable" if problems else ""
+        except DatabaseError as error:
+            reason = error.kind
+            raise
+        except Exception:
+            # A bug of the exporter must cost one collector, not the scrape.
+            log.exception("target %s: collector %s: unexpected error", self._target, collector.name)
+        finally:
+            if not problems:
+                self._unreadable.pop(collector.name, None)
+            own_seconds = self._monotonic() - started
+            self._record(collector, families, reason, result, query_seconds, own_seconds, batched=batched)
+
+    def _verify_connection(self, name: str, problem: str, result: ScrapeResult, session: Session) -> None:
+        """Tell a server that differs from the manual from a damaged answer, once per problem.
+
+        After damage, the connection may be one answer behind, and rows would belong to other selects. Raises
+        DatabaseError `lost` unless a number that is asked for comes back.
+        """
+        if self._unreadable.get(name) == problem:
+            return
+        number = random.getrandbits(30)
+        try:
+            rows = session.query(f"select {number}", self._limit(result))
+        except DatabaseError:
+            rows = []
+        if [tuple(row) for row in rows] != [(number,)]:
+            raise DatabaseError("lost", problem)
+        self._unreadable[name] = problem
+        log.warning("target %s: collector %s", self._target, problem)
+
+    def _record_failure(
+        self, collector: PlannedCollector, error: DatabaseError, result: ScrapeResult, query_seconds: float
+    ) -> None:
+        unavailable = unavailable_reason(error.number) if error.usable else ""
+        if unavailable:
+            self.unavailable[collector.name] = unavailable
+            result.summary.up = True
+        self._failing.add(collector.name)
+        # If nothing has been answered, the server hangs, and not the collector.
+        if error.kind == "deadline" and result.summary.up:
+            self._back_off(collector.name)
+        self._record(collector, [], unavailable or error.kind, result, query_seconds)
+
+    def _back_off(self, name: str) -> None:
+        """Have a collector tried less often after its second timeout in a row; the first may be an accident."""
+        timeouts = self._timeouts.setdefault(name, _Timeouts())
+        timeouts.times += 1
+        if timeouts.times > 1:
+            seconds = min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(timeouts.times - 2, 10))
+            timeouts.until = self._now + seconds * DUE_SHARE
+            log.warning(
+                "target %s: collector %s timed out %d times: tried again in %.0f s",
+                self._target,
+                name,
+                timeouts.times,
+                seconds,
+            )
+
+    def _record(
+        self,
+        collector: PlannedCollector,
+        families: list[Family],
+        reason: str,
+        result: ScrapeResult,
+        query_seconds: float,
+        own_seconds: float = 0.0,
+        *,
+        batched: bool = False,
+    ) -> None:
+        """Record the outcome of a collector. The budget counts only the time of its statements."""
+        self._budget.record(self._key(collector.name), query_seconds, batched=batched)
+        if collector.interval or self._budget.share is not None:
+            self._last[collector.name] = _LastReading(self._now, families, reason)
+        result.outcomes[collector.name] = CollectorOutcome(query_seconds + own_seconds, reason)
+
+    def _key(self, collector: str) -> tuple[int, str]:
+        return id(self), collector

@@ -1,0 +1,84 @@
+"""ScrapeResult: what one scrape of one target has read so far, and the metric families it becomes."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ase_exporter.ase.login_backoff import LoginBackoffs
+from ase_exporter.changes.snapshot import ConfigSnapshot
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.outcomes import CollectorOutcome, OutcomeMetrics
+from ase_exporter.metrics.series_limits import limit_series
+from ase_exporter.scraping.summary import ScrapeSummary
+
+OUTCOME_METRICS = OutcomeMetrics(
+    prefix="ase_exporter",
+    success_help="1 if the collector was read whole in this scrape.",
+    duration_help="How long reading the collector took.",
+    availability="available",
+    availability_help="0 if the server cannot give what the collector reads, with the reason; else 1.",
+)
+
+
+@dataclass
+class ScrapeResult:
+    """A scrape in progress. Another thread may render it when the deadline has passed.
+
+    Set by the caller: deadline (monotonic time of `clock`); collectors: only these, None for all of the module;
+    families: known to the caller, exposed with the rest; module: its name, '' for the target's own.
+
+    Set by the scrape: collected: families per collector, exposed up to series_limit samples in all; outcomes and
+    unavailable (reasons) per collector; diagnostics: families about the scrape itself; config_snapshot: if one
+    was due; error_kind: the reason in summary.error as one word; login_backoffs: of the target's logins, None
+    until the scrape has ended.
+    """
+
+    deadline: float
+    collectors: frozenset[str] | None = None
+    families: Sequence[Family] = ()
+    module: str = ""
+    clock: Clock = SYSTEM_CLOCK
+    collected: dict[str, list[Family]] = field(default_factory=dict)
+    series_limit: int = 5000
+    outcomes: dict[str, CollectorOutcome] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
+    diagnostics: list[Family] = field(default_factory=list)
+    config_snapshot: ConfigSnapshot | None = None
+    summary: ScrapeSummary = field(default_factory=ScrapeSummary)
+    error_kind: str = ""
+    login_backoffs: LoginBackoffs | None = None
+    _finished: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._started = self.clock.monotonic()
+
+    def finish(self) -> bool:
+        """True for the first caller only, which is the one to send the answer."""
+        with self._lock:
+            first, self._finished = not self._finished, True
+            return first
+
+    def all_families(self, stuck: bool) -> list[Family]:
+        """Everything read so far, and the metrics about the scrape. stuck: its thread has not come back."""
+        error_kind = "stuck" if stuck else self.error_kind
+        families = [
+            single("ase_up", "gauge", "1 if the server answered in this scrape.", float(self.summary.up)),
+            single(
+                "ase_exporter_scrape_duration_seconds",
+                "gauge",
+                "How long this scrape of the target took.",
+                self.clock.monotonic() - self._started,
+            ),
+        ]
+        if error_kind:
+            error = Family(
+                "ase_exporter_target_error", "gauge", "1: why the target could not be read.", ("reason",)
+            )
+            error.add(1.0, error_kind)
+            families.append(error)
+        families += self.families
+        families += limit_series(dict(self.collected), self.series_limit)
+        families += OUTCOME_METRICS.families(dict(sorted(self.outcomes.items())), self.unavailable)
+        return families + self.diagnostics

@@ -1,0 +1,246 @@
+"""Scrapes one target: connect if needed, plan if needed, read the module, look for configuration changes.
+
+The deadline bounds all of it: the answer is what was read by then.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from ase_exporter import malloc
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
+from ase_exporter.ase.cost import Cost
+from ase_exporter.ase.login import Login
+from ase_exporter.ase.login_backoff import LoginBackoff, LoginBackoffs
+from ase_exporter.ase.session import Session
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.errors import UserError
+from ase_exporter.metrics.columns import Row
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.outcomes import CollectorOutcome
+from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, decode, encode
+from ase_exporter.scraping.budget import Budget, session_cpu
+from ase_exporter.scraping.module_collector import ModuleCollector
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.sysmon.runner import SysmonRunner
+
+log = logging.getLogger(__name__)
+
+# Undoes what a login trigger may have set: with `set rowcount`, tables would be cut off without a message; in chained
+# mode, a select begins a transaction, which would then stay open.
+# At level 0, row locks of catalogues, which CREATE and ALTER DATABASE hold for minutes, are not waited for. (The
+# hint `readpast` would warn at this level, and is ignored before 15.0.2.) The lock wait, in seconds, only concerns
+# user tables, which custom collectors may read. Both have been in all versions since 12.5: Transact-SQL User's Guide,
+# "Set a Time Limit on Waiting for Locks" and "Dirty Reads".
+SESSION_SETUP = (
+    "if @@trancount > 0 rollback transaction"
+    " set chained off set rowcount 0 set quoted_identifier off set language us_english"
+    " set transaction isolation level 0 set lock wait 2"
+)
+# Cluster Edition: the rows of all instances, told apart by InstanceID, whatever the server's default is.
+CLUSTER_SETUP = "set system_view cluster"
+
+
+class TargetScraper:
+    """What a target keeps between scrapes: connection, plans, counters. For one thread at a time.
+
+    module: for scrapes that name no other; modules: the others, by name. login_backoff: from the process that
+    scraped the target before. raw_counters: totals start at the server's own values instead of 0. clock,
+    open_connection, timing: replaced by tests; all deadlines refer to `clock`.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        auth: Auth,
+        module: Module,
+        scrape: Scrape,
+        catalogue: Catalogue,
+        watch: ConfigWatcher | None = None,
+        sysmon: SysmonRunner | None = None,
+        modules: Mapping[str, Module] | None = None,
+        login_backoff: LoginBackoff | None = None,
+        *,
+        raw_counters: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+        open_connection: Opener[Connection] = Connection.open,
+        timing: Timing = TIMING,
+    ) -> None:
+        self.name = target.name
+        self.cost = Cost()
+        self._clock = clock
+        self._timing = timing
+        self._login: Login[Connection] = Login(
+            Endpoint.of(target), auth, open_connection, backoff=login_backoff, clock=clock, timing=timing
+        )
+        self._budget = Budget(target.budget or scrape.budget)
+
+        def collector(module: Module) -> ModuleCollector:
+            counters = CounterStore(starts_at_raw=raw_counters)
+            interval = scrape.recheck_interval
+            return ModuleCollector(target.name, module, self._budget, interval, clock, timing, counters)
+
+        self._raw_counters = raw_counters
+        self._server = f"{target.host}:{target.port}"
+        self._own_module = target.module
+        self._own_collector = self._collector = collector(module)
+        self._collectors = {name: collector(other) for name, other in (modules or {}).items()}
+        self._collectors |= {"": self._own_collector, target.module: self._own_collector}
+        self._connect_timeout = scrape.connect_timeout
+        self._catalogue = catalogue
+        self._watch = watch
+        self._last_watch_reason = ""
+        self._sysmon = sysmon
+        self._session: Session | None = None
+        self._facts: ServerFacts | None = None
+        self._version = ""
+
+    def scrape(self, result: ScrapeResult) -> None:
+        """Fill the result. Never raises: every error ends up in the result."""
+        self._collector = self._collectors[result.module]
+        result.series_limit = self._collector.module.series_limit
+        try:
+            session = self._ensure_session(result)
+            self._ensure_plan(result, session)
+            self._collector.read(result, session)
+            self._watch_configuration(result, session)
+        except DatabaseError as error:
+            self._fail(result, error.kind, str(error))
+            # A connection that was only too slow is kept: logging in each time would be even slower.
+            if not (error.usable and error.kind == "deadline"):
+                self._drop_session()
+        except UserError as error:
+            self._fail(result, "secret_unreadable", str(error))
+        except Exception:
+            # A bug of the exporter must cost one target one scrape, not the worker.
+            log.exception("target %s: unexpected error", self.name)
+            self._fail(result, "internal", "unexpected error, see the log")
+            self._drop_session()
+        self._add_diagnostics(result)
+
+    def saved_totals(self, result: ScrapeResult) -> SavedTotals | None:
+        """The totals of the counters that the scrape read, for the process that continues them; None without any."""
+        if not result.summary.up or self._raw_counters:
+            return None
+        state = self._collectors[result.module].counters.saved()
+        return SavedTotals(
+            self.name, result.module or self._own_module, encode(self._server, state, self._clock)
+        )
+
+    def restore_totals(self, totals: Mapping[str, bytes]) -> None:
+        """Continue with the totals of another process, by module. What cannot be continued starts again."""
+        for module, content in totals.items():
+            if module not in self._collectors:
+                continue
+            try:
+                state, shift = decode(content, self._server, self._clock)
+                self._collectors[module].counters.restore(state, shift)
+            except (TotalsError, KeyError, TypeError) as error:
+                log.warning("target %s: totals start again, the saved ones are %s", self.name, error)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, which the server may have closed meanwhile."""
+        return self._session is not None
+
+    def close(self) -> None:
+        """Log out; the next scrape logs in again."""
+        self._drop_session()
+
+    def _ensure_session(self, result: ScrapeResult) -> Session:
+        if self._session is None:
+            limit = min(result.deadline, self._clock.monotonic() + self._connect_timeout)
+            try:
+                connection = self._login.open(limit)
+            finally:
+                self.cost.connects = self._login.attempts
+            self._session = Session(connection, self.cost, self._clock)
+            for collector in self._collectors.values():
+                collector.forget_plan()
+            self._session.query(SESSION_SETUP, result.deadline)
+            result.summary.up = True
+            self._session.detect_charset(self._timing.limit(result.deadline, self._clock))
+        return self._session
+
+    def _ensure_plan(self, result: ScrapeResult, session: Session) -> None:
+        if self._collector.is_planned:
+            return
+
+        def query(sql: str) -> list[Row]:
+            rows = session.query(sql, self._timing.limit(result.deadline, self._clock))
+            result.summary.up = True
+            return rows
+
+        try:
+            facts = read_facts(query, self._facts)
+        except (TypeError, ValueError, IndexError) as error:
+            raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
+        self._facts = facts
+        if facts.cluster:
+            query(CLUSTER_SETUP)
+        self._login.note_mechanism(facts.authentication)
+        self._collector.make_plan(self._catalogue, facts)
+        self._version = str(facts.version)
+        malloc.give_back()
+
+    def _watch_configuration(self, result: ScrapeResult, session: Session) -> None:
+        """Take a snapshot of the server's configuration if one is due."""
+        if self._watch is None or result.collectors is not None:
+            return
+        if not self._watch.due():
+            result.outcomes["changes"] = CollectorOutcome(0.0, self._last_watch_reason)
+            return
+        started, reason = self._clock.monotonic(), ""
+        limit = started + (result.deadline - started) * self._timing.collector_share
+        try:
+            result.config_snapshot = self._watch.take_snapshot(lambda sql: session.query(sql, limit))
+        except DatabaseError as error:
+            reason = error.kind
+            if not error.usable:
+                raise
+            log.warning("target %s: looking for changes: %s", self.name, error)
+        finally:
+            self._last_watch_reason = reason
+            result.outcomes["changes"] = CollectorOutcome(self._clock.monotonic() - started, reason)
+
+    def _add_diagnostics(self, result: ScrapeResult) -> None:
+        if self._session is not None:
+            self._session.count_received()
+        self.cost.scrapes += 1
+        result.summary.version = self._version
+        result.login_backoffs = LoginBackoffs(
+            self._login.backoff,
+            self._sysmon.login_backoff if self._sysmon else None,
+            self._sysmon is not None and self._sysmon.halted,
+        )
+        result.unavailable = dict(self._collector.unavailable)
+        result.diagnostics = [
+            *self.cost.families(),
+            *self._update_budget(result),
+            *self._collector.counters.families(),
+        ]
+        if self._sysmon is not None and result.collectors is None:
+            result.diagnostics += self._sysmon.families()
+
+    def _update_budget(self, result: ScrapeResult) -> list[Family]:
+        """Set the intervals for the coming scrapes; returns the budget's families."""
+        own = self._collector is self._own_collector
+        cpu = session_cpu(result.collected.get("own_session", ())) if own else None
+        if message := self._budget.update(self._clock.monotonic(), self.cost.seconds, cpu):
+            log.warning("target %s: %s", self.name, message, extra={"target": self.name})
+        stretches = self._collector.stretches()
+        result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)
+        return self._budget.families(stretches)
+
+    def _fail(self, result: ScrapeResult, kind: str, text: str) -> None:
+        result.error_kind, result.summary.error = kind, text
+        log.warning("target %s: %s", self.name, text, extra={"target": self.name, "kind": kind})
+
+    def _drop_session(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None

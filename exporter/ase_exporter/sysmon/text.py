@@ -1,0 +1,102 @@
+"""From bytes to lines: compression, encodings, HTML pages, and blanks of other kinds."""
+
+import codecs
+import gzip
+import html
+import io
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+_CHUNK = 1 << 16
+_SNIFFED = 2048
+_MAX_LINE = 1 << 20
+_GZIP = b"\x1f\x8b"
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# A byte of every other character is zero in UTF-16 text of Latin letters; some lines may hold other letters.
+_UTF16_SHARE = 0.4
+_ROW_ENDS = re.compile(r"<br\s*/?>|</(?:p|div|tr|li|h\d)>", re.IGNORECASE)
+_CELL_ENDS = re.compile(r"</t[dh]>", re.IGNORECASE)
+_TAGS = re.compile(
+    r"</?(?:!doctype|html|head|body|title|meta|link|style|pre|code|tt|p|div|span|font|b|i|u|strong|em|a|h\d|hr"
+    r"|table|tbody|thead|tr|td|th|ul|ol|li|blockquote|br)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(r"&(?:nbsp|amp|lt|gt|quot|apos|#\d{1,5}|#x[0-9a-f]{1,4});", re.IGNORECASE)
+_BLANKS = re.compile(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")
+
+
+def decode(data: bytes) -> str:
+    """The text of a file, gzipped or not; bytes of no known encoding become replacement characters."""
+    return "\n".join(open_lines(io.BytesIO(data)))
+
+
+def open_lines(file: BinaryIO) -> Iterator[str]:
+    """The lines of a file without their ends, one at a time: memory does not grow with the file.
+
+    gzip is known by its first bytes, UTF-16 by its byte order mark or its zero bytes; the rest is UTF-8.
+    A line ends at CR LF, LF or CR; CR CR LF (text mode used twice) is one end. Raises OSError or EOFError for a
+    damaged gzip file.
+    """
+    head, chunks = _sniff(file)
+    if head.startswith(_GZIP):
+        unpacked: object = gzip.GzipFile(fileobj=cast(BinaryIO, _Chunks(chunks)))
+        head, chunks = _sniff(cast(BinaryIO, unpacked))
+    decoder = codecs.getincrementaldecoder(_encoding(head))(errors="replace")
+    rest = ""
+    for chunk in chunks:
+        *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+        rest = rest[:_MAX_LINE]
+        for line in lines:
+            yield from line.rstrip("\r").split("\r")
+    yield from (rest + decoder.decode(b"", final=True)).rstrip("\r").split("\r")
+
+
+def plain(line: str) -> list[str]:
+    """A line without HTML tags and entities and with plain blanks: several where it holds row ends of HTML."""
+    if "<" in line:
+        line = _TAGS.sub("", _CELL_ENDS.sub("\t", _ROW_ENDS.sub("\n", line)))
+    if "&" in line:
+        line = _ENTITY.sub(lambda match: html.unescape(match[0]), line)
+    if not line.isascii():
+        line = _INVISIBLE.sub("", _BLANKS.sub(" ", line))
+    return line.split("\n")
+
+
+class _Chunks:
+    """An iterator of bytes as the file that GzipFile expects."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        while len(self._rest) < size and (chunk := next(self._chunks, b"")):
+            self._rest += chunk
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
+
+
+def _sniff(file: BinaryIO) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes of a file, and all of it in chunks."""
+    head = file.read(_SNIFFED)
+
+    def chunks() -> Iterator[bytes]:
+        yield head
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+    return head, chunks()
+
+
+def _encoding(head: bytes) -> str:
+    for mark, name in _BOMS.items():
+        if head.startswith(mark):
+            return name
+    half = len(head) // 2
+    if half and head[1::2].count(0) >= _UTF16_SHARE * half:
+        return "utf-16-le"
+    if half and head[0::2].count(0) >= _UTF16_SHARE * half:
+        return "utf-16-be"
+    return "utf-8"

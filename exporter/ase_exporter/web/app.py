@@ -1,0 +1,392 @@
+"""The HTTP application: /metrics, /probe, /targets, health, reload and the landing page."""
+
+import asyncio
+import contextlib
+import gzip
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from ase_exporter.changes.host_snapshot import HostWatcher
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.metrics import host_families, own_families, target_families
+from ase_exporter.config import Config, Scrape
+from ase_exporter.errors import UserError
+from ase_exporter.host import HostCollectors
+from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.families import Family, single
+from ase_exporter.web.change_routes import change_handlers
+from ase_exporter.web.exporter_metrics import ExporterMetrics
+from ase_exporter.web.exposition import Exposition, accepts_gzip, content_type, exposition, wants_openmetrics
+from ase_exporter.web.landing import landing_page
+from ase_exporter.web.probe_targets import Resolver, SystemResolver, find
+from ase_exporter.web.web_config import WebConfig
+from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
+from ase_exporter.workers.backoff_file import BackoffFile
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import ScrapeReply
+from ase_exporter.workers.pool import BusyError, WorkerPool
+from ase_exporter.workers.totals_register import TotalsRegister
+
+if TYPE_CHECKING:
+    from ase_exporter.compare.verdicts import VerdictService
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
+
+
+class ExporterApp:
+    """State that the requests share: configuration, workers, changes and the exporter's own metrics."""
+
+    def __init__(
+        self,
+        load: Callable[[], Loaded],
+        loaded: Loaded,
+        state_directory: Path | None = None,
+        resolver: Resolver | None = None,
+    ) -> None:
+        """load: returns the configuration of now, for reloads; raises UserError. resolver: for allowed names."""
+        self._load = load
+        self._resolver = resolver or SystemResolver()
+        self._reloading = asyncio.Lock()
+        self._next_reload: asyncio.Task[None] | None = None
+        self._retiring: asyncio.Task[None] | None = None
+        self._collecting_host = asyncio.Lock()
+        _log_problems(loaded)
+        self.config = config = loaded.config
+        self.journal = Journal(config.changes, state_directory, _host_watch(config))
+        self.judge = self._new_judge(config)
+        self._judging: asyncio.Task[None] | None = None
+        self._totals = TotalsRegister(state_directory)
+        self.pool = WorkerPool(
+            loaded,
+            self.journal,
+            self.known,
+            backoff_file=BackoffFile(state_directory),
+            totals=self._totals,
+        )
+        self.host = HostCollectors(config.host) if config.host else None
+        self.metrics = ExporterMetrics()
+        self.metrics.gauge(
+            "ase_exporter_worker_restarts",
+            "Worker processes restarted since the configuration was loaded.",
+            lambda: self.pool.restarts,
+        )
+        self.metrics.gauge(
+            "ase_exporter_totals_persistent",
+            "1 if counters continue after a restart of the exporter, 0 if they start again (--state-dir).",
+            lambda: float(self._totals.persistent),
+        )
+        self.metrics.gauge("ase_exporter_targets", "Targets configured.", lambda: len(self.config.targets))
+        self.metrics.gauge(
+            "ase_exporter_allowed_targets",
+            "Targets that are not configured but allowed by probe_allowlist and being scraped.",
+            lambda: self.pool.allowlisted,
+        )
+
+    def watch(self, web_config: WebConfig) -> None:
+        """Export whether the web configuration file could be loaded."""
+        self.metrics.gauge(
+            "ase_exporter_web_config_last_reload_successful",
+            "1 if the last load of the web configuration file succeeded.",
+            lambda: float(web_config.ok),
+        )
+
+    async def reload(self) -> None:
+        """Load the configuration and switch to it. Raises UserError, and changes nothing, if it is bad.
+
+        Callers that come while a reload is in progress share the next one, which reads the file after they asked.
+        """
+        if self._next_reload is None:
+            self._next_reload = asyncio.create_task(self._reload_in_turn())
+        await asyncio.shield(self._next_reload)
+
+    async def _reload_in_turn(self) -> None:
+        async with self._reloading:
+            if self._retiring:
+                # One old pool at a time.
+                await asyncio.wait([self._retiring])
+            self._next_reload = None
+            try:
+                await self._reload()
+            except UserError:
+                self.metrics.load_failed()
+                raise
+
+    async def _reload(self) -> None:
+        loaded = await asyncio.to_thread(self._load)
+        _log_problems(loaded)
+        config = loaded.config
+        pool = WorkerPool(loaded, self.journal, self.known, totals=self._totals)
+        try:
+            await pool.launch()
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"the workers cannot be started: {reason}") from error
+        await pool.take_over(self.pool)
+        old, self.pool, self.config = self.pool, pool, config
+        self._retiring = asyncio.create_task(old.retire())
+        await self._replace_host(config)
+        await self.journal.configure(config.changes, _host_watch(config))
+        self._stop_judging()
+        self.judge = self._new_judge(config)
+        self._start_judging()
+        self.metrics.loaded()
+        log.info("configuration loaded, targets: %d", len(config.targets))
+
+    async def _replace_host(self, config: Config) -> None:
+        # The old collectors may be running in a thread.
+        async with self._collecting_host:
+            if self.host:
+                self.host.close()
+            self.host = HostCollectors(config.host) if config.host else None
+
+    def known(self, target: str) -> list[Family]:
+        """Metrics of a target that its worker does not have: its changes, and verdicts on them."""
+        return [*target_families(self.journal, target), *(self.judge.families(target) if self.judge else ())]
+
+    def _new_judge(self, config: Config) -> "VerdictService | None":
+        if config.verdicts is None:
+            return None
+        # It imports numpy, which only verdicts need.
+        from ase_exporter.compare.verdicts import VerdictService
+
+        return VerdictService(
+            config.verdicts, self.journal, lambda: [target.name for target in self.config.targets]
+        )
+
+    def _start_judging(self) -> None:
+        if self.judge:
+            self._judging = asyncio.create_task(self.judge.run())
+
+    def _stop_judging(self) -> None:
+        if self._judging:
+            self._judging.cancel()
+            self._judging = None
+
+    async def start(self) -> None:
+        """Start the journal, the workers and the verdicts."""
+        await self.journal.start()
+        await self.pool.start()
+        self._start_judging()
+
+    async def stop(self) -> None:
+        """Stop everything that was started."""
+        self._stop_judging()
+        ends = [asyncio.create_task(self.pool.stop())]
+        if self._retiring:
+            self._retiring.cancel()
+            ends.append(self._retiring)
+        await asyncio.wait(ends)
+        self._totals.close()
+        await self.journal.stop()
+        if self.host:
+            self.host.close()
+
+    async def host_families(self) -> list[Family]:
+        """Metrics of this machine; empty without `host` in the configuration."""
+        async with self._collecting_host:
+            host = self.host
+            return await asyncio.to_thread(lambda: list(host.collect())) if host else []
+
+    async def admit(self, address: str) -> str | None:
+        """Serve an address of the probe allowlist; returns the name of its target, or None if it is not allowed.
+
+        A target that does not answer is looked up again, as its name may lead to another address by now. If that
+        fails, the last good address is kept. Raises BusyError if there are too many targets.
+        """
+        while True:
+            pool = self.pool
+            target = pool.admitted(address.lower())
+            if target is None or not pool.states[target.name].is_up:
+                target = await find(pool.config, address, self._resolver) or target
+            # A reload may have come in between.
+            if pool is self.pool:
+                break
+        if target is None:
+            return None
+        pool.admit(target)
+        return target.name
+
+    async def scrape(
+        self, request: Request, target: str, *, asked: float, compress: bool, module: str = ""
+    ) -> ScrapeReply:
+        """Scrape a target within the timeout of the request. asked: when it came (monotonic)."""
+        timeout = _timeout(request, self.config.scrape)
+        margin = min(self.config.scrape.margin, timeout / 2)
+        names = request.query_params.getlist("collect[]")
+        reply = await self.pool.scrape(
+            target,
+            asked + timeout - margin,
+            collectors=frozenset(names) if names else None,
+            openmetrics=wants_openmetrics(request),
+            compress=compress,
+            module=module,
+        )
+        if reply.body:
+            return reply
+        # The worker is gone.
+        down = single("ase_up", "gauge", "1 if the server answered in this scrape.", 0.0)
+        body = render_text([down]) + ("# EOF\n" if wants_openmetrics(request) else "")
+        data = body.encode()
+        return replace(reply, body=gzip.compress(data) if compress else data)
+
+
+class _Handlers:
+    """The request handlers."""
+
+    def __init__(self, exporter: ExporterApp, access: WriteAccess) -> None:
+        self._exporter = exporter
+        self._access = access
+
+    def routes(self) -> list[Route]:
+        """All routes, their responses counted."""
+        exporter = self._exporter
+        changes = change_handlers(
+            exporter.journal, lambda: [target.name for target in exporter.config.targets]
+        )
+        return [
+            self._counted("/", self.landing),
+            self._counted("/metrics", self.metrics),
+            self._counted("/probe", self.probe),
+            self._counted("/targets", self.targets),
+            self._counted("/-/healthy", self.healthy),
+            self._counted("/-/ready", self.ready),
+            self._counted("/-/reload", self._access.reload(self.reload), "POST", "PUT"),
+            self._counted("/changes", changes.list),
+            self._counted("/annotations", self._access.annotate(changes.annotate), "POST"),
+            self._counted("/annotations/{id}/finish", self._access.annotate(changes.finish), "POST"),
+        ]
+
+    def _counted(self, path: str, handler: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:
+        async def endpoint(request: Request) -> Response:
+            try:
+                response = await handler(request)
+            except BusyError as error:
+                response = PlainTextResponse(f"{error}\n", 503)
+            except ClientDisconnect:
+                response = PlainTextResponse("the request body is incomplete\n", 400)
+            self._exporter.metrics.requests.labels(path, str(response.status_code)).inc()
+            return response
+
+        return Route(path, endpoint, methods=methods or ["GET"])
+
+    async def metrics(self, request: Request) -> Response:
+        """Metrics of the exporter and of the host, and of the target if there is only one."""
+        asked, openmetrics = time.monotonic(), wants_openmetrics(request)
+        generate: Callable[[CollectorRegistry], bytes] = (
+            generate_openmetrics if openmetrics else generate_latest
+        )
+        render = render_openmetrics if openmetrics else render_text
+        changes = [*own_families(self._exporter.journal), *host_families(self._exporter.journal)]
+        host = render([*await self._exporter.host_families(), *changes]).encode()
+        body = host.removesuffix(b"# EOF\n") + generate(self._exporter.metrics.registry)
+        targets = self._exporter.config.targets
+        if len(targets) == 1:
+            reply = await self._exporter.scrape(request, targets[0].name, asked=asked, compress=False)
+            body = bytes(reply.body).removesuffix(b"# EOF\n") + body
+        return exposition(request, body)
+
+    async def probe(self, request: Request) -> Response:
+        """Scrape one target."""
+        asked = time.monotonic()
+        names = request.query_params.getlist("target")
+        if len(names) != 1 or not names[0]:
+            return PlainTextResponse("expected one parameter: target=NAME\n", 400)
+        module = request.query_params.get("module", "")
+        if module not in ("", "default", *self._exporter.config.modules):
+            return PlainTextResponse("no such module is configured\n", 404)
+        name: str | None = names[0]
+        if not self._exporter.pool.is_configured(names[0]):
+            name = await self._exporter.admit(names[0])
+        if name is None:
+            if self._exporter.config.probe_allowlist.addresses:
+                text = "no target of that name is configured, and probe_allowlist does not allow it\n"
+                return PlainTextResponse(text, 403)
+            return PlainTextResponse("no such target is configured\n", 404)
+        compress = accepts_gzip(request)
+        reply = await self._exporter.scrape(request, name, asked=asked, compress=compress, module=module)
+        headers = {"Content-Encoding": "gzip"} if compress else {}
+        return Exposition(memoryview(reply.body), media_type=content_type(request), headers=headers)
+
+    async def targets(self, _: Request) -> Response:
+        """Targets for Prometheus's HTTP service discovery."""
+        return JSONResponse(
+            [
+                {"targets": [target.name], "labels": {**target.labels, "__metrics_path__": "/probe"}}
+                for target in self._exporter.config.targets
+            ]
+        )
+
+    async def healthy(self, _: Request) -> Response:
+        """Liveness: the web process answers, and every worker runs or is being started."""
+        if problem := self._exporter.pool.problem:
+            return PlainTextResponse(f"not healthy: {problem}\n", 503)
+        return PlainTextResponse("healthy\n")
+
+    async def ready(self, _: Request) -> Response:
+        """Readiness: all workers accept requests."""
+        ready, wanted = self._exporter.pool.ready, self._exporter.pool.size
+        if ready < wanted:
+            return PlainTextResponse(f"not ready: {ready} of {wanted} workers accept requests\n", 503)
+        return PlainTextResponse("ready\n")
+
+    async def reload(self, _: Request) -> Response:
+        """Reload the configuration."""
+        try:
+            await self._exporter.reload()
+        except UserError as error:
+            log.error("configuration not loaded, keeping the old one: %s", error)
+            return PlainTextResponse(f"not loaded, keeping the old configuration: {error}\n", 500)
+        return PlainTextResponse("loaded\n")
+
+    async def landing(self, _: Request) -> Response:
+        """The page at /."""
+        return HTMLResponse(landing_page(self._exporter.pool.states))
+
+
+def create_app(exporter: ExporterApp, access: WriteAccess = NO_WRITE_ACCESS) -> Starlette:
+    """The ASGI application; its lifespan starts and stops the workers. access: what callers may change."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await exporter.start()
+        try:
+            yield
+        finally:
+            await exporter.stop()
+
+    return Starlette(routes=_Handlers(exporter, access).routes(), lifespan=lifespan)
+
+
+def _log_problems(loaded: Loaded) -> None:
+    for problem in loaded.problems:
+        log.error("left out of the catalogue: %s", problem)
+
+
+def _host_watch(config: Config) -> HostWatcher | None:
+    if config.host is None or not config.changes.enabled:
+        return None
+    return HostWatcher(str(config.host.procfs), str(config.host.sysfs))
+
+
+def _timeout(request: Request, settings: Scrape) -> float:
+    """Seconds that the caller waits, from Prometheus's header, within the configured limits."""
+    try:
+        seconds = float(request.headers.get(TIMEOUT_HEADER, settings.timeout))
+    except ValueError:
+        seconds = settings.timeout
+    if not seconds > 0:
+        seconds = settings.timeout
+    return max(min(seconds, max(settings.max_timeout, settings.timeout)), settings.min_timeout)

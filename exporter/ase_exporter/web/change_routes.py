@@ -1,0 +1,182 @@
+"""/changes, as a page and as JSON, and /annotations, which takes annotations from users and scripts."""
+
+import html
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, NamedTuple, TypeVar
+
+from annotated_types import MaxLen, MinLen
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from ase_exporter.changes.change import ANNOTATION, HOST, Change, clock, new_id
+from ase_exporter.changes.filters import parse_filter
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.store import StoreError
+from ase_exporter.config.fields import Check, Moment, Strict, matching
+from ase_exporter.errors import UserError
+from ase_exporter.web.pages import page
+from ase_exporter.web.write_access import Handler
+
+Body = TypeVar("Body", bound=Strict)
+_MAX_BODY = 64 * 1024
+_PAGE_LIMIT = 500
+_DAY = 86400.0
+
+
+class ChangeHandlers(NamedTuple):
+    """Request handlers. list: /changes. annotate: POST /annotations. finish: POST /annotations/ID/finish."""
+
+    list: Handler
+    annotate: Handler
+    finish: Handler
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Annotation(Strict):
+    """Body of POST /annotations.
+
+    id: chosen by the caller, so that a repeated request is harmless. at: Unix time, if not now.
+    """
+
+    text: Annotated[str, MinLen(1), MaxLen(2000)]
+    target: str = ""
+    tags: Annotated[tuple[Annotated[str, MinLen(1), MaxLen(100)], ...], MaxLen(20)] = ()
+    who: Annotated[str, MaxLen(100)] = ""
+    id: Annotated[str, Check(matching("^[0-9a-f]{16}$"))] = field(default_factory=new_id)
+    at: Moment | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish(Strict):
+    """Body of POST /annotations/ID/finish. failed: the reason, or '' for success. end: Unix time, if not now."""
+
+    end: Moment | None = None
+    failed: Annotated[str, MaxLen(200)] = ""
+
+
+def change_handlers(journal: Journal, targets: Callable[[], Sequence[str]]) -> ChangeHandlers:
+    """The handlers of changes and annotations. targets: returns the names of the configured targets."""
+
+    async def changes(request: Request) -> Response:
+        as_json = request.query_params.get("format") == "json" or _prefers_json(request)
+        try:
+            wanted = parse_filter(request.query_params, limit=_PAGE_LIMIT)
+            found = await journal.find(wanted)
+        except UserError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        except StoreError as error:
+            return PlainTextResponse(f"the history cannot be read: {error}\n", 503)
+        if as_json:
+            return JSONResponse([change.json() for change in found])
+        return HTMLResponse(_page(found, request, targets()))
+
+    async def annotate(request: Request) -> Response:
+        try:
+            body = await _read(request, Annotation)
+            if body.target and body.target not in targets():
+                raise UserError(f"target: {body.target}: no such target is configured")
+            at = _moment(body.at, "at")
+        except UserError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        change = Change(
+            id=body.id,
+            target=body.target,
+            kind=ANNOTATION,
+            name=body.text,
+            old="",
+            new="",
+            at=at,
+            who=body.who,
+            source="user",
+            tags=body.tags,
+        )
+        try:
+            await journal.annotate(change)
+        except StoreError as error:
+            return PlainTextResponse(f"the annotation cannot be stored: {error}\n", 503)
+        return JSONResponse({"id": change.id}, 201)
+
+    async def finish(request: Request) -> Response:
+        try:
+            body = await _read(request, Finish)
+            end = _moment(body.end, "end")
+            change = await journal.finish(request.path_params["id"], end, body.failed)
+        except UserError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        except StoreError as error:
+            return PlainTextResponse(f"the annotation cannot be stored: {error}\n", 503)
+        if change is None:
+            return PlainTextResponse("there is no annotation with that id\n", 404)
+        return JSONResponse({"id": change.id})
+
+    return ChangeHandlers(changes, annotate, finish)
+
+
+def _moment(given: float | None, what: str) -> float:
+    """The given time, or now. Raises UserError if it is over a day from now: a clock or a unit is wrong."""
+    now = time.time()
+    if given is not None and not abs(given - now) < _DAY:
+        raise UserError(f"{what}: expected a time within a day of now")
+    return now if given is None else given
+
+
+async def _read(request: Request, form: type[Body]) -> Body:
+    # Most exporters never get such a request and need no pydantic.
+    from pydantic import TypeAdapter, ValidationError
+
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > _MAX_BODY:
+            raise UserError(f"expected at most {_MAX_BODY} bytes")
+    try:
+        return TypeAdapter(form).validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "body"
+        raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def _prefers_json(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+def _page(found: Sequence[Change], request: Request, targets: Sequence[str]) -> str:
+    chosen = request.query_params.get("target", "")
+    names = ["", HOST, *targets]
+    options = [
+        f'<option value="{html.escape(name)}"{" selected" if name == chosen else ""}>'
+        f"{html.escape(name) or 'all'}</option>"
+        for name in names
+    ]
+    return page(
+        Path(__file__).parent / "changes.html",
+        options="".join(options),
+        text=html.escape(request.query_params.get("text", "")),
+        since=html.escape(request.query_params.get("since", "")),
+        rows="\n".join(_row(change) for change in found) or '<tr><td colspan="6">No changes found.</td></tr>',
+    )
+
+
+def _row(change: Change) -> str:
+    when = clock(change.at)
+    if change.not_before is not None:
+        when = f"{clock(change.not_before)} …<br>{when}"
+    elif change.end is not None:
+        when = f"{when} –<br>{clock(change.end)}"
+    tags = " ".join(f'<span class="tag">{html.escape(tag)}</span>' for tag in change.tags)
+    failed = f' <span class="failed">failed: {html.escape(change.new)}</span>' if change.failed else ""
+    values = "" if change.kind == ANNOTATION else f"{html.escape(change.old)} → {html.escape(change.new)}"
+    cells = [
+        when,
+        html.escape(change.target or HOST if change.kind != ANNOTATION else change.target),
+        html.escape(change.kind),
+        f"{html.escape(change.name)}{failed} {tags}",
+        values,
+        html.escape(change.who),
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

@@ -1,0 +1,63 @@
+"""Access to endpoints that change something: off unless enabled, and closed to pages of other origins."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+LIFECYCLE_OPTION = "--web.enable-lifecycle"
+ANNOTATIONS_OPTION = "--web.enable-annotations"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAccess:
+    """Which endpoints are enabled. lifecycle: /-/reload. annotations: /annotations and /annotations/ID/finish."""
+
+    lifecycle: bool = False
+    annotations: bool = False
+
+    def reload(self, handler: Handler) -> Handler:
+        """The handler of /-/reload, protected."""
+        return _protected(
+            handler, self.lifecycle, f"reloading over HTTP is off; {LIFECYCLE_OPTION} enables it"
+        )
+
+    def annotate(self, handler: Handler) -> Handler:
+        """A handler of annotations, protected."""
+        return _protected(
+            handler, self.annotations, f"annotations are off; {ANNOTATIONS_OPTION} enables them"
+        )
+
+
+NO_WRITE_ACCESS = WriteAccess()
+
+
+def _protected(handler: Handler, enabled: bool, when_off: str) -> Handler:
+    async def protected(request: Request) -> Response:
+        if not enabled:
+            return PlainTextResponse(f"{when_off}\n", 403)
+        if _is_from_another_origin(request):
+            return PlainTextResponse("requests from pages of another origin are not accepted\n", 403)
+        # A page of another origin can send a form without asking, but JSON only after a CORS preflight request.
+        kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
+        if kind.lower() != "application/json":
+            return PlainTextResponse("expected Content-Type: application/json\n", 400)
+        return await handler(request)
+
+    return protected
+
+
+def _is_from_another_origin(request: Request) -> bool:
+    """Whether a browser sends the request for a page of another origin. Other clients send neither header.
+
+    Only host and port are compared: behind a proxy that ends TLS, the scheme differs.
+    """
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return True
+    origin = request.headers.get("origin")
+    return (
+        origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
+    )

@@ -1,0 +1,330 @@
+"""A worker process: scrapes the targets assigned to it, one thread each.
+
+A crash or hang of the driver stays in this process. Started by `pool` as
+`python -m ase_exporter.workers.worker DESCRIPTOR LOG_FORMAT LOG_LEVEL`.
+"""
+
+import contextlib
+import ctypes
+import gzip
+import logging
+import os
+import pickle
+import queue
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+from ase_exporter import logs, malloc
+from ase_exporter.ase.gil_scheduler import gil_scheduler
+from ase_exporter.ase.login_backoff import LoginBackoffs
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import Watchdog
+from ase_exporter.catalogue import Catalogue
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.config import Config, Target
+from ase_exporter.metrics.exposition import render_bytes
+from ase_exporter.metrics.saved_totals import SavedTotals
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.sysmon.runner import SysmonRunner
+from ase_exporter.workers.messages import (
+    Admission,
+    Assignment,
+    Dismissal,
+    Message,
+    Ready,
+    ScrapeReply,
+    ScrapeRequest,
+    Started,
+    pack,
+    unpack,
+)
+
+log = logging.getLogger(__name__)
+
+# Seconds. pyodbc releases the GIL at every row; with the default of 5 ms, one thread that renders text would slow
+# the fetch of another a hundredfold.
+SWITCH_INTERVAL = 0.0005
+STUCK_STATUS = 3
+NO_THREAD = (
+    "no thread can be started: the limit of tasks is reached (TasksMax of the unit, or the pids cgroup)"
+)
+# The memory limit of the process in bytes, and what each target adds: a thread's stack, of which little is ever
+# used, and the target's state. A server that announces a value of 2 GiB then costs its connection, not the machine.
+MAX_MEMORY = 512 << 20
+MAX_MEMORY_PER_TARGET = 16 << 20
+_PR_SET_PDEATHSIG = 1
+
+# A request, its result so far, and the function that cancels its late answer.
+_Queued = tuple[ScrapeRequest, ScrapeResult, Callable[[], None]]
+
+
+class TargetThread:
+    """One target's thread, which scrapes one request after the other.
+
+    idle_timeout: seconds without a request after which it logs out; None for never.
+    """
+
+    def __init__(self, scraper: TargetScraper, worker: "Worker", idle_timeout: float | None) -> None:
+        self._scraper = scraper
+        self._idle_timeout = idle_timeout
+        self._worker = worker
+        self._requests: queue.SimpleQueue[_Queued | None] = queue.SimpleQueue()
+        self._current: ScrapeResult | None = None
+        # Started with the first request, since there may be no thread left for it.
+        self._thread: threading.Thread | None = None
+
+    def submit(self, request: ScrapeRequest) -> None:
+        """Queue one scrape. Its reply is sent on time, even if the thread hangs or cannot be started."""
+        result = ScrapeResult(request.deadline, request.collectors, request.families, request.module)
+        try:
+            self._start()
+            cancel_late = self._worker.watchdog.at(
+                request.deadline + TIMING.late_after, partial(self._answer_late, request, result)
+            )
+        except RuntimeError:
+            result.error_kind, result.summary.error = "internal", NO_THREAD
+            log.error("target %s: %s", self._scraper.name, NO_THREAD)
+            self._worker.reply(request, result, late=False)
+            return
+        self._requests.put((request, result, cancel_late))
+
+    def end(self) -> None:
+        """Log out and end the thread after the queued scrapes."""
+        if self._thread:
+            self._requests.put(None)
+
+    def _start(self) -> None:
+        """Start the thread. Raises RuntimeError if that is not possible."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._loop, name=f"target {self._scraper.name}", daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def _loop(self) -> None:
+        while True:
+            try:
+                queued = self._requests.get(timeout=self._idle_timeout if self._scraper.connected else None)
+            except queue.Empty:
+                self._scraper.close()
+                continue
+            if queued is None:
+                self._scraper.close()
+                return
+            request, result, cancel_late = queued
+            if time.monotonic() >= request.deadline:
+                continue
+            self._current = result
+            cancel_stuck = self._check_stuck_at(result, request.deadline + TIMING.stuck_after)
+            with gil_scheduler.held():
+                try:
+                    self._scraper.scrape(result)
+                finally:
+                    self._current = None
+                    cancel_stuck()
+                    cancel_late()
+                in_time = result.finish()
+                totals = self._scraper.saved_totals(result)
+                if in_time:
+                    self._worker.reply(request, result, late=False, totals=totals)
+                else:
+                    self._worker.follow_up(request, result, totals)
+
+    def _answer_late(self, request: ScrapeRequest, result: ScrapeResult) -> None:
+        """Send what was read so far. In a thread, as the watchdog must not block."""
+        if result.finish():
+            reply = partial(self._worker.reply, request, result, late=True)
+            try:
+                threading.Thread(target=reply, daemon=True).start()
+            except RuntimeError:
+                # Better than no answer: it blocks no longer than the web process takes to read.
+                reply()
+
+    def _check_stuck_at(self, result: ScrapeResult, due: float) -> Callable[[], None]:
+        return self._worker.watchdog.at(due, partial(self._exit_if_stuck, result, due))
+
+    def _exit_if_stuck(self, result: ScrapeResult, due: float) -> None:
+        """End the process if the thread is still in the same scrape, and in one call for too long."""
+        if result is not self._current:
+            return
+        now = time.monotonic()
+        starved = now - due > TIMING.starved_after
+        if (
+            starved
+            or gil_scheduler.seconds_at_one_call(self._thread.ident if self._thread else None)
+            < TIMING.stuck_after
+        ):
+            self._check_stuck_at(result, now + TIMING.stuck_after)
+            return
+        log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)
+        os._exit(STUCK_STATUS)
+
+
+class Worker:
+    """The main loop of the process: reads requests from the socket, threads write replies to it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._writing = threading.Lock()
+        self.watchdog = Watchdog()
+
+    def run(self) -> None:
+        """Serve until the web process closes the socket. Raises EOFError then."""
+        self._send(Started())
+        assignment = unpack(self._read_exactly)
+        if not isinstance(assignment, Assignment):
+            raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
+        catalogue: Catalogue = pickle.loads(assignment.catalogue)
+        allowlist = assignment.config.probe_allowlist
+        _limit_memory(len(assignment.targets) + (allowlist.max_targets if allowlist.addresses else 0))
+        threads: dict[str, TargetThread] = {}
+
+        def admit(target: Target, login_backoffs: LoginBackoffs, totals: Mapping[str, bytes]) -> None:
+            scraper = _scraper(assignment.config, target, catalogue, login_backoffs)
+            scraper.restore_totals(totals)
+            threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
+
+        for target in assignment.targets:
+            admit(
+                target,
+                assignment.login_backoffs.get(target.name, LoginBackoffs()),
+                assignment.totals.get(target.name, {}),
+            )
+        malloc.give_back()
+        self._send(Ready())
+        while True:
+            match unpack(self._read_exactly):
+                case ScrapeRequest() as request:
+                    threads[request.target].submit(request)
+                case Admission(target, login_backoffs, totals):
+                    admit(target, login_backoffs, totals)
+                case Dismissal(name):
+                    threads.pop(name).end()
+
+    def reply(
+        self, request: ScrapeRequest, result: ScrapeResult, *, late: bool, totals: SavedTotals | None = None
+    ) -> None:
+        """Render the result and send it. late: the scrape is still in progress."""
+        try:
+            answer = replace(_render(request, result, late), totals=totals)
+        except Exception:
+            # A bug of the exporter must cost one target one scrape, not its thread.
+            log.exception("target %s: the result cannot be rendered", request.target)
+            summary = ScrapeSummary(error="unexpected error, see the log")
+            answer = ScrapeReply(request.number, b"", summary)
+        self._send_safely(answer)
+
+    def follow_up(self, request: ScrapeRequest, result: ScrapeResult, totals: SavedTotals | None) -> None:
+        """Send what a scrape found after it was answered: it must not be lost."""
+        self._send_safely(replace(_reply(request, result), totals=totals))
+
+    def _send_safely(self, answer: ScrapeReply) -> None:
+        with self._writing, contextlib.suppress(BrokenPipeError):
+            self._send(answer)
+
+    def _send(self, message: Message) -> None:
+        for part in pack(message):
+            self._connection.sendall(part)
+
+    def _read_exactly(self, count: int) -> bytes:
+        chunks = []
+        while count:
+            chunk = self._connection.recv(min(count, 1 << 20))
+            if not chunk:
+                raise EOFError
+            chunks.append(chunk)
+            count -= len(chunk)
+        return b"".join(chunks)
+
+
+def _limit_memory(targets: int) -> None:
+    limit = MAX_MEMORY + targets * MAX_MEMORY_PER_TARGET
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def _render(request: ScrapeRequest, result: ScrapeResult, late: bool) -> ScrapeReply:
+    families = result.all_families(late)
+    body = render_bytes(families, openmetrics=request.openmetrics)
+    return replace(
+        _reply(request, result),
+        body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,
+        summary=replace(result.summary, series=sum(len(family.samples) for family in families)),
+    )
+
+
+def _reply(request: ScrapeRequest, result: ScrapeResult) -> ScrapeReply:
+    """A reply without a body."""
+    return ScrapeReply(
+        number=request.number,
+        body=b"",
+        summary=result.summary,
+        config_snapshot=result.config_snapshot,
+        login_backoffs=result.login_backoffs,
+        target=request.target,
+    )
+
+
+def _scraper(
+    config: Config, target: Target, catalogue: Catalogue, login_backoffs: LoginBackoffs
+) -> TargetScraper:
+    watch = ConfigWatcher(config.changes.interval) if config.changes.enabled else None
+    return TargetScraper(
+        target,
+        config.auth[target.auth],
+        config.module(target.module),
+        config.scrape,
+        catalogue,
+        watch,
+        _sysmon(config, target, login_backoffs),
+        {"default": config.module("default"), **config.modules},
+        login_backoffs.scrape,
+    )
+
+
+def _sysmon(config: Config, target: Target, login_backoffs: LoginBackoffs) -> SysmonRunner | None:
+    if target.sysmon is None:
+        return None
+    runner = SysmonRunner(
+        target,
+        config.auth[target.sysmon.auth],
+        target.sysmon,
+        login_backoff=login_backoffs.sysmon,
+        halted=login_backoffs.sysmon_halted,
+    )
+    try:
+        runner.start()
+    except RuntimeError:
+        log.error("target %s: sp_sysmon: %s", target.name, NO_THREAD)
+    return runner
+
+
+def main() -> None:
+    """Entry point. Arguments: descriptor of the socket to the web process, log format, log level."""
+    descriptor, log_format, log_level = sys.argv[1:]
+    logs.configure(cast(logs.Format, log_format), cast(logs.Level, log_level))
+    # End with the web process, even if it is killed.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    malloc.settle()
+    malloc.collect_rarely()
+    with contextlib.suppress(EOFError, ConnectionError), socket.socket(fileno=int(descriptor)) as connection:
+        Worker(connection).run()
+    # Threads may hang in the driver, so none is waited for.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
