@@ -1,4 +1,4 @@
-"""The command `ase-simulator`: serves the servers of a scenario until it is told to end."""
+"""The command `ase-simulator`: serves the servers of a scenario until SIGTERM or Ctrl-C."""
 
 import asyncio
 import logging
@@ -6,26 +6,33 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ase_simulator.contracts import Server
 from ase_simulator.model import ScenarioError, load_scenario
+from ase_simulator.replay.backend import ReplayBackend
+from ase_simulator.replay.file import CaptureError, read_capture
 from ase_simulator.schema.profiles import profiles
+from ase_simulator.server import Listener
 from ase_simulator.simulation import simulation
 from ase_simulator.sql.logins import FULL, Login
 
 app = typer.Typer(
     name="ase-simulator",
-    help="A server that speaks TDS 5.0 and behaves like SAP ASE under load.",
+    help="A simulated SAP ASE that speaks TDS 5.0.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+# Listens on a port of an address.
+Listen = Callable[[int], AbstractAsyncContextManager[Listener]]
 
 
 class UsageError(Exception):
@@ -36,45 +43,76 @@ class UsageError(Exception):
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the first server, others follow; 0: any free ones.")
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="Port of the first server; further servers use the next ports. 0: any free ports.",
+        ),
     ] = 5000,
     login: Annotated[
         list[str] | None,
         typer.Option(
             metavar="USER:PASSWORD",
             envvar="ASE_SIMULATOR_LOGIN",
-            help="A login; may be repeated (in the environment: parted by blanks). sa has every role, others "
-            "have mon_role alone. Default: sa without a password, ase_exporter:exporter.",
+            help="A login. May be repeated; in the environment variable, separate logins by blanks. `sa` has "
+            "every role, other logins have mon_role only. Default: `sa` without a password, and "
+            "ase_exporter:exporter.",
         ),
     ] = None,
     version: Annotated[
-        str | None, typer.Option(metavar="PROFILE", help="Version of ASE, such as '15.7 SP138'.")
+        str | None,
+        typer.Option(
+            metavar="PROFILE", help="Version of ASE, for example '15.7 SP138'. Default: the scenario's."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of all that is random.")] = 1,
-    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds in a second.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 1,
+    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per second.")] = 1.0,
     scenario: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="What the server lives through.")
+        str, typer.Option(metavar="NAME|FILE", help="Built-in scenario or scenario file.")
     ] = "memscale",
-    tls_cert: Annotated[Path | None, typer.Option(help="PEM certificate: all connections use TLS.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="PEM key of the certificate.")] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="PEM certificate; all connections then use TLS.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM private key of the certificate.")] = None,
     frozen: Annotated[
         bool,
-        typer.Option(
-            "--frozen", help="Answer each query for ever as first answered, for benchmarks of clients."
-        ),
+        typer.Option("--frozen", help="Repeat the first answer to each query, for benchmarks of clients."),
     ] = False,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay",
+            metavar="FILE",
+            help="Give the answers that `ase-exporter capture` recorded, scrape by scrape, instead of a scenario's.",
+        ),
+    ] = None,
 ) -> None:
-    """Serve a scenario; ends at SIGTERM or Ctrl-C."""
+    """Serve the servers of a scenario, or a capture, until SIGTERM or Ctrl-C."""
     logging.basicConfig(level=logging.WARNING, format="ase-simulator: %(message)s")
     logins = [_login(entry) for entry in login] if login else None
     tls = _tls(tls_cert, tls_key)
+    if replay is not None:
+        if version or frozen:
+            raise UsageError(
+                "--replay: the answers are those of the capture: expected no --version, no --frozen"
+            )
+        try:
+            backend = ReplayBackend(read_capture(replay), logins)
+        except CaptureError as error:
+            raise UsageError(f"--replay {error}") from error
+        asyncio.run(
+            _serve([lambda wanted: Listener(backend, host, wanted, tls=tls)], [backend.name], host, port)
+        )
+        return
     if version and version not in profiles():
         raise UsageError(f"--version {version}: no such profile; there are {', '.join(profiles())}")
     try:
         servers = load_scenario(scenario, seed=seed, speed=speed, version=version)
     except ScenarioError as error:
         raise UsageError(str(error)) from error
-    asyncio.run(_serve(servers, logins, host, port, tls, frozen=frozen))
+    listeners = [partial(simulation, each, logins, host, tls=tls, frozen=frozen) for each in servers]
+    asyncio.run(_serve(listeners, [server.name for server in servers], host, port))
 
 
 def main() -> None:
@@ -106,30 +144,21 @@ def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     return context
 
 
-async def _serve(
-    servers: Sequence[Server],
-    logins: Sequence[Login] | None,
-    host: str,
-    port: int,
-    tls: ssl.SSLContext | None,
-    *,
-    frozen: bool,
-) -> None:
+async def _serve(listen: Sequence[Listen], names: Sequence[str], host: str, port: int) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as listeners:
-        for index, server in enumerate(servers):
+        for index, (name, listener_on) in enumerate(zip(names, listen, strict=True)):
             wanted = port + index if port else 0
             try:
-                running = simulation(server, logins, host, wanted, tls, frozen=frozen)
-                listener = await listeners.enter_async_context(running)
+                listener = await listeners.enter_async_context(listener_on(wanted))
             except OSError as error:
                 reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
                 raise UsageError(f"{host}:{wanted}: cannot listen there: {reason}") from error
             except OverflowError:
-                raise UsageError(f"--port {port}: {len(servers)} servers need as many ports") from None
+                raise UsageError(f"--port {port}: {len(listen)} servers need as many ports") from None
             address, bound = listener.address
-            print(f"ase-simulator: {server.name} listens on {address}:{bound}", flush=True)
+            print(f"ase-simulator: {name} listens on {address}:{bound}", flush=True)
         await stop.wait()

@@ -1,9 +1,9 @@
-"""The seams of the simulator: wire -> Backend, Session -> T-SQL front end -> Server, the model.
+"""Interfaces between the simulator's packages: tds -> Backend, Session -> sql -> Server -> model.
 
 `tds` knows only Backend and Session; `sql` implements them over a Server; `model` implements Server.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -11,10 +11,13 @@ from typing import Protocol
 from ase_simulator.faults import Faults
 from ase_simulator.results import Column, Message, Result, Type
 
+# One row of a table by column name. Columns left out are NULL to the client.
+Row = dict[str, object]
+
 
 @dataclass(frozen=True, slots=True)
 class LoginRequest:
-    """What a client says at login, decoded. password: '' where none was sent."""
+    """A decoded login record. password: '' if none was sent. encrypted: it came encrypted."""
 
     user: str
     password: str
@@ -25,6 +28,7 @@ class LoginRequest:
     library: str = ""
     process: str = ""
     address: str = ""
+    encrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a prepared statement takes and, where it can be known without running it, returns."""
+    """Parameter types of a prepared statement, and its columns if they are known before it runs."""
 
     parameters: Sequence[Type]
     columns: Sequence[Column] | None
@@ -63,16 +67,16 @@ class Session(Protocol):
         ...
 
     def describe(self, sql: str) -> Description | Message:
-        """What a statement with `?` marks takes and returns, or the error ASE would give."""
+        """Parameter types and columns of a statement with `?` marks, or ASE's error."""
         ...
 
     def close(self) -> None:
-        """Give back all that the session holds; it may be called twice."""
+        """Release the session's resources. Calling it again has no effect."""
         ...
 
 
 class Backend(Protocol):
-    """One simulated server as the wire sees it. Several may live in one process, a port each."""
+    """One simulated server as `tds` sees it. A process may serve several, one per port."""
 
     @property
     def name(self) -> str: ...
@@ -84,7 +88,7 @@ class Backend(Protocol):
     def charset(self) -> str: ...
 
     def login(self, request: LoginRequest) -> Session | Message:
-        """A session, or the error that refuses the login (4002 and its kin)."""
+        """A session, or the error of a failed login (for example 4002)."""
         ...
 
 
@@ -111,9 +115,9 @@ class Option:
 
 
 class ServerError(Exception):
-    """Refusal of an action, as an ASE message: number, severity, state, text.
+    """A failed action, as an ASE message: number, severity, state, text.
 
-    Rows may raise it too, while they are read: the result set ends with its message.
+    Iterating over rows may raise it too: the result set then ends with its message.
     """
 
     def __init__(self, number: int, text: str, severity: int = 16, state: int = 1) -> None:
@@ -122,12 +126,12 @@ class ServerError(Exception):
 
 
 class Server(Protocol):
-    """The model of one ASE: counters that grow with simulated time, and the settings that bend them.
+    """The model of one ASE: counters that grow with simulated time, and its settings.
 
-    Simulated time runs `speed` times as fast as the wall; every row is as of `now()`.
+    Simulated time runs `speed` times as fast as real time; rows show the state at `now()`.
     """
 
-    faults: Faults  # what the scenario makes its listener do wrong
+    faults: Faults  # faults of its listener, set by the scenario
 
     @property
     def name(self) -> str: ...
@@ -144,34 +148,38 @@ class Server(Protocol):
 
     @property
     def locked_logins(self) -> frozenset[str]:
-        """Logins that the scenario keeps locked now: nobody gets in by them."""
+        """Logins that the scenario locks at present."""
         ...
 
     @property
     def loading_databases(self) -> frozenset[str]:
-        """Databases that LOAD DATABASE holds now: nobody can use them."""
+        """Databases that LOAD DATABASE makes unavailable at present."""
         ...
 
     def on_drop(self, callback: Callable[[], None]) -> None:
-        """Have a function called whenever all connections are to be dropped."""
+        """Register a function that is called when all connections must be dropped."""
         ...
 
     async def play(self) -> None:
-        """Let the scenario's steps begin on time even while nobody asks; ends after the last one."""
+        """Start the scenario's steps on time, even without requests. Returns after the last one."""
         ...
 
     def now(self) -> datetime:
         """Simulated wall clock of the server, UTC, naive."""
         ...
 
+    def local_now(self) -> datetime:
+        """The same in the server's time zone, as dates in tables are."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Wait that many simulated seconds (waitfor)."""
         ...
 
-    def table(self, name: str) -> Iterable[Mapping[str, object]]:
-        """Rows of a mon* or system table at now(), by column name; names that it does not know: no rows.
+    def table(self, name: str) -> Iterable[Row]:
+        """Rows of a mon* or system table at now(), by column name; no rows for unknown names.
 
-        Columns left out are NULL to the client. The T-SQL front end picks those that the version has.
+        Columns left out are NULL to the client. `sql` selects the columns that the version has.
         """
         ...
 
@@ -180,7 +188,7 @@ class Server(Protocol):
         ...
 
     def set_option(self, name: str, value: int | str, login: str) -> Option:
-        """sp_configure: the option as it is afterwards; raises ServerError for what ASE refuses."""
+        """sp_configure: returns the changed option; raises ServerError if ASE rejects the value."""
         ...
 
     def configure_cache(
@@ -208,7 +216,7 @@ class Server(Protocol):
         ...
 
     def clear_monitors(self) -> None:
-        """What sp_sysmon's clear does: sysmonitors to zero, monState.CountersCleared to now."""
+        """sp_sysmon's clear: sets sysmonitors to zero and monState.CountersCleared to now."""
         ...
 
     def restart(self) -> None:
@@ -216,11 +224,11 @@ class Server(Protocol):
         ...
 
     def shutdown(self) -> None:
-        """The server ends; its listener refuses until restart()."""
+        """Shut down; the listener rejects connections until restart()."""
         ...
 
     def attach(self, request: LoginRequest) -> int:
-        """A session begins: its spid, from now on in sysprocesses and the monProcess tables."""
+        """Start a session: returns its spid, which sysprocesses and the monProcess tables now show."""
         ...
 
     def detach(self, spid: int) -> None:
@@ -228,5 +236,5 @@ class Server(Protocol):
         ...
 
     def account(self, spid: int, *, statements: int = 0, rows: int = 0, cpu_ms: float = 0.0) -> None:
-        """What a session used, for monProcessActivity."""
+        """Add to a session's usage, which monProcessActivity shows."""
         ...

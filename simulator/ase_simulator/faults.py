@@ -1,13 +1,14 @@
-"""Misbehaviour of a server, on purpose: what a scenario or a test switches on while the server runs."""
+"""Scripted faults of a server, switched on and off by scenarios and tests while it runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """How a result set breaks off: after that many rows the connection is closed within a row, is reset, or
-    sends a token that TDS does not know."""
+    """How a result set ends early: after `after_rows` rows the connection is closed within a row, is reset, or
+    sends a token that does not exist in TDS."""
 
     how: Literal["close", "reset", "garbage"]
     after_rows: int = 0
@@ -15,12 +16,23 @@ class Break:
 
 @dataclass(slots=True)
 class Faults:
-    """All off at first; every connection of a listener looks here as it goes.
+    """All are off at first. Connections read them for every request.
 
     mute: connections are accepted and never answered. refuse: new connections are closed at once.
-    hang: requests are never answered, but for an attention. ignore_attention: attentions are never answered.
-    seconds_per_row: result sets trickle, row by row. broken: how result sets break off.
-    only: hang, seconds_per_row and broken strike only requests whose text contains this.
+    hang: requests are never answered, except attentions. ignore_attention: attentions are never answered.
+    seconds_per_row: delay before each row. broken: how result sets end early.
+    only: hang, seconds_per_row and broken apply only to requests whose text contains this.
+    column_types: types of columns (`table.column`) in place of the documented ones.
+    column_values: values of columns (`table.column`) in all rows in place of the server's own; None for NULL.
+    missing_columns: columns (`table.column`) that monTableColumns lists and tables lack, as after an EBF without
+    installmaster.
+    daylight_saving: the server's clock has been put forward by this, after all dates in its tables.
+    locked_tables: another session holds locks in these tables: selects wait, except at isolation level 0.
+    slow_tables: seconds that each select from these tables takes longer.
+    login_trigger: SQL that runs in each new session, whose settings it may change.
+    authentication: who checks passwords (@@authmech). directory_down: LDAP or PAM does not answer, so that logins
+    fail as with a wrong password (4002).
+    instances: of Cluster Edition; their rows are seen with `set system_view cluster`. system_view: of new sessions.
     """
 
     mute: bool = False
@@ -30,7 +42,18 @@ class Faults:
     seconds_per_row: float = 0.0
     broken: Break | None = None
     only: str = ""
+    column_types: dict[str, str] = field(default_factory=dict)
+    column_values: dict[str, int | float | str | None] = field(default_factory=dict)
+    missing_columns: frozenset[str] = frozenset()
+    daylight_saving: timedelta = timedelta()
+    locked_tables: frozenset[str] = frozenset()
+    slow_tables: dict[str, float] = field(default_factory=dict)
+    login_trigger: str = ""
+    authentication: Literal["ase", "ldap", "pam"] = "ase"
+    directory_down: bool = False
+    instances: int = 1
+    system_view: Literal["instance", "cluster"] = "instance"
 
     def strikes(self, request: str) -> bool:
-        """Whether a request, by its text or procedure name, is one that suffers."""
+        """Whether hang, seconds_per_row and broken apply to a request, given by its text or procedure name."""
         return self.only in request

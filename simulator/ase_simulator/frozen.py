@@ -1,4 +1,4 @@
-"""A backend that answers each query for ever as it first did, from encoded bytes: benchmarks measure the client."""
+"""A backend that repeats its first answer to each query from encoded bytes, for benchmarks of clients."""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -6,19 +6,19 @@ from collections.abc import AsyncIterator, Sequence
 from ase_simulator.contracts import Backend, Description, LoginRequest, Parameter, Session
 from ase_simulator.results import Affected, Message, PreEncodedRows, Result, Rows
 
-MOST_ANSWERS = 1000
+MAX_ANSWERS = 1000
 
-# Queries alone, and none that asks for a variable or a temporary table: those belong to one session
+# Only queries without variables and temporary tables, whose answers differ between sessions.
 _FREEZABLE = re.compile(r"\s*select\b[^@#]*\Z", re.IGNORECASE)
 
-# A batch of selects, each on a line of its own: frozen one by one
+# A batch of selects, one per line, is frozen select by select.
 _NEXT = re.compile(r"\n(?=select )", re.IGNORECASE)
 
 Key = tuple[str, str, str]
 
 
 class FrozenSession:
-    """A session of the backend behind, and the answers that all sessions share by user, database and text."""
+    """A session of the wrapped backend. All sessions share the answers by user, database and text."""
 
     def __init__(self, session: Session, user: str, answers: dict[Key, list[Result]]) -> None:
         self._session = session
@@ -34,7 +34,7 @@ class FrozenSession:
         return self._session.database
 
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
-        """Each select of it from the answers if it is there, else from the backend and into the answers."""
+        """Return each select's stored answer; the first time, get and store it."""
         selects = [sql] if parameters or "union" in sql.lower() else _NEXT.split(sql)
         for select in selects:
             async for result in self._execute(select, parameters):
@@ -52,7 +52,7 @@ class FrozenSession:
             results.append(kept)
             yield kept
         frozen = all(isinstance(result, Rows | Affected | Message) for result in results)
-        if frozen and not parameters and _FREEZABLE.match(sql) and len(self._answers) < MOST_ANSWERS:
+        if frozen and not parameters and _FREEZABLE.match(sql) and len(self._answers) < MAX_ANSWERS:
             self._answers[key] = results
 
     def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
@@ -67,7 +67,7 @@ class FrozenSession:
 
 
 class FrozenBackend:
-    """Another backend, frozen."""
+    """Wraps a backend and freezes its answers."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -86,7 +86,7 @@ class FrozenBackend:
         return self._backend.charset
 
     def login(self, request: LoginRequest) -> FrozenSession | Message:
-        """As the backend behind decides."""
+        """Log in to the wrapped backend."""
         session = self._backend.login(request)
         return (
             session if isinstance(session, Message) else FrozenSession(session, request.user, self._answers)

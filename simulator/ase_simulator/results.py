@@ -1,6 +1,6 @@
-"""What a batch answers with: the vocabulary between the T-SQL front end and the wire.
+"""Results of a batch, as `sql` yields them and `tds` encodes them.
 
-`sql` yields these, in order, while a batch or procedure runs; `tds` encodes them as they come. Neither
+`sql` yields them in order while a batch or procedure runs; `tds` encodes each at once. Neither
 imports the other.
 """
 
@@ -73,9 +73,9 @@ class Rows:
 
 @dataclass(slots=True)
 class PreEncodedRows(Rows):
-    """A result set that never changes: the wire encodes it once per kind of client and keeps the bytes.
+    """A result set that never changes: `tds` encodes it once per kind of client and keeps the bytes.
 
-    For benchmarks, which then measure the client. Serve the same object again to gain by it.
+    For benchmarks of clients. Yield the same object again to reuse the bytes.
     """
 
     encoded: dict[Hashable, tuple[int, bytes]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Listens on one address and serves every connection from a backend."""
+"""Listens on one address and serves connections from a backend."""
 
 import asyncio
 import ssl
@@ -9,14 +9,14 @@ from ase_simulator.contracts import Backend
 from ase_simulator.faults import Faults
 from ase_simulator.tds.connection import Connection, reset
 
-MOST_CONNECTIONS = 1000
+MAX_CONNECTIONS = 1000
 _BACKLOG = 512
 
 
 class Listener:
     """One simulated server on one port; use it as an asynchronous context manager.
 
-    port 0 takes a free one. At most MOST_CONNECTIONS at once: those beyond are closed unanswered.
+    port 0: any free port. Connections beyond MAX_CONNECTIONS are closed unanswered.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """Number of open connections."""
         return len(self._connections)
 
     async def __aenter__(self) -> Self:
-        """Raises OSError where the address cannot be had."""
+        """Raises OSError if the address is not available."""
         host, port = self._address
         self._server = await asyncio.start_server(
             self._accept, host, port, ssl=self._tls, backlog=_BACKLOG, reuse_address=True
@@ -60,11 +60,7 @@ class Listener:
         assert self._server is not None
         self._server.close()
         self.drop()
-        await self.idle()
-
-    async def idle(self) -> None:
-        """Wait until the connections that are open now have ended."""
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self.drained()
 
     def drop(self) -> None:
         """End every connection."""
@@ -76,7 +72,7 @@ class Listener:
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.faults.refuse or len(self._connections) >= MOST_CONNECTIONS:
+        if self.faults.refuse or len(self._connections) >= MAX_CONNECTIONS:
             reset(writer)
             return
         connection = Connection(self._backend, self.faults, reader, writer)

@@ -1,4 +1,4 @@
-"""A model, its T-SQL front end and its listener, put together."""
+"""Puts a model, its T-SQL front end and its listener together."""
 
 import asyncio
 import ssl
@@ -22,9 +22,9 @@ async def simulation(
     *,
     frozen: bool = False,
 ) -> AsyncIterator[Listener]:
-    """A server that listens and lives through its scenario; raises OSError where it cannot listen.
+    """Serve a model and play its scenario; raises OSError if the address is not available.
 
-    frozen: it answers each query for ever as it first did.
+    frozen: repeat the first answer to each query.
     """
     live = SqlBackend(server, logins)
     backend = FrozenBackend(live) if frozen else live

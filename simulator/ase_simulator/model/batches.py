@@ -1,4 +1,4 @@
-"""Batches: lumps of work whose elapsed time shows what contention costs."""
+"""Batches: fixed amounts of work whose elapsed time shows the cost of contention."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ _DONE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run, in seconds of simulated time; end: None while it goes on."""
+    """One run, in seconds of simulated time; end: None while it is running."""
 
     number: int
     start: float
@@ -22,7 +22,7 @@ class Run:
 
 @dataclass(slots=True)
 class BatchRuns:
-    """The run that goes on, or the pause, and the runs before."""
+    """The present run or pause, and the finished runs."""
 
     pausing: bool = False
     since: float = 0.0
@@ -31,7 +31,7 @@ class BatchRuns:
     finished: deque[Run] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def next_change(self, batch: Batch, throughput: float, now: float) -> float:
-        """The second at which the run or the pause ends if nothing changes."""
+        """The second at which the run or pause ends at the present throughput."""
         if self.pausing:
             return self.since + batch.pause_s
         left = max(batch.transactions - self.done, 0.0)
@@ -39,12 +39,12 @@ class BatchRuns:
         return max(now, min(end, self.since + batch.abort_s if batch.abort_s else float("inf")))
 
     def grow(self, transactions: float) -> None:
-        """Work was done."""
+        """Add finished work."""
         if not self.pausing:
             self.done += transactions
 
     def turn(self, batch: Batch, now: float) -> None:
-        """The run ends and the pause begins, or the other way round."""
+        """End the run and begin the pause, or the reverse."""
         if not self.pausing:
             aborted = self.done < batch.transactions * (1 - _DONE)
             self.finished.append(Run(self.number, self.since, now, self.done, aborted))
@@ -53,9 +53,9 @@ class BatchRuns:
         self.since, self.done = now, 0.0
 
     def restart(self, now: float) -> None:
-        """The server starts anew: what ran is lost."""
+        """The server restarts: the present run is lost."""
         self.pausing, self.since, self.done = False, now, 0.0
 
     def running(self) -> Run | None:
-        """The run that goes on."""
+        """The present run."""
         return None if self.pausing else Run(self.number, self.since, None, self.done)

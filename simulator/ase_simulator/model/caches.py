@@ -1,4 +1,4 @@
-"""Named data caches: their settings, pools and bindings, and what ASE refuses about them."""
+"""Named data caches: settings, pools and bindings, with ASE's validation."""
 
 from dataclasses import dataclass, field, replace
 
@@ -33,7 +33,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A named cache as it runs. strategy: `strict LRU` or `relaxed LRU`; type: as monDataCache.Type says."""
+    """A named cache as it runs at present. strategy: `strict LRU` or `relaxed LRU`; type: as monDataCache.Type says."""
 
     id: int
     name: str
@@ -50,7 +50,7 @@ class Cache:
 
     @property
     def relaxed(self) -> bool:
-        """Buffers stay where they are in the chain when they are used."""
+        """Buffers keep their place in the chain when they are used."""
         return self.strategy == "relaxed LRU"
 
     @property
@@ -81,7 +81,7 @@ class Caches:
         return list(self._run.values())
 
     def configured(self, name: str) -> Cache:
-        """What a cache will be after the next restart."""
+        """A cache's settings after the next restart."""
         return self._configured[name]
 
     def bindings(self) -> dict[tuple[str, str | None], str]:
@@ -166,7 +166,7 @@ class Caches:
         self._bindings[database, object_name] = cache
 
     def restart(self) -> None:
-        """What is configured becomes what runs."""
+        """Apply the configured settings."""
         self._run = dict(self._configured)
 
     def _known_cache(self, name: str) -> Cache:
@@ -194,7 +194,7 @@ class Caches:
         del self._run[name]
 
     def _fitted(self, cache: Cache) -> dict[int, Pool]:
-        """The page-sized pool takes what the others leave."""
+        """Give the remaining memory to the pool of the page size."""
         large = {k: p for k, p in cache.pools.items() if k != self._page_kb}
         left = cache.size_kb - sum(pool.size_kb for pool in large.values())
         wash = min(left // 5, 60 * 1024)

@@ -1,6 +1,6 @@
-"""The way back: from measured figures to the factors that make the model show them.
+"""Calibration: finds the factors that make the model show measured figures.
 
-This is how the demands of a scenario are found for a server whose figures are known. Nothing at run time
+Used to find the demands of a scenario from a server's published figures. Nothing at run time
 uses it.
 """
 
@@ -20,14 +20,14 @@ from ase_simulator.model.workload import Effect
 from ase_simulator.model.world import World
 
 _STEPS = 200
-_TURNS = 100
+_MAX_ITERATIONS = 100
 _LAST_RHO = 0.9999
-_WIDEST = 1e9
+_MAX_FACTOR = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured: busy 0-1 of all engines; transactions per CPU second of the server's threads;
+    """Measured figures. busy: 0-1 of all engines; transactions per CPU second of the server's threads;
     contention 0-1 by spinlock or cache name."""
 
     busy: float
@@ -38,11 +38,11 @@ class Figures:
 def fit(world: World, figures: Figures) -> Effect:
     """Factors for `adjust` that make a world, as it is configured now, show the figures.
 
-    The world's own `adjust` must be all ones. Raises ValueError where no factors would do.
+    The world's own `adjust` must be all ones. Raises ValueError if no factors reach the figures.
     """
     engines = len(world.online)
     effects = active_effects(world.workload, world.options, world.caches)
-    demands = cache_demands(world.workload, world.caches, world.estate, world.workload.drivers())
+    demands = cache_demands(world.workload, world.caches, world.inventory, world.workload.drivers())
     units = per_transaction_units(world.workload, demands)
     found = groups(world.workload, world.options, world.caches, demands, units, engines, effects, world.seed)
     demand = demand_of(world.workload, world.workload.users, found, effects, units, engines)
@@ -84,14 +84,14 @@ class _Rho:
 def _settled(group: Group, throughput: float, coherence: float, factor: float) -> _Rho:
     rate = group.shares * (group.per_transaction * throughput + group.per_second)
     slower = np.ones(len(rate))
-    for _ in range(_TURNS):
+    for _ in range(_MAX_ITERATIONS):
         values = np.minimum(rate * group.hold_ns * 1e-9 * factor * slower, _LAST_RHO)
         slower = (slower + slowdown(values, coherence)) / 2
     return _Rho(factor, values)
 
 
 def _rho_for(group: Group, throughput: float, engines: int, coherence: float, contention: float) -> _Rho:
-    low, high = 1 / _WIDEST, _WIDEST
+    low, high = 1 / _MAX_FACTOR, _MAX_FACTOR
     for _ in range(_STEPS):
         middle = float(np.sqrt(low * high))
         values = _settled(group, throughput, coherence, middle).values

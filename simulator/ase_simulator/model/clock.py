@@ -1,17 +1,17 @@
-"""Simulated time: the wall clock times a speed, plus what tests add by hand."""
+"""Simulated time: real time multiplied by a speed, plus what tests add by hand."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 
 class Clock:
     """Seconds since the scenario began.
 
-    speed: simulated seconds per wall second; 0 stands still, so that only `advance` moves it.
-    start: simulated date at second 0 (UTC, naive); the wall's own by default.
+    speed: simulated seconds per real second; with 0 only `advance` moves the clock.
+    start: simulated date at second 0 (UTC, naive); by default the real date. zone: of the server's dates.
     """
 
     def __init__(
@@ -19,26 +19,32 @@ class Clock:
         speed: float = 1.0,
         start: datetime | None = None,
         wall: Callable[[], float] = time.monotonic,
+        zone: tzinfo = UTC,
     ) -> None:
         self.speed = speed
         self.start = start or datetime.now(UTC).replace(tzinfo=None)
+        self.zone = zone
         self._wall = wall
         self._wall_start = wall()
         self._added = 0.0
         self._moved = asyncio.Event()
         self.sleepers = 0
-        """How many wait for simulated time to pass."""
+        """Number of coroutines in sleep()."""
 
     def seconds(self) -> float:
         """Simulated seconds since the start; never goes back."""
         return self._added + (self._wall() - self._wall_start) * self.speed
 
-    def date(self, seconds: float) -> datetime:
-        """The date at that simulated second."""
+    def utc(self, seconds: float) -> datetime:
+        """The date at that simulated second, in UTC, naive."""
         return self.start + timedelta(seconds=seconds)
 
+    def date(self, seconds: float) -> datetime:
+        """The date at that simulated second, in the server's time zone, naive."""
+        return self.utc(seconds).replace(tzinfo=UTC).astimezone(self.zone).replace(tzinfo=None)
+
     def advance(self, seconds: float) -> None:
-        """Move time on by hand; wakes those who sleep."""
+        """Move time forward by hand and wake the sleepers."""
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds} s")
         self._added += seconds

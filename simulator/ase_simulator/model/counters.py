@@ -1,4 +1,4 @@
-"""The counters: they grow with time at the rates of an operating point, and start again with the server."""
+"""The counters: they grow at the rates of the operating point and restart with the server."""
 
 from dataclasses import dataclass, field
 
@@ -37,7 +37,7 @@ class Counters:
     sessions: Array = field(default_factory=lambda: np.zeros((0, len(SESSION_COLUMNS))))
 
     def lay_out(self, operation: Operation, online: list[int], users: int) -> None:
-        """Make room for what an operation has; what stays keeps its counts."""
+        """Adjust the arrays to an operation; counters of what remains keep their values."""
         if operation.names != self.names:
             self._move_slots(operation.names)
         wanted = max(online) + 1
@@ -55,7 +55,7 @@ class Counters:
             self.flows.setdefault(name, 0.0)
 
     def grow(self, operation: Operation, online: list[int], shares: Array, seconds: float) -> None:
-        """Let time pass at one operating point. shares: part of all transactions of each user."""
+        """Grow all counters at one operating point. shares: part of all transactions of each user."""
         point = operation.point
         self.grabs += point.grab_rate * seconds
         self.waits += point.wait_rate * seconds
@@ -72,7 +72,7 @@ class Counters:
         self.sessions += shares[:, np.newaxis] * used
 
     def start_near_wrap(self, operation: Operation, seconds: float) -> None:
-        """Let the counters of int columns begin so that each wraps after `seconds` at that point."""
+        """Set the counters of int columns so that each wraps after `seconds` at that operating point."""
         for flow, rate in operation.flows.items():
             if rate > 0:
                 self.flows[flow] = max(_INT - rate * seconds, 0.0)
@@ -99,7 +99,7 @@ def _before_wrap(rates: Array, seconds: float) -> Array:
 
 
 def slot_ranges(names: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    """name -> [start, end) of its slots, which stand together."""
+    """name -> [start, end) of its slots, which are adjacent."""
     ranges: dict[str, tuple[int, int]] = {}
     for index, name in enumerate(names):
         ranges[name] = (ranges.get(name, (index, 0))[0], index + 1)

@@ -6,17 +6,17 @@ from math import prod
 
 from ase_simulator.model import spinlocks
 from ase_simulator.model.caches import Caches
-from ase_simulator.model.estate import Estate
+from ase_simulator.model.inventory import Inventory
 from ase_simulator.model.options import Options
 from ase_simulator.model.queueing import Array
 from ase_simulator.model.version import level
 from ase_simulator.model.workload import Effect, Workload
 
 LOCKLESS_GRABS = 0.03
-"""Share of a cache's spinlock grabs that stay when it is lockless; the others become compare-and-swap."""
+"""Share of a cache's spinlock grabs that remain when it is lockless; the others become compare-and-swap."""
 
 LOCKLESS_HOLD = 0.2
-"""Those that stay are held for that part of the time."""
+"""Factor on the hold time of the grabs that remain."""
 
 _BUFFER_GRABS = 1.1
 _BUFFER_HOLD_NS = 15.0
@@ -41,7 +41,7 @@ class CacheDemand:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The spinlocks behind one name: share of the grabs of each, and grabs per transaction and second."""
+    """The spinlocks of one name: each one's share of the grabs, and grabs per transaction and per second."""
 
     name: str
     shares: Array
@@ -51,15 +51,15 @@ class Group:
 
 
 def cache_demands(
-    workload: Workload, caches: Caches, estate: Estate, units: dict[str, float]
+    workload: Workload, caches: Caches, inventory: Inventory, units: dict[str, float]
 ) -> dict[str, CacheDemand]:
-    """What falls on each cache, as the bindings direct it.
+    """The demand on each cache, given the bindings.
 
-    A cache that is smaller than its tables holds of each as much as its reads claim; of the rest, `cold` is
+    A cache smaller than its tables holds each table in proportion to its reads; of the rest, `cold` is
     read from disk. units: of each driver per transaction.
     """
     found = {cache.name: CacheDemand() for cache in caches.all()}
-    placed = [(table, caches.of(table.object.database, table.object.name)) for table in estate.tables]
+    placed = [(table, caches.of(table.object.database, table.object.name)) for table in inventory.tables]
     total_reads = sum(entry.reads for entry in workload.objects) or 1.0
     total_writes = sum(entry.writes for entry in workload.objects) or 1.0
     logs = sum(entry.kind == "log" for entry in workload.objects) or 1

@@ -7,7 +7,7 @@ _KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One line of the error log at a simulated second."""
 
     second: float
@@ -32,15 +32,15 @@ class Change:
 class ErrorLog:
     """The latest entries, oldest first."""
 
-    entries: deque[Entry] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    entries: deque[LogEntry] = field(default_factory=lambda: deque(maxlen=_KEPT))
     changes: deque[Change] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def write(self, second: float, text: str, number: int = 0, severity: int = 0) -> None:
         """Append a line."""
-        self.entries.append(Entry(second, text, number, severity))
+        self.entries.append(LogEntry(second, text, number, severity))
 
     def start(self, second: float, server: str, engines: int) -> None:
-        """What a server says as it comes up."""
+        """Write the start-up messages."""
         self.write(second, f"ASE booted: simulated server '{server}'.")
         for engine in range(engines):
             self.write(second, f"engine {engine}, os pid 4711  online")

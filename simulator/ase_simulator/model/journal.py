@@ -1,7 +1,7 @@
-"""When single events of a flow happened: the n-th deadlock, the n-th statement.
+"""Times of single events of a flow: the n-th deadlock, the n-th statement.
 
-Between two changes a flow runs at a constant rate, so its stretches tell the second of each event, the same
-however often somebody asks.
+Between two changes a flow has a constant rate, so its stretches give the second of each event, the same
+for every reader.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ _KEPT = 200
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From `second` on, when the counter stood at `count`, the flow ran at `rate` per second."""
+    """From `second` on, the flow has `rate` per second; the counter was `count` at that second."""
 
     second: float
     count: float
@@ -31,13 +31,13 @@ class Journal:
     )
 
     def begin(self, second: float, counts: dict[str, float], rates: dict[str, float]) -> None:
-        """A new stretch begins."""
+        """Begin a new stretch."""
         for flow, stretches in self.stretches.items():
             stretches.append(Stretch(second, counts[flow], rates[flow]))
 
-    def latest(self, flow: str, count: float, most: int) -> Iterator[tuple[int, float]]:
-        """Number (from 1) and second of the latest events, oldest first; count: where the counter stands."""
-        number = max(1, int(count) - most + 1)
+    def latest(self, flow: str, count: float, limit: int) -> Iterator[tuple[int, float]]:
+        """Number (from 1) and second of the latest events, oldest first; count: the counter's present value."""
+        number = max(1, int(count) - limit + 1)
         stretches = list(self.stretches[flow])
         for index, stretch in enumerate(stretches):
             end = stretches[index + 1].count if index + 1 < len(stretches) else count

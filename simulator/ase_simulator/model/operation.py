@@ -1,4 +1,4 @@
-"""From configuration and workload to the rates of everything: one operating point of the server."""
+"""Computes the operating point: the rates of all counters from configuration and workload."""
 
 import math
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ import numpy as np
 from ase_simulator.model import spinlocks
 from ase_simulator.model.caches import Cache, Caches
 from ase_simulator.model.demands import CacheDemand, Group, cache_demands, groups
-from ase_simulator.model.estate import Estate
+from ase_simulator.model.inventory import Inventory
 from ase_simulator.model.options import Options
 from ase_simulator.model.queueing import Array, Demand, Point, settle
 from ase_simulator.model.waits import wait_flows
 from ase_simulator.model.workload import FEATURE_OPTIONS, Effect, Workload
 
 SPIN_TURN_NS = 10.0
-"""Nanoseconds of one turn of the spin loop: turns it into the Spins counter."""
+"""Nanoseconds of one iteration of the spin loop; converts spin time to the Spins counter."""
 
 FEATURES = ("TSX", "SNAP", "LLDC", "LFB", "IMRS", "HCB")
 
@@ -26,7 +26,7 @@ CONTROLLER_S = 3e-6
 """Seconds of an I/O controller's thread per packet and disk I/O."""
 
 _DISK_IO_S = 0.002
-_MOST_IO_BUSY = 0.6
+_MAX_IO_BUSY = 0.6
 
 CACHE_COLUMNS = (
     "searches",
@@ -78,7 +78,7 @@ class Operation:
         working = (self.point.busy - self.point.spinning) * self.engine_shares
         total = np.minimum(spinning + working, 1.0)
         system = np.minimum(working * self.system_share, total)
-        pending = min(1.0 - math.exp(-self.flows["disk_ios"] * _DISK_IO_S), _MOST_IO_BUSY)
+        pending = min(1.0 - math.exp(-self.flows["disk_ios"] * _DISK_IO_S), _MAX_IO_BUSY)
         idle = 1.0 - total
         return {
             "user": total - system,
@@ -93,13 +93,13 @@ def operate(
     users: int,
     options: Options,
     caches: Caches,
-    estate: Estate,
+    inventory: Inventory,
     engines: int,
     seed: int,
 ) -> Operation:
-    """Find where the server settles with that many users at work."""
+    """Find the operating point with that many users at work."""
     effects = active_effects(workload, options, caches)
-    demands = cache_demands(workload, caches, estate, workload.drivers())
+    demands = cache_demands(workload, caches, inventory, workload.drivers())
     units = per_transaction_units(workload, demands)
     found = groups(workload, options, caches, demands, units, engines, effects, seed)
     demand = demand_of(workload, users, found, effects, units, engines)
@@ -117,7 +117,7 @@ def operate(
         spin_rate=point.spin_s / (SPIN_TURN_NS * 1e-9),
         flows=flows,
         caches={cache.name: _cache_rates(cache, demands[cache.name], flows) for cache in caches.all()},
-        objects=_object_rates(workload, caches, estate, demands, flows),
+        objects=_object_rates(workload, caches, inventory, demands, flows),
         system_share=workload.system_share,
         engine_shares=spinlocks.spread("engine", engines, 0.01, seed),
     )
@@ -139,7 +139,7 @@ def demand_of(
     units: dict[str, float],
     engines: int,
 ) -> Demand:
-    """What the queueing model is asked."""
+    """The input of the queueing model."""
     wait_ms = workload.wait_ms * product(effect.wait for effect in effects)
     return Demand(
         users=users,
@@ -164,7 +164,7 @@ def active_features(options: Options, caches: Caches) -> list[str]:
 
 
 def active_effects(workload: Workload, options: Options, caches: Caches) -> list[Effect]:
-    """What the features that are on do to this workload, and the adjustment of the present step."""
+    """Effects of the enabled features on this workload, and the adjustment of the present step."""
     features = active_features(options, caches)
     return [workload.adjust, *(workload.effects[name] for name in features if name in workload.effects)]
 
@@ -194,15 +194,15 @@ def _cache_rates(cache: Cache, demand: CacheDemand, flows: dict[str, float]) -> 
 def _object_rates(
     workload: Workload,
     caches: Caches,
-    estate: Estate,
+    inventory: Inventory,
     demands: dict[str, CacheDemand],
     flows: dict[str, float],
 ) -> Array:
     """OBJECT_COLUMNS of each table; their sums are those of the caches and of the server."""
-    rates = np.zeros((len(estate.tables), len(OBJECT_COLUMNS)))
+    rates = np.zeros((len(inventory.tables), len(OBJECT_COLUMNS)))
     total_writes = sum(entry.writes for entry in workload.objects) or 1.0
     logs = sum(entry.kind == "log" for entry in workload.objects) or 1
-    for table in estate.tables:
+    for table in inventory.tables:
         entry = table.object
         name = caches.of(entry.database, entry.name)
         reads, misses = demands[name].objects[table.position]

@@ -1,4 +1,4 @@
-"""sp_configure: the options, what they are now, and what ASE refuses."""
+"""sp_configure: the options, their present values, and ASE's validation."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -31,7 +31,7 @@ _MEMORY_KB = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OptionEntry:
     """An option as options.yaml lists it; since: first version that has it."""
 
     option: Option
@@ -40,7 +40,7 @@ class Entry:
 
 
 @cache
-def catalogue() -> tuple[Entry, ...]:
+def catalogue() -> tuple[OptionEntry, ...]:
     """All options of all versions, with their defaults."""
     text = resources.files("ase_simulator.model").joinpath("options.yaml").read_text("utf-8")
     sections = yaml.safe_load(text).items()
@@ -57,7 +57,7 @@ def _entry(
     minimum: int | None,
     maximum: int | None,
     since: str = "0.0",
-) -> Entry:
+) -> OptionEntry:
     value, text = (0, default) if isinstance(default, str) else (default, "")
     option = Option(
         number=number,
@@ -72,7 +72,7 @@ def _entry(
         run=value,
         text=text,
     )
-    return Entry(option, kind == "read-only", since)
+    return OptionEntry(option, kind == "read-only", since)
 
 
 class Options:
@@ -89,7 +89,7 @@ class Options:
         self._at_once = at_once
 
     def all(self, caches_kb: int = 0) -> list[Option]:
-        """Every option with the memory that it takes; what ASE works out itself is worked out here.
+        """Every option with the memory that it takes; values that ASE computes are computed here.
 
         caches_kb: size of all data caches.
         """
@@ -100,7 +100,7 @@ class Options:
             "total physical memory": logical // 2,
         }
         return [
-            replace(option, configured=shown[option.name], run=shown[option.name])
+            replace(option, configured=0, run=shown[option.name])
             if option.name in shown
             else replace(option, memory_used=int(option.configured * _MEMORY_KB.get(option.name, 0.0)))
             for option in self._options.values()
@@ -123,8 +123,14 @@ class Options:
         option = self._options.get(name.lower())
         return option.run if option else 0
 
+    @property
+    def threaded_kernel(self) -> bool:
+        """Whether engines are threads of one process, as they may be since 15.7, and not processes."""
+        mode = self._options.get("kernel mode")
+        return mode is not None and mode.text == "threaded"
+
     def find(self, name: str) -> Option:
-        """The one option whose name contains `name`; ASE's 17410 and 17411 where there is none, or many."""
+        """The one option whose name contains `name`; raises ASE's 17410 if none does, 17411 if several do."""
         wanted = name.lower()
         if wanted in self._options:
             return self._options[wanted]
@@ -136,7 +142,7 @@ class Options:
         return hits[0]
 
     def set(self, name: str, value: int | str, caches_kb: int = 0) -> Option:
-        """Give an option a value: at once where it is dynamic, at the next restart where it is static.
+        """Set an option: dynamic ones at once, static ones at the next restart.
 
         caches_kb: size of all data caches, which with the new value must fit into `max memory`.
         """

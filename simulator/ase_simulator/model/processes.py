@@ -1,7 +1,7 @@
-"""Who does what at this moment: one picture from which all process and lock tables are drawn.
+"""Processes at one moment: the snapshot behind all process and lock tables.
 
-The picture holds for one simulated second. How many users think, run, queue or wait follows from the
-operating point; which of them it is, from the seed.
+It holds for one simulated second. How many users think, run, queue or wait follows from the
+operating point; which users they are, from the seed.
 """
 
 import math
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ase_simulator.model.estate import Table
+from ase_simulator.model.inventory import WorkloadTable
 from ase_simulator.model.sessions import FIRST_USER_SPID
 from ase_simulator.model.world import World
 
@@ -29,7 +29,7 @@ SYSTEM_TASKS = (
 _FIRST_SYSTEM_SPID = 2
 _FIRST_SYSTEM_KPID = 1_000_000
 FIRST_USER_KPID = 3_000_000
-_LONGEST_CHAIN = 3
+_MAX_CHAIN = 3
 _COMMANDS = ("SELECT", "UPDATE", "INSERT", "EXECUTE", "SELECT", "EXECUTE", "COMMIT TRANSACTION")
 
 
@@ -37,7 +37,7 @@ _COMMANDS = ("SELECT", "UPDATE", "INSERT", "EXECUTE", "SELECT", "EXECUTE", "COMM
 class Process:
     """One process. wait_event: 0 while it runs; engine: -1 where it is on none.
 
-    user: number among the workload's users, -1 for others. blocked_by: spid, 0 where it waits for no lock.
+    user: number among the workload's users, -1 for others. blocked_by: spid, 0 if it waits for no lock.
     table: what it works on.
     """
 
@@ -58,24 +58,24 @@ class Process:
     since: float
     user: int = -1
     blocked_by: int = 0
-    table: Table | None = None
+    table: WorkloadTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ProcessSnapshot:
     """All processes of one moment, by spid."""
 
     processes: tuple[Process, ...]
 
     def users(self) -> Iterator[Process]:
-        """Those of the workload."""
+        """The processes of the workload's users."""
         return (process for process in self.processes if process.user >= 0)
 
 
-def picture(world: World) -> Picture:
-    """Who does what at the world's present second."""
+def process_snapshot(world: World) -> ProcessSnapshot:
+    """All processes at the world's present second."""
     moment = int(world.seconds)
-    return Picture((*_system(world), *_clients(world), *_users(world, moment)))
+    return ProcessSnapshot((*_system(world), *_clients(world), *_users(world, moment)))
 
 
 def _system(world: World) -> Iterator[Process]:
@@ -124,8 +124,8 @@ def _clients(world: World) -> Iterator[Process]:
 
 def _users(world: World, moment: int) -> Iterator[Process]:
     states, blockers = _states(world, moment)
-    tables = world.estate.tables
-    home = world.estate.own_databases
+    tables = world.inventory.tables
+    home = world.inventory.own_databases
     means = _mean_waits(world)
     for number, event in enumerate(states):
         mix = (number * 2654435761 + moment * 40503) & 0xFFFFFFFF
@@ -141,7 +141,7 @@ def _users(world: World, moment: int) -> Iterator[Process]:
             program=world.workload.program,
             address=f"192.0.2.{number % 8 + 11}",
             database=database,
-            database_id=world.estate.databases[database],
+            database_id=world.inventory.databases[database],
             command="AWAITING COMMAND" if idle else _COMMANDS[mix % len(_COMMANDS)],
             status=_status(event),
             wait_event=max(event, 0),
@@ -204,7 +204,7 @@ def _drawn(
         return [250 if event == 150 else event for event in states], {}
     blockers: dict[int, int] = {}
     for index, number in enumerate(blocked):
-        chained = index % _LONGEST_CHAIN
-        by = blocked[index - 1] if chained else holders[index // _LONGEST_CHAIN % len(holders)]
+        chained = index % _MAX_CHAIN
+        by = blocked[index - 1] if chained else holders[index // _MAX_CHAIN % len(holders)]
         blockers[number] = FIRST_USER_SPID + by
     return states, blockers

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _BISECTIONS = 36
-_TURNS = 60
+_MAX_ITERATIONS = 60
 _AGREED = 1e-4
 _LAST_RHO = 0.9999
 _NEGLIGIBLE_RHO = 1e-3
@@ -31,7 +31,7 @@ _BACKOFF = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is asked of the server.
+    """The demand on the server.
 
     users: closed loop of that many; think_s, wait_s: seconds per transaction away from the engines (think
     time; disk, log and lock waits). service_s: engine seconds of useful work per transaction.
@@ -54,7 +54,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where the server settles.
+    """The operating point.
 
     throughput: transactions per second. busy: engines busy with work or spinning. spinning: engines that
     spin. run_queue: runnable tasks that wait for an engine. grab_rate, wait_rate: per second and slot;
@@ -72,8 +72,8 @@ class Point:
 
 def settle(demand: Demand) -> Point:
     """Solve the closed loop."""
-    most = _most_throughput(demand)
-    rate = demand.grabs * most + demand.background_grabs
+    upper = _max_throughput(demand)
+    rate = demand.grabs * upper + demand.background_grabs
     matter = rate * demand.hold_s > _NEGLIGIBLE_RHO
     small = replace(
         demand,
@@ -82,9 +82,9 @@ def settle(demand: Demand) -> Point:
         hold_s=demand.hold_s[matter],
     )
     slower = wanted = np.ones(len(small.hold_s))
-    for _ in range(_TURNS):
+    for _ in range(_MAX_ITERATIONS):
         slower = (slower + wanted) / 2
-        throughput = _bisect(replace(small, hold_s=small.hold_s * slower), most)
+        throughput = _bisect(replace(small, hold_s=small.hold_s * slower), upper)
         wanted = slowdown(_rho(small, throughput, slower), demand.coherence)
         if not slower.size or float(np.abs(wanted / slower - 1).max()) < _AGREED:
             break
@@ -114,15 +114,15 @@ def run_queue_delay(engines: int, utilisation: float) -> float:
     return float(utilisation**exponent / (engines * (1.0 - utilisation)))
 
 
-def _most_throughput(demand: Demand) -> float:
+def _max_throughput(demand: Demand) -> float:
     cycle = demand.think_s + demand.wait_s + demand.service_s
     if demand.users <= 0 or cycle <= 0:
         return 0.0
     return min(demand.users / cycle, demand.engines / demand.service_s)
 
 
-def _bisect(demand: Demand, most: float) -> float:
-    low, high = 0.0, most
+def _bisect(demand: Demand, upper: float) -> float:
+    low, high = 0.0, upper
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if _users_needed(demand, middle) > demand.users:
@@ -138,7 +138,7 @@ def _rho(demand: Demand, throughput: float, slower: Array) -> Array:
 
 
 def _users_needed(demand: Demand, throughput: float) -> float:
-    """Users that keep up that throughput; endless where no number would do."""
+    """Users that are needed for that throughput; infinite if no number suffices."""
     rate = demand.grabs * throughput + demand.background_grabs
     if rate.size and float((rate * demand.hold_s).max()) >= _LAST_RHO:
         return float("inf")

@@ -1,9 +1,11 @@
 """Scenario files: YAML -> servers, with errors that name the file and the key."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
 from pydantic import Field, ValidationError
@@ -11,7 +13,7 @@ from pydantic import Field, ValidationError
 from ase_simulator.contracts import ServerError
 from ase_simulator.model.caches import Caches
 from ase_simulator.model.clock import Clock
-from ase_simulator.model.estate import Estate
+from ase_simulator.model.inventory import Inventory
 from ase_simulator.model.options import Options
 from ase_simulator.model.server import SimulatedServer
 from ase_simulator.model.timeline import (
@@ -56,7 +58,7 @@ MONITORING = {
 
 
 class ScenarioError(Exception):
-    """A scenario that cannot be used: one line with file, key and what was expected."""
+    """An invalid scenario: one line with file, key and what was expected."""
 
 
 class Binding(Strict):
@@ -68,7 +70,7 @@ class Binding(Strict):
 
 
 class Member(Strict):
-    """Servers of a fleet: `count` of them, that live through another scenario. `{n}` in the name counts."""
+    """Servers of a fleet: `count` of them play another scenario. `{n}` in the name is replaced by their number."""
 
     scenario: str
     server: str
@@ -86,6 +88,8 @@ class Scenario(Strict):
     engines: int = Field(default=4, ge=1, le=1024)
     page_kb: Literal[2, 4, 8, 16] = 4
     monitoring: bool = True
+    time_zone: str = "UTC"
+    up_hours: float = Field(default=0.0, ge=0)
     static_options: Literal["restart", "at_once"] = "restart"
     wrap: Literal["zero", "negative"] = "zero"
     wrap_in: float | None = Field(default=None, gt=0)
@@ -105,7 +109,7 @@ def names() -> list[str]:
 
 
 def read(name_or_path: str) -> Scenario:
-    """A scenario by the name of one of ours, or by the path of a file. Raises ScenarioError."""
+    """A scenario by its name or by the path of a file. Raises ScenarioError."""
     path = Path(name_or_path)
     if name_or_path in names():
         text = resources.files("ase_simulator").joinpath(f"scenarios/{name_or_path}.yaml").read_text("utf-8")
@@ -129,11 +133,17 @@ def read(name_or_path: str) -> Scenario:
 
 
 def load_scenario(
-    name_or_path: str, *, seed: int = 1, speed: float = 1.0, version: str | None = None
+    name_or_path: str,
+    *,
+    seed: int = 1,
+    speed: float = 1.0,
+    version: str | None = None,
+    start: datetime | None = None,
 ) -> Sequence[SimulatedServer]:
-    """The servers of a scenario, their clocks running at `speed` (0: only by hand).
+    """The servers of a scenario, with clocks at `speed` (0: moved only by hand).
 
-    version: of every server, in place of the scenario's own. Raises ScenarioError.
+    version: of every server, in place of the scenario's own. start: simulated date of the beginning (UTC, naive), by
+    default now. Raises ScenarioError.
     """
     scenario = read(name_or_path)
     members = scenario.fleet or (Member(scenario=name_or_path, server=scenario.server),)
@@ -146,7 +156,10 @@ def load_scenario(
             try:
                 name = member.server.format(n=number)
                 chosen = version or member.version or part.version
-                servers.append(_build(part, name, seed + len(servers), Clock(speed), chosen))
+                clock = Clock(speed, start, zone=ZoneInfo(part.time_zone))
+                servers.append(_build(part, name, seed + len(servers), clock, chosen))
+            except ZoneInfoNotFoundError as error:
+                raise ScenarioError(f"{member.scenario}: time_zone: {error.args[0]}") from error
             except ServerError as error:
                 raise ScenarioError(f"{member.scenario}: {error}") from error
             except (ValueError, KeyError, IndexError) as error:
@@ -164,7 +177,7 @@ def _build(scenario: Scenario, name: str, seed: int, clock: Clock, version: str)
         options=Options(version, at_once=at_once),
         caches=Caches(scenario.page_kb, at_once=at_once),
         workload=scenario.workload,
-        estate=Estate(scenario.workload, scenario.page_kb),
+        inventory=Inventory(scenario.workload, scenario.page_kb),
         online=[],
         scenario=scenario.name,
         negative_wrap=scenario.wrap == "negative",
@@ -185,4 +198,5 @@ def _build(scenario: Scenario, name: str, seed: int, clock: Clock, version: str)
     for step in scenario.steps:
         changed_workload(scenario.workload, step)
     world.restart(scenario.wrap_in)
+    world.started = world.cleared = -3600 * scenario.up_hours
     return SimulatedServer(world, Timeline(scenario.steps, repeat=scenario.repeat))

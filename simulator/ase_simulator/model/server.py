@@ -1,9 +1,9 @@
-"""The model of one ASE as the rest of the simulator sees it: ase_simulator.contracts.Server."""
+"""The model of one ASE: implements ase_simulator.contracts.Server."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from ase_simulator.contracts import LoginRequest, Option, ServerError
+from ase_simulator.contracts import LoginRequest, Option, Row, ServerError
 from ase_simulator.faults import Faults
 from ase_simulator.model.errorlog import Change
 from ase_simulator.model.tables import TABLES
@@ -13,7 +13,7 @@ from ase_simulator.model.world import World
 
 
 class SimulatedServer:
-    """A world, the timeline that moves it, and the actions that clients take on it."""
+    """A world, the timeline that changes it, and the actions of clients."""
 
     def __init__(self, world: World, timeline: Timeline) -> None:
         self.world = world
@@ -47,12 +47,16 @@ class SimulatedServer:
 
     @property
     def loading_databases(self) -> frozenset[str]:
-        """Databases that LOAD DATABASE holds now: nobody can use them."""
+        """Databases that LOAD DATABASE makes unavailable at present."""
         self._settle()
         return self.world.loading
 
     def now(self) -> datetime:
         """Simulated wall clock, UTC, naive."""
+        return self.world.clock.utc(self.world.clock.seconds())
+
+    def local_now(self) -> datetime:
+        """Simulated wall clock in the server's time zone, naive."""
         return self.world.clock.date(self.world.clock.seconds())
 
     async def sleep(self, seconds: float) -> None:
@@ -60,7 +64,7 @@ class SimulatedServer:
         await self.world.clock.sleep(seconds)
 
     async def play(self) -> None:
-        """Begin each step of the timeline on time, whether or not anybody asks; ends after the last."""
+        """Begin each step of the timeline on time, even without requests. Returns after the last."""
         while (start := self._timeline.next_start()) is not None:
             await self.world.clock.sleep(start - self.world.clock.seconds())
             self._settle()
@@ -69,7 +73,7 @@ class SimulatedServer:
         """Call back whenever all connections are to be dropped: restart, shutdown, a scripted drop."""
         self._on_drop.append(callback)
 
-    def table(self, name: str) -> Iterable[Mapping[str, object]]:
+    def table(self, name: str) -> Iterable[Row]:
         """Rows of a table as of now; tables that it does not know have none."""
         if name not in TABLES:
             return []
@@ -125,7 +129,7 @@ class SimulatedServer:
     def bind_cache(self, cache: str | None, database: str, object_name: str | None = None) -> None:
         """sp_bindcache and sp_unbindcache. Raises ServerError."""
         self._settle()
-        if database not in self.world.estate.databases:
+        if database not in self.world.inventory.databases:
             raise ServerError(
                 911, f"Attempt to locate entry in sysdatabases for database '{database}' failed.", 11
             )
@@ -147,12 +151,12 @@ class SimulatedServer:
         world.changed()
 
     def clear_monitors(self) -> None:
-        """The monitor counters begin again at zero; those of the MDA tables go on."""
+        """Reset the monitor counters; those of the MDA tables continue."""
         self._settle()
         self._clear()
 
     def restart(self) -> None:
-        """A new life of the server: all sessions are dropped."""
+        """Restart; all sessions are dropped."""
         self._settle()
         self._restart()
 
@@ -175,7 +179,7 @@ class SimulatedServer:
         self.world.sessions.account(spid, statements, rows, cpu_ms)
 
     def advance(self, seconds: float) -> None:
-        """Move simulated time on by hand."""
+        """Move simulated time forward by hand."""
         self.world.clock.advance(seconds)
         self._settle()
 

@@ -6,14 +6,14 @@ from ase_simulator.contracts import LoginRequest
 
 FIRST_CLIENT_SPID = 20
 FIRST_USER_SPID = 1020
-"""Sessions of the workload's users begin here, so that clients and users never want the same number."""
+"""First spid of the workload's users, above those of clients."""
 
 _FIRST_KPID = 2_000_000
 
 
 @dataclass(slots=True)
 class Client:
-    """One session over the wire. since: simulated second of its login."""
+    """One client session. since: simulated second of its login."""
 
     spid: int
     kpid: int

@@ -1,4 +1,4 @@
-"""Which spinlocks there are, how many slots stand behind each name, and how the grabs fall on them."""
+"""Spinlock names, the number of slots of each, and the share of grabs that falls on each slot."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,7 +15,7 @@ from ase_simulator.model.version import level
 Slots = int | str | dict[str, int | str]
 
 _SKEW = 0.3
-_MOST_ROWS = 100_000
+_MAX_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Spinlock:
     since: str = "0.0"
 
     def changed(self, hold_ns: float | None, each: dict[str, float] | None, skew: float | None) -> "Spinlock":
-        """The same with what is not None changed."""
+        """A copy with the values that are not None."""
         return replace(
             self,
             hold_ns=self.hold_ns if hold_ns is None else hold_ns,
@@ -51,7 +51,7 @@ def catalogue(version: str) -> tuple[Spinlock, ...]:
 def shares(spinlock: Spinlock, options: Options, engines: int, seed: int) -> Array:
     """The share of the grabs that falls on each slot; they add up to 1.
 
-    A hash table of R rows, one spinlock for each N of them, has ceil(R / N) slots; the last one guards what
+    A hash table of R rows, one spinlock for each N of them, has ceil(R / N) slots; the last one protects what
     is left. With 1031 rows, a ratio of 100 gives 11 slots, and 5 gives 207.
     """
     slots = spinlock.slots
@@ -77,14 +77,14 @@ def spread(name: str, slots: int, skew: float, seed: int) -> Array:
 
 @cache
 def _hashed(name: str, rows: int, per: int, skew: float, scattered: bool, seed: int) -> Array:
-    """Shares of spinlocks that guard `per` rows each.
+    """Shares of spinlocks that protect `per` rows each.
 
-    Descriptors that are opened together stand together, so that one spinlock guards many of the busiest;
-    hashed rows are scattered. Tables of more than _MOST_ROWS rows are modelled by as many.
+    Descriptors that are opened together are adjacent, so that one spinlock protects many of the busiest;
+    hashed rows are scattered. Tables of more than _MAX_ROWS rows are modelled by as many.
     """
-    if rows > _MOST_ROWS:
-        per = max(1, round(per * _MOST_ROWS / rows))
-        rows = _MOST_ROWS
+    if rows > _MAX_ROWS:
+        per = max(1, round(per * _MAX_ROWS / rows))
+        rows = _MAX_ROWS
     weights = spread(name, rows, skew, seed) if scattered else _zipf(rows, skew)
     return np.add.reduceat(weights, np.arange(0, rows, per))
 

@@ -1,18 +1,20 @@
-"""A scenario's steps, played one after the other as time passes."""
+"""The steps of a scenario, applied one after the other as time passes."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from ase_simulator.contracts import ServerError
 from ase_simulator.faults import Break, Faults
+from ase_simulator.model.database_states import DATABASE_STATES, DatabaseState
 from ase_simulator.model.workload import Effect, NotNegative, Positive, Strict, Workload
 from ase_simulator.model.world import Step, World
 
 
 class CacheSettings(Strict):
-    """What sp_cacheconfig and sp_poolconfig would set; what is left out stays. pools: KB by I/O size KB."""
+    """Settings of sp_cacheconfig and sp_poolconfig; omitted ones do not change. pools: KB by I/O size KB."""
 
     size_kb: int | None = None
     type: str | None = None
@@ -22,7 +24,10 @@ class CacheSettings(Strict):
 
 
 class FaultSettings(Strict):
-    """ase_simulator.faults.Faults, as a step switches them on; break_off: how result sets break off."""
+    """ase_simulator.faults.Faults, as a step sets them.
+
+    break_off, after_rows: how result sets end early. daylight_saving: in hours.
+    """
 
     mute: bool = False
     refuse: bool = False
@@ -32,27 +37,49 @@ class FaultSettings(Strict):
     break_off: Literal["close", "reset", "garbage"] | None = None
     after_rows: int = 0
     only: str = ""
+    column_types: dict[str, str] = Field(default={})
+    column_values: dict[str, int | float | str | None] = Field(default={})
+    missing_columns: tuple[str, ...] = ()
+    daylight_saving: float = 0.0
+    locked_tables: tuple[str, ...] = ()
+    slow_tables: dict[str, NotNegative] = Field(default={})
+    login_trigger: str = ""
+    authentication: Literal["ase", "ldap", "pam"] = "ase"
+    directory_down: bool = False
+    instances: int = Field(default=1, ge=1, le=32)
+    system_view: Literal["instance", "cluster"] = "instance"
 
     def apply(self, faults: Faults) -> None:
-        """Make the listener's faults these, and no others."""
-        faults.mute = self.mute
-        faults.refuse = self.refuse
-        faults.hang = self.hang
-        faults.ignore_attention = self.ignore_attention
-        faults.seconds_per_row = self.seconds_per_row
-        faults.broken = Break(self.break_off, self.after_rows) if self.break_off else None
-        faults.only = self.only
+        """Set the listener's faults to exactly these."""
+        values = self.model_dump(exclude={"break_off", "after_rows"})
+        values |= {
+            "broken": Break(self.break_off, self.after_rows) if self.break_off else None,
+            "daylight_saving": timedelta(hours=self.daylight_saving),
+            "locked_tables": frozenset(self.locked_tables),
+            "missing_columns": frozenset(self.missing_columns),
+        }
+        for name, value in values.items():
+            setattr(faults, name, value)
 
 
 Event = Literal["restart", "shutdown", "drop", "clear"]
 
 
-class StepSettings(Strict):
-    """One step: for how long, and what changes when it begins.
+class LogMessage(Strict):
+    """A message of the error log."""
 
-    options, caches: stay so. workload: fields of the workload, and they stay so. adjust: factors of the
-    workload. faults, locked (logins) and loading (databases): adjust and these last as long as the step.
-    events: what happens at its start, in this order. wrap_in: a restart lets int counters reach 2^31 after
+    text: str
+    number: int = 0
+    severity: int = 0
+
+
+class StepSettings(Strict):
+    """One step: its duration and its changes.
+
+    options, caches, workload: settings that change and stay. adjust: factors of the
+    workload. faults, locked (logins), loading (databases) and databases (their states): these and adjust last as
+    long as the step. log: messages that the error log gets at its start.
+    events: events at its start, in this order. wrap_in: a restart lets int counters reach 2^31 after
     so many seconds. engines: how many are online from now on.
     """
 
@@ -68,10 +95,12 @@ class StepSettings(Strict):
     faults: FaultSettings = FaultSettings()
     locked: tuple[str, ...] = ()
     loading: tuple[str, ...] = ()
+    databases: dict[str, DatabaseState] = Field(default={})
+    log: tuple[LogMessage, ...] = ()
 
 
 class Timeline:
-    """Plays steps on a world. repeat: from the first again after the last; else the last one stays."""
+    """Applies steps to a world. repeat: start again after the last step; otherwise the last one stays."""
 
     def __init__(self, steps: tuple[StepSettings, ...], *, repeat: bool) -> None:
         self._steps = steps
@@ -82,14 +111,14 @@ class Timeline:
     def move(self, world: World, seconds: float, begin: Callable[[StepSettings], None]) -> None:
         """Bring the world to that simulated second, through every step that begins until then.
 
-        begin: told of each of them, once its settings hold.
+        begin: called for each of them, once its settings are in effect.
         """
         while self._next < len(self._steps) and self._at <= seconds:
             step, start = self._steps[self._next], self._at
             world.grow(start)
             apply_settings(world, step)
             world.step = Step(self._next + 1, step.name, start, step.seconds)
-            # Whoever is told below may ask the server again: the step must be over and done with by then.
+            # `begin` may call the server again, so the state must be consistent before it is called.
             self._at += step.seconds
             self._next += 1
             if self._repeat and self._next == len(self._steps):
@@ -103,7 +132,7 @@ class Timeline:
 
 
 def apply_settings(world: World, step: StepSettings) -> None:
-    """Let the settings of a step take effect on the world."""
+    """Apply the settings of a step."""
     for name, value in step.options.items():
         if world.options.has(name):
             world.options.set(name, value)
@@ -113,11 +142,14 @@ def apply_settings(world: World, step: StepSettings) -> None:
     if step.engines is not None:
         world.online = list(range(step.engines))
     world.locked, world.loading = frozenset(step.locked), frozenset(step.loading)
+    world.database_status = {name: DATABASE_STATES[state] for name, state in step.databases.items()}
+    for message in step.log:
+        world.log.write(world.seconds, message.text, message.number, message.severity)
     world.changed()
 
 
 def changed_workload(workload: Workload, step: StepSettings) -> Workload:
-    """The workload as it is from a step on. Raises ServerError for a field that it cannot have."""
+    """The workload as it is from a step on. Raises ServerError for an invalid field."""
     changes = {**step.workload, "adjust": step.adjust}
     try:
         return Workload.model_validate(workload.model_dump() | changes)

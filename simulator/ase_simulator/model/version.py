@@ -1,4 +1,4 @@
-"""Versions of ASE by their profile keys: which is newer."""
+"""Compares versions of ASE by their profile keys."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Wait events: what there are, and how the waits of an operating point fall on them."""
+"""Wait events, and how the waits of an operating point are divided over them."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""What the users ask for: the part of a scenario that no configuration option can change."""
+"""The workload: the part of a scenario that no configuration option changes."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +15,7 @@ FEATURE_OPTIONS = {
     "IMRS": "enable in-memory row storage",
     "HCB": "enable HCB index",
 }
-"""Memscale features that are switches of the server; LLDC is a property of each cache."""
+"""Memscale features that are server options; LLDC is a property of each cache."""
 
 PER_TRANSACTION: dict[str, float] = {
     "statements": 10.3,
@@ -49,7 +49,7 @@ PER_TRANSACTION: dict[str, float] = {
     "temp_objects": 0.01,
     "work_tables": 0.02,
 }
-"""Units per transaction of what drives the counters: a TPC-C run's on ASE 16.0 SP04."""
+"""Units per transaction of each driver of the counters, from a TPC-C run on ASE 16.0 SP04."""
 
 
 class Strict(BaseModel):
@@ -59,13 +59,20 @@ class Strict(BaseModel):
 
 
 class Database(Strict):
-    """Sizes of a database."""
+    """Sizes of a database, and its last dump.
+
+    dumped_hours_ago: when it began, before the scenario's start; None for never. It took dump_hours. dump_failed: a
+    later dump, dump_failed_hours_ago, failed.
+    """
 
     name: str
     data_mb: Annotated[int, Field(gt=0)] = 10240
     log_mb: Annotated[int, Field(gt=0)] = 2048
     data_devices: Annotated[int, Field(gt=0)] = 2
     replicated: bool = False
+    dumped_hours_ago: NotNegative | None = None
+    dump_hours: NotNegative = 0.5
+    dump_failed_hours_ago: NotNegative | None = None
 
 
 class Object(Strict):
@@ -100,7 +107,7 @@ class CacheWork(Strict):
 
 
 class SpinlockWork(Strict):
-    """What this workload changes of a spinlock in spinlocks.yaml."""
+    """Overrides of a spinlock in spinlocks.yaml."""
 
     hold_ns: Positive | None = None
     each: dict[str, float] | None = None
@@ -110,7 +117,7 @@ class SpinlockWork(Strict):
 class Effect(Strict):
     """Factors on engine time, waits, and the hold times of spinlocks and caches by name.
 
-    lockless_hold: on the hold time of what is left of a cache's spinlocks once it is lockless.
+    lockless_hold: on the hold time of the remaining grabs of a lockless cache.
     """
 
     cpu: Positive = 1.0
@@ -120,9 +127,9 @@ class Effect(Strict):
 
 
 class Batch(Strict):
-    """Work that comes in lumps: the users run `transactions` of them, then pause, then again.
+    """Work in batches: the users run `transactions`, pause, and repeat.
 
-    abort_s: the run is given up after that many seconds; 0 for never.
+    abort_s: a run is aborted after that many seconds; 0 for never.
     """
 
     transactions: Positive

@@ -1,4 +1,4 @@
-"""The state of one simulated server, and how it moves with time."""
+"""The state of one simulated server and its change over time."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ase_simulator.model.caches import Caches
 from ase_simulator.model.clock import Clock
 from ase_simulator.model.counters import Counters
 from ase_simulator.model.errorlog import ErrorLog
-from ase_simulator.model.estate import Estate
+from ase_simulator.model.inventory import Inventory
 from ase_simulator.model.journal import Journal
 from ase_simulator.model.operation import Operation, operate
 from ase_simulator.model.options import Options
@@ -19,7 +19,7 @@ from ase_simulator.model.sessions import Sessions
 from ase_simulator.model.spinlocks import spread
 from ase_simulator.model.workload import Workload
 
-_MOST_EVENTS = 20_000
+_MAX_EVENTS = 20_000
 
 
 @dataclass(slots=True)
@@ -34,12 +34,13 @@ class Step:
 
 @dataclass(slots=True)
 class World:
-    """Everything that the tables show. After changing a setting, say so with `changed`.
+    """Everything that the tables show. Call `changed` after changing a setting.
 
     seconds: simulated time up to which the counters have grown. started, cleared: seconds at which the
     server started and its monitor counters were cleared; at_clear: those counters as they were then.
     online: engines by number. negative_wrap: int columns wrap to negative values, not to 0.
-    loading: databases that LOAD DATABASE holds; locked: logins that are locked.
+    loading: databases that LOAD DATABASE holds; locked: logins that are locked. database_status: bits of
+    sysdatabases.status, status2 and status3 that are set besides, by database.
     """
 
     name: str
@@ -49,7 +50,7 @@ class World:
     options: Options
     caches: Caches
     workload: Workload
-    estate: Estate
+    inventory: Inventory
     online: list[int]
     scenario: str = ""
     negative_wrap: bool = False
@@ -61,6 +62,7 @@ class World:
     cleared: float = 0.0
     loading: frozenset[str] = frozenset()
     locked: frozenset[str] = frozenset()
+    database_status: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     sessions: Sessions = field(default_factory=Sessions)
     batches: BatchRuns = field(default_factory=BatchRuns)
     log: ErrorLog = field(default_factory=ErrorLog)
@@ -76,7 +78,7 @@ class World:
                 0 if self.batches.pausing else self.workload.users,
                 self.options,
                 self.caches,
-                self.estate,
+                self.inventory,
                 len(self.online),
                 self.seed,
             )
@@ -90,11 +92,11 @@ class World:
         return spread("users", self.workload.users, 0.1, self.seed)
 
     def changed(self) -> None:
-        """Settings are not what they were: find the new operating point when it is next needed."""
+        """Settings changed: compute a new operating point when it is next needed."""
         self._operation = None
 
     def grow(self, seconds: float) -> None:
-        """Let the counters grow up to that simulated second, through every start and end of a batch."""
+        """Grow the counters up to that simulated second, through every start and end of a batch."""
         while self.seconds < seconds:
             throughput = self.operation.point.throughput
             batch = self.workload.batch
@@ -111,17 +113,17 @@ class World:
         _ = self.operation
 
     def restart(self, wrap_in: float | None = None) -> None:
-        """A new life of the server: counters from zero, static settings take effect.
+        """Restart: counters from zero, static settings take effect.
 
         wrap_in: seconds after which the counters of int columns reach 2^31; by default they begin at zero.
         """
         self.options.restart()
         self.caches.restart()
         self.caches.default_partitions = self.options.run("global cache partition number")
-        startup, most = (
+        startup, limit = (
             self.options.run(name) for name in ("number of engines at startup", "max online engines")
         )
-        self.online = list(range(min(startup, most)))
+        self.online = list(range(min(startup, limit)))
         self.counters = Counters()
         self.journal = Journal()
         self.sessions.drop()
@@ -140,13 +142,13 @@ class World:
         return self.clock.date(seconds)
 
     def int32(self, value: float) -> int:
-        """A counter as an int column shows it: it goes on at 0 (as the manual says), or below zero."""
+        """A counter as an int column shows it: after 2^31 - 1 it continues at 0 (as the manual says), or negative."""
         whole = int(value)
         return (whole + 2**31) % 2**32 - 2**31 if self.negative_wrap else whole % 2**31
 
-    def events(self, flow: str, most: int) -> Iterator[tuple[int, float]]:
+    def events(self, flow: str, limit: int) -> Iterator[tuple[int, float]]:
         """Number and second of the latest events of a flow, oldest first."""
-        return self.journal.latest(flow, self.counters.flows[flow], min(most, _MOST_EVENTS))
+        return self.journal.latest(flow, self.counters.flows[flow], min(limit, _MAX_EVENTS))
 
     def count(self, flow: str) -> int:
         """The counter of a flow, in an int column."""

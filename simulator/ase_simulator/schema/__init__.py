@@ -1,1 +1,1 @@
-"""What tables each version of ASE has: columns, types, names and the switches they need, as data."""
+"""Tables of each version of ASE: columns, types and required options, as data."""

@@ -1,8 +1,8 @@
 """The tables of one version: the monitoring tables and the system tables, with exact types."""
 
 import csv
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,7 +14,7 @@ from ase_simulator.schema.types import parse_type
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """One column as a version has it. wraps: a counter that starts again at its type's end."""
+    """One column of a version. wraps: a counter that restarts at its type's maximum."""
 
     name: str
     type: Type
@@ -27,11 +27,11 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """One table as a version has it.
+class TableDefinition:
+    """One table of a version.
 
     scope: `master` (only there), `each` (every database has its own), or one database's name.
-    needs: options that must be on before it answers; stateful: each connection gets each row once.
+    needs: options that must be on before it answers; stateful: each connection receives each row once.
     """
 
     name: str
@@ -49,22 +49,42 @@ class Table:
         """Whether it is one of the MDA tables."""
         return self.name.startswith("mon")
 
+    def without(self, missing: Collection[str]) -> "TableDefinition":
+        """The table without these columns (`table.column`)."""
+        if not missing:
+            return self
+        columns = [column for column in self.columns if f"{self.name}.{column.name}" not in missing]
+        return replace(self, columns=columns, by_name={column.name: column for column in columns})
+
+    def with_types(self, types: Mapping[str, str]) -> "TableDefinition":
+        """The table with these types of columns (`table.column`) in place of its own."""
+        if not types:
+            return self
+        columns = [
+            replace(column, type=parse_type(types[name]) or column.type) if name in types else column
+            for column in self.columns
+            for name in [f"{self.name}.{column.name}"]
+        ]
+        return replace(self, columns=columns, by_name={column.name: column for column in columns})
+
 
 class Catalog:
     """All tables of one version, by name (case counts, as in ASE)."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        self.tables: dict[str, Table] = {table.name: table for table in _tables(profile) if table.columns}
+        self.tables: dict[str, TableDefinition] = {
+            table.name: table for table in _tables(profile) if table.columns
+        }
 
-    def find(self, name: str, database: str) -> Table | None:
+    def find(self, name: str, database: str) -> TableDefinition | None:
         """The table of that name as seen in a database."""
         table = self.tables.get(name)
         if table is None or table.scope not in ("each", database):
             return None
         return table
 
-    def monitoring_tables(self) -> list[Table]:
+    def monitoring_tables(self) -> list[TableDefinition]:
         """The MDA tables in the order of their TableID (1 upwards)."""
         return [table for table in self.tables.values() if table.monitoring]
 
@@ -75,8 +95,8 @@ def catalog(key: str) -> Catalog:
     return Catalog(profiles()[key])
 
 
-def _tables(profile: Profile) -> Iterator[Table]:
-    facts = {row["table"]: row for row in csv.DictReader(_data("mon_tables.csv").splitlines())}
+def _tables(profile: Profile) -> Iterator[TableDefinition]:
+    facts = {row["table"]: row for row in csv.DictReader(read_data("mon_tables.csv").splitlines())}
     for name, rows in _grouped("mon_columns.csv").items():
         fact = facts[name]
         yield _table(
@@ -98,7 +118,9 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split("; ")) if text else ()
 
 
-def _table(profile: Profile, name: str, scope: str, rows: list[dict[str, str]], **facts: Any) -> Table:
+def _table(
+    profile: Profile, name: str, scope: str, rows: list[dict[str, str]], **facts: Any
+) -> TableDefinition:
     columns = [
         ColumnDefinition(
             row["column"],
@@ -109,7 +131,7 @@ def _table(profile: Profile, name: str, scope: str, rows: list[dict[str, str]], 
         for row in rows
         if profile.has(row["since"], row.get("until") or "")
     ]
-    return Table(name, scope, columns, **facts, by_name={column.name: column for column in columns})
+    return TableDefinition(name, scope, columns, **facts, by_name={column.name: column for column in columns})
 
 
 def _type_of_its_day(column: str, text: str, profile: Profile) -> Type:
@@ -127,10 +149,11 @@ def _type_of_its_day(column: str, text: str, profile: Profile) -> Type:
 @cache
 def _grouped(file: str) -> dict[str, list[dict[str, str]]]:
     tables: dict[str, list[dict[str, str]]] = {}
-    for row in csv.DictReader(_data(file).splitlines()):
+    for row in csv.DictReader(read_data(file).splitlines()):
         tables.setdefault(row["table"], []).append(row)
     return tables
 
 
-def _data(file: str) -> str:
+def read_data(file: str) -> str:
+    """The text of one of the schema's files."""
     return files(__package__).joinpath(file).read_text(encoding="utf-8")

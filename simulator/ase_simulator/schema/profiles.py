@@ -1,4 +1,4 @@
-"""Version profiles: which ASE the simulator is, and what came with which version."""
+"""Version profiles: the versions of ASE that the simulator can be."""
 
 import csv
 import re
@@ -19,7 +19,7 @@ class Profile:
     cluster: bool = False
 
     def has(self, since: str, until: str = "") -> bool:
-        """Whether what came with `since` (and went with `until`) is there in this version."""
+        """Whether something introduced in `since` (and removed in `until`) exists in this version."""
         if since.endswith(".CE"):
             return self.cluster and self.has(since.removesuffix(".CE"))
         if until and self.level >= parse_level(until):

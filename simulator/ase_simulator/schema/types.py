@@ -1,4 +1,4 @@
-"""ASE types as text, and the numbers by which systypes and monTableColumns know them."""
+"""ASE types as text, and their numbers in systypes and monTableColumns."""
 
 import re
 from functools import cache
@@ -67,7 +67,7 @@ _SIZED = frozenset({"char", "varchar", "nchar", "nvarchar", "unichar", "univarch
 
 @cache
 def parse_type(text: str, default_length: int = 1) -> Type | None:
-    """`varchar(30)`, `numeric(12,2)`, `unsigned int` as a Type; None where ASE knows no such type."""
+    """`varchar(30)`, `numeric(12,2)`, `unsigned int` as a Type; None if ASE has no such type."""
     shape = _SHAPE.match(text)
     if not shape:
         return None

@@ -1,46 +1,41 @@
-"""ase_simulator.contracts.Backend over a model: who may log in, and what all sessions of a server share."""
+"""The T-SQL front end of one simulated server: ase_simulator.contracts.Backend over a model."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from ase_simulator.contracts import LoginRequest, Server
 from ase_simulator.results import Message
 from ase_simulator.schema.catalog import catalog
 from ase_simulator.sql.errors import message
-from ase_simulator.sql.history import History
 from ase_simulator.sql.logins import Login, Logins, standard_logins
-from ase_simulator.sql.objects import catalog_numbers
+from ase_simulator.sql.lookup.object_ids import catalog_object_ids
+from ase_simulator.sql.lookup.server_facts import run_value
+from ase_simulator.sql.procedures import PROCEDURES
 from ase_simulator.sql.session import SqlSession
-from ase_simulator.sql.statements import CreateProcedure
-from ase_simulator.sql.storage import PermanentTables
+from ase_simulator.sql.state.server_state import ServerState
 
 
 class SqlBackend:
     """The T-SQL front end of one server.
 
-    logins: who may come in; by default `sa` without a password and `ase_exporter` with mon_role alone.
+    logins: by default `sa` without a password and `ase_exporter` with mon_role only.
     """
 
     charset = "utf8"
 
     def __init__(self, server: Server, logins: Iterable[Login] | None = None) -> None:
         self.server = server
-        self.catalog = catalog(server.version)
-        self.profile = self.catalog.profile
-        self.version = self.profile.banner
-        self.logins = Logins(
-            standard_logins() if logins is None else logins,
-            {str(row["name"]): int(str(row["suid"])) for row in server.table("syslogins")},
+        tables = catalog(server.version)
+        self.version = tables.profile.banner
+        self.shared = ServerState(
+            catalog=tables,
+            charset=self.charset,
+            logins=Logins(
+                standard_logins() if logins is None else logins,
+                {str(row["name"]): int(str(row["suid"])) for row in server.table("syslogins")},
+            ),
+            object_ids=catalog_object_ids(tables),
+            system_procedures=frozenset(PROCEDURES),
         )
-        self.numbers = catalog_numbers(self.catalog)
-        self.permanent = PermanentTables()
-        self.procedures: dict[tuple[str, str], CreateProcedure] = {}
-        self.history = History()
-        # sp_dboption: database -> bits of sysdatabases.status that were set and cleared.
-        self.database_options: dict[str, tuple[int, int]] = {}
-        self.most_used: dict[str, int] = {}
-        self.monitored: tuple[dict[str, int], datetime] | None = None
-        self.sessions: dict[int, SqlSession] = {}
 
     @property
     def name(self) -> str:
@@ -48,22 +43,34 @@ class SqlBackend:
         return self.server.name
 
     def login(self, request: LoginRequest) -> SqlSession | Message:
-        """A session, or message 4002 for whoever may not come in, 6002 while the server goes down."""
+        """A session, or message 4002 if the login fails, 1640 if the password had to be encrypted, 6002 while the
+        server shuts down."""
         if not self.server.running:
             return message(6002)
-        login = self.logins.find(request.user)
-        locked = login is not None and (login.locked or login.name in self.server.locked_logins)
-        if login is None or locked or login.password != request.password:
-            if login is not None:
-                login.failures += 1
+        if run_value(self.server, "net password encryption reqd", 0) and not request.encrypted:
+            return message(1640)
+        login = self.shared.logins.find(request.user)
+        if login is None or not self._accepts(login, request):
             return message(4002)
         login.failures = 0
         spid = self.server.attach(request)
-        session = SqlSession(self, login, request, spid)
-        self.sessions[spid] = session
-        return session
+        self.shared.sessions.add(spid)
+        return SqlSession(self.server, self.shared, login, request, spid)
 
-    def forget(self, session: SqlSession) -> None:
-        """A session ended."""
-        if self.sessions.pop(session.spid, None) is not None:
-            self.server.detach(session.spid)
+    def _accepts(self, login: Login, request: LoginRequest) -> bool:
+        """Whether the password is right; too many wrong ones lock the login, unless LDAP or PAM checks them.
+
+        Failed logins by LDAP change nothing in syslogins (System Administration Guide, "Managing user accounts
+        locally").
+        """
+        faults = self.server.faults
+        if login.locked or login.name in self.server.locked_logins:
+            return False
+        if faults.authentication != "ase":
+            return not faults.directory_down and login.password == request.password
+        if login.password == request.password:
+            return True
+        login.failures += 1
+        allowed = int(run_value(self.server, "maximum failed logins", 0))
+        login.locked = 0 < allowed <= login.failures
+        return False

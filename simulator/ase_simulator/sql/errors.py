@@ -1,4 +1,4 @@
-"""ASE's messages: numbers, severities, states and texts, as data; and the exception that carries one."""
+"""ASE's messages as data, and the exception that carries one."""
 
 import csv
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def all_messages() -> Mapping[int, tuple[int, int, str]]:
 
 
 class SqlError(ServerError):
-    """A refusal with ASE's own message. line: within its batch, filled in where the statement is known."""
+    """An error with ASE's own message. line: within its batch, set once the statement is known."""
 
     def __init__(self, number: int, *words: object, line: int = 1) -> None:
         severity, state, text = _MESSAGES[number]
@@ -36,5 +36,5 @@ class SqlError(ServerError):
 
 
 def message(number: int, *words: object) -> Message:
-    """One of ASE's messages with its places filled."""
+    """One of ASE's messages, formatted."""
     return SqlError(number, *words).message

@@ -28,7 +28,10 @@ _LAST_RESERVED = 2
 
 @dataclass(slots=True)
 class Login:
-    """One login. roles: granted ones; failures: wrong passwords in a row."""
+    """One login.
+
+    roles: granted ones; failures: consecutive failed logins. password_expiration: days, None for the server's.
+    """
 
     name: str
     password: str
@@ -39,13 +42,19 @@ class Login:
     language: str = "us_english"
     full_name: str = ""
     failures: int = 0
+    password_expiration: int | None = None
+
+    @property
+    def active_roles(self) -> list[str]:
+        """Granted roles, in ASE's order."""
+        return [role for role in ROLES if role in self.roles]
 
 
 class Logins:
     """All logins of one server, by name (case counts)."""
 
     def __init__(self, logins: Iterable[Login], known: dict[str, int]) -> None:
-        """known: server user ids that the workload's logins have already, by name."""
+        """known: server user ids of the workload's logins, by name."""
         self._known = known
         self._by_name: dict[str, Login] = {}
         for login in logins:
@@ -69,7 +78,7 @@ class Logins:
         return found.suid if found else self._known.get(name)
 
     def add(self, login: Login) -> None:
-        """A new login; it gets the next number unless it is sa."""
+        """Adds a login; it gets the next number unless it is sa."""
         if not login.suid:
             used = [other.suid for other in self._by_name.values()]
             taken = max([_LAST_RESERVED, *used, *self._known.values()])
@@ -77,7 +86,7 @@ class Logins:
         self._by_name[login.name] = login
 
     def drop(self, name: str) -> None:
-        """That login is gone."""
+        """Removes a login."""
         self._by_name.pop(name, None)
 
 

@@ -1,81 +1,93 @@
-"""One logged-in connection: its settings, its variables' world, and what functions may ask of it."""
+"""One logged-in connection: settings, variables, tables, and the context of everything that runs in it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ase_simulator.contracts import Description, LoginRequest, Parameter
+from ase_simulator.contracts import Description, LoginRequest, Parameter, Row, Server
 from ase_simulator.results import Message, Result, Rows, Type
-from ase_simulator.schema.catalog import Table
-from ase_simulator.sql.compiler import Stored
-from ase_simulator.sql.convert import as_type
-from ase_simulator.sql.cursors import Cursor
-from ase_simulator.sql.describe import describe
-from ase_simulator.sql.engine import Engine
+from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.frames import Frame
+from ase_simulator.sql.execute.describe import describe
+from ase_simulator.sql.execute.interpreter import Interpreter
 from ase_simulator.sql.functions import FUNCTIONS
-from ase_simulator.sql.functions.arithmetic import OPERATORS, SPREADS
-from ase_simulator.sql.globals import GLOBALS
-from ase_simulator.sql.interpreter import Interpreter
+from ase_simulator.sql.functions.arithmetic import OPERATORS, STATISTICAL_AGGREGATES
+from ase_simulator.sql.functions.globals import GLOBALS
 from ase_simulator.sql.logins import Login
-from ase_simulator.sql.names import ServerNames
-from ase_simulator.sql.statements import CreateProcedure
-from ase_simulator.sql.values import EngineValue
+from ase_simulator.sql.lookup.names import Names
+from ase_simulator.sql.lookup.server_facts import run_value
+from ase_simulator.sql.state.config_history import AUDIT_SWITCHES
+from ase_simulator.sql.state.cursors import DeclaredCursor
+from ase_simulator.sql.state.engine import EmbeddedEngine
+from ase_simulator.sql.state.server_state import ServerState
+from ase_simulator.sql.state.settings import Settings
+from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.transactions import Transactions
+from ase_simulator.sql.state.variables import Frame
+from ase_simulator.sql.syntax.statements import CreateProcedure
+from ase_simulator.sql.types.convert import as_type
+from ase_simulator.sql.types.values import EngineValue
 
-# What a select of monitoring tables and each of its rows cost a session, in milliseconds of CPU: a fixed price,
-# so that a simulated server tells the same at every speed and load of the machine.
+# CPU milliseconds charged to a session per select and per row: fixed, so that a simulated server shows the
+# same figures at every speed and under every load of the machine.
 STATEMENT_MS = 0.2
 ROW_MS = 0.005
 
-if TYPE_CHECKING:
-    from ase_simulator.sql.backend import SqlBackend
 
+class SqlSession:
+    """ase_simulator.contracts.Session, and the context of everything that runs in it."""
 
-@dataclass(slots=True)
-class Settings:
-    """What SET changes."""
-
-    rowcount: int = 0
-    nocount: bool = False
-    quoted_identifier: bool = False
-    textsize: int = 32768
-    language: str = "us_english"
-    isolation: int = 1
-    chained: bool = False
-    noexec: bool = False
-    parseonly: bool = False
-    fmtonly: bool = False
-    others: dict[str, str] = field(default_factory=dict)
-
-
-class SqlSession(ServerNames):
-    """ase_simulator.contracts.Session."""
-
-    def __init__(self, backend: "SqlBackend", login: Login, request: LoginRequest, spid: int) -> None:
-        super().__init__(backend, login)
+    def __init__(
+        self, server: Server, shared: ServerState, login: Login, request: LoginRequest, spid: int
+    ) -> None:
+        self.server = server
+        self.shared = shared
+        self.login = login
         self.request = request
         self.spid = spid
-        self.settings = Settings(language=request.language or login.language)
+        self.temporary: dict[str, TemporaryTable] = {}
+        self.names = Names(server, shared, login, self.temporary)
+        self.settings = Settings(
+            language=request.language or login.language, system_view=server.faults.system_view
+        )
         self.frame = Frame()
         self.procedures: dict[str, CreateProcedure] = {}
         self.error = 0
         self.rowcount = 0
-        self.trancount = 0
         self.nestlevel = 0
         self.sqlstatus = 0
         self.status = 0
-        self.cursors: dict[str, Cursor] = {}
-        self.traceflags: set[str] = set()
-        self.killed = False
         self.identity = 0
-        self.engine = Engine()
+        self.cursors: dict[str, DeclaredCursor] = {}
+        self.traceflags: set[str] = set()
+        self.engine = EmbeddedEngine()
+        self.transactions = Transactions(self.engine, self.temporary)
         self._register_functions()
         self.mark_types: Sequence[Type] = ()
-        self.frozen: dict[str, list[Mapping[str, object]]] | None = None
+        self.frozen: dict[str, list[Row]] | None = None
         self._closed = False
         self._seen: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
+
+    @property
+    def profile(self) -> Profile:
+        """The version's facts."""
+        return self.shared.catalog.profile
+
+    @property
+    def database(self) -> str:
+        """The current database."""
+        return self.names.database
+
+    @property
+    def trancount(self) -> int:
+        """How many transactions are nested."""
+        return self.transactions.depth
+
+    @property
+    def roles(self) -> list[str]:
+        """Active roles, in ASE's order."""
+        return self.login.active_roles
 
     def _register_functions(self) -> None:
         for name, operator in OPERATORS.items():
@@ -83,7 +95,7 @@ class SqlSession(ServerNames):
         self.engine.function("as_type", as_type, pure=True)
         self.engine.function("current_value", self.variable_value, pure=False)
         self.engine.function("keep_value", self.keep_value, pure=False)
-        for name, spread in SPREADS.items():
+        for name, spread in STATISTICAL_AGGREGATES.items():
             self.engine.aggregate(f"f_{name}", spread)
         for name, function in FUNCTIONS.items():
             run: Callable[..., Any] = _bound(function.run, self) if function.session else function.run
@@ -102,7 +114,7 @@ class SqlSession(ServerNames):
             yield self._accounted(result)
 
     def _accounted(self, result: Result) -> Result:
-        """A result whose rows are charged to this session when they have been taken."""
+        """A result whose rows are charged to this session after the client read them."""
         if isinstance(result, Rows):
             result.rows = self._charged(result.rows)
         return result
@@ -122,27 +134,30 @@ class SqlSession(ServerNames):
         """Give back all that the session holds."""
         if not self._closed:
             self._closed = True
+            self.transactions.rollback()
             self.engine.close()
-            self.backend.forget(self)
+            self.shared.sessions.discard(self.spid)
+            self.shared.killed.discard(self.spid)
+            self.server.detach(self.spid)
 
     def ended(self) -> bool:
-        """Whether KILL or a shutdown ended this session: its next batch learns it."""
-        return self.killed or not self.server.running
+        """Whether KILL or a shutdown ended this session; its next batch fails."""
+        return self.spid in self.shared.killed or not self.server.running
 
     def check_loaded(self, database: str) -> None:
-        """Raises SqlError 937 where LOAD DATABASE holds a database."""
+        """Raises SqlError 937 if LOAD DATABASE holds the database."""
         if database in self.server.loading_databases:
             raise SqlError(937, database)
 
-    def unseen(self, table: str, rows: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
-        """Rows of a stateful table that this connection has not been given yet."""
+    def unseen(self, table: str, rows: Iterable[Row]) -> list[Row]:
+        """Rows of a stateful table that this connection has not received yet."""
         present = {tuple(sorted((k, str(v)) for k, v in row.items())): row for row in rows}
         before = self._seen.get(table, frozenset())
         self._seen[table] = frozenset(present)
         return [row for key, row in present.items() if key not in before]
 
     def freeze(self, action: str) -> None:
-        """mdaconfig('freeze', 'begin' or 'end'): monitoring tables stand still; raises SqlError 12043, 12044."""
+        """mdaconfig('freeze', 'begin' or 'end'): monitoring tables stop changing; raises SqlError 12043, 12044."""
         if action == "begin":
             if self.frozen is not None:
                 raise SqlError(12043)
@@ -154,27 +169,46 @@ class SqlSession(ServerNames):
         else:
             raise SqlError(102, action)
 
+    def record_change(
+        self, kind: str, target: str, element: str, old: str | None, new: str, mode: str
+    ) -> None:
+        """Add a configuration change to the history, if it is one and auditing is on."""
+        if old == new or not all(run_value(self.server, switch, 0) for switch in AUDIT_SWITCHES):
+            return
+        self.shared.history.add(
+            kind,
+            target,
+            element,
+            old,
+            new,
+            mode,
+            time=self.now(),
+            login=self.login.name,
+            instance=1 if self.profile.cluster else 0,
+        )
+
     def drop_temporary(self, names: Iterable[str]) -> None:
-        """The end of temporary tables."""
+        """Drop temporary tables."""
         for name in names:
             self.engine.drop(self.temporary.pop(name).handle)
 
-    # -- what compiled queries ask ------------------------------------------------------------------------
+    # -- used by compiled queries -------------------------------------------------------------------------
 
-    def table(self, database: str, name: str) -> Table | Stored:
+    def table(self, database: str, name: str) -> TableDefinition | TemporaryTable:
         """A table by database and name."""
         stored = self.temporary.get(name)
         if stored is not None:
             return stored
-        if database and database not in self.databases():
+        if database and database not in self.names.databases():
             raise SqlError(911, database)
         self.check_loaded(database)
         place = database or self.database
-        permanent = self.backend.permanent.find(place, name)
-        found = permanent.table if permanent else self.backend.catalog.find(name, place)
+        permanent = self.shared.permanent.find(place, name)
+        found = permanent.table if permanent else self.shared.catalog.find(name, place)
         if found is None:
             raise SqlError(208, name)
-        return found
+        faults = self.server.faults
+        return found.with_types(faults.column_types).without(faults.missing_columns)
 
     def variable_type(self, name: str) -> Type:
         """The type of @v or @@v."""
@@ -188,7 +222,7 @@ class SqlSession(ServerNames):
         return self.frame.types[name]
 
     def mark_type(self, number: int) -> Type | None:
-        """The type of the value that came for a `?`; None where there is none yet."""
+        """The type of the value of a `?`; None if it is not known yet."""
         return self.mark_types[number] if number < len(self.mark_types) else None
 
     def variable_value(self, name: str) -> EngineValue:
@@ -198,13 +232,13 @@ class SqlSession(ServerNames):
         return self.frame.values[name]
 
     def keep_value(self, name: str, value: EngineValue) -> EngineValue:
-        """Sets @v; gives the value back."""
+        """Set @v and return the value."""
         self.frame.values[name] = value
         return value
 
     def now(self) -> datetime:
         """The server's clock."""
-        return self.server.now()
+        return self.server.local_now() + self.server.faults.daylight_saving
 
 
 def _bound(run: Callable[..., Any], session: SqlSession) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ase_simulator.sysmon_report.page import Page
-from ase_simulator.sysmon_report.sample import Cache, Pool, Sample, contention
+from ase_simulator.sysmon_report.sample import CacheSample, PoolSample, Sample, contention
 
 _NO_WASH = "Statistics Not Available - No Buffers Entered Wash Section Yet"
 _NO_STRATEGY = "Statistics Not Available - No Buffers Displaced Yet"
@@ -32,7 +32,7 @@ def data_caches(page: Page, sample: Sample) -> None:
             _cache(page, sample, cache, searches)
 
 
-def _searches(cache: Cache) -> int:
+def _searches(cache: CacheSample) -> int:
     return cache.hits + cache.misses
 
 
@@ -67,8 +67,8 @@ def _summary(page: Page, sample: Sample, searches: int) -> None:
         page.line()
 
 
-def _large(page: Page, caches: Sequence[Cache], label: str) -> None:
-    """Large I/O use; where there was none, the summary prints figures without a label."""
+def _large(page: Page, caches: Sequence[CacheSample], label: str) -> None:
+    """Large I/O use; without any, the summary prints figures without a label."""
     performed = sum(cache.large_performed for cache in caches)
     size = sum(cache.large_denied_size for cache in caches)
     resident = sum(cache.large_denied_resident for cache in caches)
@@ -95,7 +95,7 @@ def _large(page: Page, caches: Sequence[Cache], label: str) -> None:
     page.line()
 
 
-def _effectiveness(page: Page, pools: Sequence[Pool]) -> None:
+def _effectiveness(page: Page, pools: Sequence[PoolSample]) -> None:
     cached, used = sum(pool.pages_cached for pool in pools), sum(pool.pages_used for pool in pools)
     with page.block("Large I/O Effectiveness", 4):
         page.row(6, "Pages by Lrg I/O Cached", cached)
@@ -134,7 +134,7 @@ def _prefetch(page: Page, sample: Sample) -> None:
     page.line()
 
 
-def _cache(page: Page, sample: Sample, cache: Cache, everything: int) -> None:
+def _cache(page: Page, sample: Sample, cache: CacheSample, everything: int) -> None:
     searches = _searches(cache)
     with page.block(f"Cache: {cache.name}"):
         page.titles(rule=4, labelled=True)
@@ -163,7 +163,7 @@ def _cache(page: Page, sample: Sample, cache: Cache, everything: int) -> None:
         page.line()
 
 
-def _turnover(page: Page, sample: Sample, cache: Cache) -> None:
+def _turnover(page: Page, sample: Sample, cache: CacheSample) -> None:
     total = sum(pool.grabs for pool in cache.pools)
     if not total:
         page.nothing(4, "Pool Turnover")
@@ -186,7 +186,7 @@ def _turnover(page: Page, sample: Sample, cache: Cache) -> None:
         page.line()
 
 
-def _wash(page: Page, cache: Cache) -> None:
+def _wash(page: Page, cache: CacheSample) -> None:
     washed = cache.passed_clean + cache.in_io + cache.washed_dirty
     with page.block("Buffer Wash Behavior", 4):
         if not washed:
@@ -206,7 +206,7 @@ def _wash(page: Page, cache: Cache) -> None:
     page.line()
 
 
-def _large_detail(page: Page, cache: Cache) -> None:
+def _large_detail(page: Page, cache: CacheSample) -> None:
     with page.block("Large I/O Detail", 4):
         large = cache.pools[1:]
         if not large:
@@ -220,7 +220,7 @@ def _large_detail(page: Page, cache: Cache) -> None:
 
 
 def nv_caches(page: Page, sample: Sample) -> None:
-    """NV Cache Management of a server without one: nulls come out as blanks."""
+    """NV Cache Management of a server without one: NULLs are printed as blanks."""
     with page.section("NV Cache Management"):
         page.line()
         page.line("  Cache Statistics Summary (All NV Caches)")

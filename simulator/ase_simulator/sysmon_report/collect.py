@@ -1,6 +1,6 @@
-"""From two snapshots of a server to a sample: which counter stands behind which figure of the report.
+"""Builds a sample from two snapshots of a server: maps counters to the report's figures.
 
-What the model does not count stays 0, as on a server where it never happens.
+Figures that the model does not count are 0.
 """
 
 import re
@@ -8,14 +8,14 @@ from datetime import datetime
 
 from ase_simulator.sysmon_report import snapshot
 from ase_simulator.sysmon_report.sample import (
-    Cache,
+    CacheSample,
     Controller,
     Descriptors,
-    Device,
-    Engine,
+    DeviceSample,
+    EngineSample,
     Layout,
     Loads,
-    Pool,
+    PoolSample,
     Sample,
     Thread,
 )
@@ -32,7 +32,7 @@ _SPINLOCKS = {
     "page": "fglockspins",
     "address": "addrlockspins",
 }
-"""Row of the report, or lock hash table, and the spinlock that it shows."""
+"""Row of the report, or lock hash table -> spinlock name."""
 
 _SWITCHES = {
     29: "switch_cache_miss",
@@ -51,7 +51,7 @@ _SWITCHES = {
     272: "switch_plc_lock",
     902: "switch_plcblock",
 }
-"""Wait event and the cause of the task switch that it begins with."""
+"""Wait event -> cause of the task switch."""
 
 _DESCRIPTORS = {
     "Object": "number of open objects",
@@ -73,7 +73,7 @@ def layout_of(version: str) -> Layout:
 def collect(
     growth: Growth, *, server: str, version: str, banner: str, interval_s: int, cleared: datetime | None
 ) -> Sample:
-    """What happened between two snapshots. version: profile key; cleared: None where this sample cleared."""
+    """What happened between two snapshots. version: profile key; cleared: None if this sample cleared the counters."""
     layout = layout_of(version)
     threads = _threads(growth)
     return Sample(
@@ -130,8 +130,8 @@ def _threads(growth: Growth) -> tuple[Thread, ...]:
     return tuple(threads)
 
 
-def _engines(growth: Growth, threads: tuple[Thread, ...]) -> tuple[Engine, ...]:
-    """Packets and I/Os are of the server: each engine has an equal part of them."""
+def _engines(growth: Growth, threads: tuple[Thread, ...]) -> tuple[EngineSample, ...]:
+    """Packets and I/Os are counted for the server; each engine gets an equal part."""
     numbers = growth.groups("engine_")
     by_name = {thread.name: thread for thread in threads}
     loads = _loads(growth)
@@ -142,7 +142,7 @@ def _engines(growth: Growth, threads: tuple[Thread, ...]) -> tuple[Engine, ...]:
         group = f"engine_{number}"
         thread = by_name.get(f"Engine {number}")
         engines.append(
-            Engine(
+            EngineSample(
                 number=number,
                 pool=thread.pool if thread else _ENGINE_POOL,
                 user=growth.monitor(group, "user_ticks"),
@@ -166,7 +166,7 @@ _NETWORK = ("packets_recv", "bytes_recv", "packets_sent", "bytes_sent")
 
 
 def _part(total: int, position: int, parts: int) -> int:
-    """Equal parts of a count that add up to it."""
+    """Divides a count into equal parts that add up to it."""
     return total * (position + 1) // parts - total * position // parts
 
 
@@ -197,12 +197,12 @@ def _controllers(growth: Growth) -> tuple[Controller, ...]:
     )
 
 
-def _caches(growth: Growth) -> tuple[Cache, ...]:
-    pools: dict[str, list[Pool]] = {}
+def _caches(growth: Growth) -> tuple[CacheSample, ...]:
+    pools: dict[str, list[PoolSample]] = {}
     for row in growth.rows("monCachePool", "CacheName", "IOBufferSize"):
         read, kb = row["PagesRead"], row.now("IOBufferSize") // 1024
         pools.setdefault(row.text("CacheName"), []).append(
-            Pool(kb, grabs=row["PhysicalReads"] + row["APFReads"], pages_cached=read, pages_used=read)
+            PoolSample(kb, grabs=row["PhysicalReads"] + row["APFReads"], pages_cached=read, pages_used=read)
         )
     caches = []
     for row in growth.rows("monDataCache", "CacheName"):
@@ -211,7 +211,7 @@ def _caches(growth: Growth) -> tuple[Cache, ...]:
         searches, misses = row["CacheSearches"], row["PhysicalReads"] + row["APFReads"]
         own = tuple(sorted(pools.get(name, []), key=lambda pool: pool.io_kb))
         caches.append(
-            Cache(
+            CacheSample(
                 name,
                 spin_grabs=grabs,
                 spin_waits=waits,
@@ -225,9 +225,9 @@ def _caches(growth: Growth) -> tuple[Cache, ...]:
     return tuple(sorted(caches, key=lambda cache: cache.name))
 
 
-def _devices(growth: Growth) -> tuple[Device, ...]:
+def _devices(growth: Growth) -> tuple[DeviceSample, ...]:
     return tuple(
-        Device(
+        DeviceSample(
             row.text("LogicalName"), row.text("PhysicalName"), row["APFReads"], row["Reads"], row["Writes"]
         )
         for row in growth.rows("monDeviceIO", "LogicalName")
@@ -250,7 +250,7 @@ def _descriptors(growth: Growth, layout: Layout) -> tuple[Descriptors, ...]:
 
 
 def _counts(growth: Growth) -> dict[str, int]:
-    """The figures that stand alone. Row locks of writes are exclusive, those of reads shared."""
+    """Single counters. Row locks of writes are exclusive, those of reads shared."""
     access = {name: growth.monitor("access", name) for name in ("selects", "inserts", "updates", "deletes")}
     writes = access["inserts"] + access["updates"] + access["deletes"]
     rows, tables = growth.monitor("lock", "row_locks"), growth.monitor("lock", "table_locks")

@@ -1,10 +1,10 @@
-"""Kernel Utilization: engines, threads and I/O controllers; the process kernel's and the threaded one's."""
+"""Kernel Utilization: engines, threads and I/O controllers, for the process kernel and the threaded kernel."""
 
 from collections.abc import Sequence
 from itertools import groupby
 
 from ase_simulator.sysmon_report.page import Page, put, text_of
-from ase_simulator.sysmon_report.sample import Controller, Engine, Sample, Thread
+from ase_simulator.sysmon_report.sample import Controller, EngineSample, Sample, Thread
 
 _STATES = ("user_busy", "system_busy", "io_busy", "idle")
 _PROCESS_STATES = ("cpu_busy", "io_busy", "idle")
@@ -72,7 +72,7 @@ def _network_checks(page: Page, sample: Sample) -> None:
     page.line()
 
 
-def _process_shares(engine: Engine) -> list[float]:
+def _process_shares(engine: EngineSample) -> list[float]:
     return _shares((engine.user + engine.system, engine.io, engine.idle))
 
 
@@ -95,15 +95,15 @@ def _threaded(page: Page, sample: Sample) -> None:
     page.line()
 
 
-def _pool_of(engine: Engine) -> str:
+def _pool_of(engine: EngineSample) -> str:
     return engine.pool
 
 
-def _number(engine: Engine) -> int:
+def _number(engine: EngineSample) -> int:
     return engine.number
 
 
-def _ticks(page: Page, pools: Sequence[tuple[str, list[Engine]]], engines: int) -> None:
+def _ticks(page: Page, pools: Sequence[tuple[str, list[EngineSample]]], engines: int) -> None:
     page.line("  Engine Utilization (Tick %)   User Busy   System Busy    I/O Busy        Idle")
     page.rule(4)
     every: list[list[float]] = []
@@ -137,7 +137,7 @@ def _ticks(page: Page, pools: Sequence[tuple[str, list[Engine]]], engines: int) 
     page.line()
 
 
-def _runnable(page: Page, pools: Sequence[tuple[str, list[Engine]]], engines: int) -> None:
+def _runnable(page: Page, pools: Sequence[tuple[str, list[EngineSample]]], engines: int) -> None:
     page.line("  Average Runnable Tasks            1 min         5 min      15 min  % of total")
     page.rule(4)
     all_loads: list[Sequence[float]] = []
@@ -189,7 +189,7 @@ def _loads(page: Page, text: str, label: str, loads: Sequence[float], percent: f
     page.line(line)
 
 
-def _yields(page: Page, pools: Sequence[tuple[str, list[Engine]]], sample: Sample) -> None:
+def _yields(page: Page, pools: Sequence[tuple[str, list[EngineSample]]], sample: Sample) -> None:
     everything = sum(engine.full_sleeps + engine.interrupted_sleeps for engine in sample.engines)
     with page.table("CPU Yields by Engine"):
         for name, members in pools:

@@ -43,7 +43,7 @@ _GROUPS = {
 
 
 def metadata(page: Page, sample: Sample) -> None:
-    """Metadata Cache Management; its titles stand one column to the left of their figures."""
+    """Metadata Cache Management; its titles are one column to the left of their figures."""
     with page.section("Metadata Cache Management"):
         page.line()
         page.line("  Metadata Cache Summary         per sec      per xact       count  % of total")
@@ -53,7 +53,7 @@ def metadata(page: Page, sample: Sample) -> None:
             for use in sample.descriptors:
                 with page.block(f"Open {use.kind} Usage"):
                     page.gauge(4, "Active", use.active)
-                    page.gauge(4, "Max Ever Used Since Boot", use.most)
+                    page.gauge(4, "Max Ever Used Since Boot", use.max_used)
                     page.gauge(4, "Free", use.free)
                     with page.block("Reuse Requests", 4):
                         page.gauge(6, "Succeeded", use.reused)

@@ -1,4 +1,4 @@
-"""The paper a report is printed on: figures right-aligned in their columns, and a record of each of them."""
+"""The page of a report: right-aligned figures in columns, and a record of each figure."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ _ABSENT = "n/a"
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """One figure that was printed; value: None where it did not fit and came out as asterisks."""
+    """One printed figure; value: None if it did not fit and was printed as asterisks."""
 
     section: str
     path: tuple[str, ...]
@@ -27,19 +27,19 @@ class Printed:
 
 
 def text_of(value: float, width: int, decimals: int = 0) -> str:
-    """T-SQL's str(): right-aligned, asterisks where it does not fit."""
+    """T-SQL's str(): right-aligned, asterisks if it does not fit."""
     text = f"{value:.{decimals}f}"
     return text.rjust(width) if len(text) <= width else "*" * width
 
 
 def put(line: str, text: str, edge: int) -> str:
-    """The line with a figure that ends at that edge; where there is no room, after one blank."""
+    """The line with a figure that ends at that column; if there is no room, after one blank."""
     text = text.strip()
     return line + text.rjust(max(edge - len(line), len(text) + 1))
 
 
 class Page:
-    """Lines in the order in which they are printed. seconds, transactions: what rates are made with."""
+    """Lines in the order in which they are printed. seconds, transactions: divisors of the rates."""
 
     def __init__(self, elapsed_ms: int, transactions: int) -> None:
         self.lines: list[str] = []
@@ -111,7 +111,7 @@ class Page:
     ) -> None:
         """A count with its rates, and its part of a total.
 
-        share: whether the last column is there at all. name: what the row is called where its label is not
+        share: whether the last column is printed. name: the row's name if its label is not
         all of that.
         """
         figures = [
@@ -126,7 +126,7 @@ class Page:
         self.figures(indent, label, figures, name)
 
     def gauge(self, indent: int, label: str, value: float, decimals: int = 0, *, name: str = "") -> None:
-        """A figure that is no rate, in the count column."""
+        """A figure without rates, in the count column."""
         self.figures(indent, label, [_ABSENT, _ABSENT, text_of(value, 10, decimals), _ABSENT], name)
 
     def percent(self, indent: int, label: str, value: float) -> None:
@@ -134,7 +134,7 @@ class Page:
         self.figures(indent, label, [_ABSENT, _ABSENT, _ABSENT, text_of(value, 5, 1)])
 
     def nothing(self, indent: int, label: str, *, name: str = "") -> None:
-        """What is printed instead of a block in which nothing happened."""
+        """Replaces a block in which nothing happened."""
         self.row(indent, label, 0, name=name)
 
     def figures(self, indent: int, label: str, texts: Sequence[str], name: str = "") -> None:

@@ -1,6 +1,6 @@
-"""What happened between the start and the end of a sample: all that a report shows, as counts.
+"""A sample: all counts that a report shows.
 
-Counts may be negative: ASE's counters are signed 32-bit integers, and a report prints what it gets.
+Counts may be negative: ASE's counters are signed 32-bit integers, and a report prints them unchanged.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Loads = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineSample:
     """Clock ticks by state, sleeps, task switches; loads: runnable tasks over 1, 5 and 15 minutes."""
 
     number: int
@@ -62,7 +62,7 @@ class Controller:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolSample:
     """One buffer pool of a cache; io_kb: its I/O size."""
 
     io_kb: int
@@ -74,7 +74,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class CacheSample:
     """One data cache. spin_grabs, spin_waits: of its spinlocks, all partitions together."""
 
     name: str
@@ -83,7 +83,7 @@ class Cache:
     hits: int = 0
     found_in_wash: int = 0
     misses: int = 0
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[PoolSample, ...] = ()
     passed_clean: int = 0
     in_io: int = 0
     washed_dirty: int = 0
@@ -95,7 +95,7 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceSample:
     """One database device; apf, reads, writes: I/Os."""
 
     name: str
@@ -122,7 +122,7 @@ class Descriptors:
 
     kind: str
     active: int = 0
-    most: int = 0
+    max_used: int = 0
     free: int = 0
     reused: int = 0
     failed: int = 0
@@ -132,7 +132,7 @@ class Descriptors:
 class Sample:
     """One sample. counts: every other counter by name; spinlocks: (grabs, waits) by the report's row.
 
-    interval_s: as asked for; elapsed_ms: as measured. cleared: when the counters began, where they were not
+    interval_s: as asked for; elapsed_ms: as measured. cleared: when the counters were last cleared, if they were not
     cleared for this sample.
     """
 
@@ -144,11 +144,11 @@ class Sample:
     interval_s: int
     elapsed_ms: int
     cleared: datetime | None = None
-    engines: tuple[Engine, ...] = ()
+    engines: tuple[EngineSample, ...] = ()
     threads: tuple[Thread, ...] = ()
     controllers: tuple[Controller, ...] = ()
-    caches: tuple[Cache, ...] = ()
-    devices: tuple[Device, ...] = ()
+    caches: tuple[CacheSample, ...] = ()
+    devices: tuple[DeviceSample, ...] = ()
     buckets: tuple[Bucket, ...] = ()
     descriptors: tuple[Descriptors, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)

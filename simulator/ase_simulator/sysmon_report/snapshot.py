@@ -1,10 +1,10 @@
-"""Counters at one moment, and what they grew between two."""
+"""Counters at one moment, and their growth between two."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ase_simulator.contracts import Server
+from ase_simulator.contracts import Row, Server
 
 _TABLES = (
     "monCachePool",
@@ -22,8 +22,6 @@ _TABLES = (
 )
 _INT, _UNSIGNED = 2**31, 2**32
 
-Row = Mapping[str, object]
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -35,7 +33,7 @@ class Snapshot:
 
 
 def take(server: Server) -> Snapshot:
-    """All that a report is made from, as of now."""
+    """Reads all counters that a report needs."""
     monitors: dict[str, dict[str, list[int]]] = {}
     for row in server.table("sysmonitors"):
         fields = monitors.setdefault(str(row["group_name"]), {})
@@ -46,7 +44,7 @@ def take(server: Server) -> Snapshot:
 
 @dataclass(slots=True)
 class Growth:
-    """What the counters grew from one snapshot to the next."""
+    """Growth of the counters between two snapshots."""
 
     start: Snapshot
     end: Snapshot
@@ -91,7 +89,7 @@ class Delta:
     after: Row
 
     def __getitem__(self, column: str) -> int:
-        """What a counter grew; int columns begin again at 0 after 2,147,483,647."""
+        """Growth of a counter; int columns restart at 0 after 2,147,483,647."""
         grown = number(self.after.get(column)) - number(self.before.get(column))
         return grown + _INT if grown < 0 else grown
 
@@ -105,5 +103,5 @@ class Delta:
 
 
 def number(value: object) -> int:
-    """A counter as the table gives it; 0 for NULL."""
+    """A counter's present value; 0 for NULL."""
     return int(value) if isinstance(value, int | float) else 0

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ase_simulator.sysmon_report.page import Page
-from ase_simulator.sysmon_report.sample import Device, Engine, Sample
+from ase_simulator.sysmon_report.sample import DeviceSample, EngineSample, Sample
 
 _LIMITS = ("Disk I/O Structures", "Server Config Limit", "Engine Config Limit", "Operating System Limit")
 
@@ -70,7 +70,7 @@ def _completed(page: Page, sample: Sample) -> None:
     page.line()
 
 
-def _device(page: Page, device: Device, everything: int) -> None:
+def _device(page: Page, device: DeviceSample, everything: int) -> None:
     total = device.apf + device.reads + device.writes
     page.line("  Device:")
     page.line(f"    {device.path}")
@@ -127,7 +127,7 @@ def network(page: Page, sample: Sample) -> None:
         )
 
 
-Count = Callable[[Engine], int]
+Count = Callable[[EngineSample], int]
 
 
 def _direction(page: Page, sample: Sample, name: str, past: str, packets: Count, octets: Count) -> None:

@@ -63,7 +63,7 @@ def parallel_queries(page: Page, sample: Sample) -> None:
 
 
 def tasks(page: Page, sample: Sample) -> None:
-    """Task Management: what takes tasks off their engines."""
+    """Task Management: causes of task switches."""
     total = sum(engine.switches for engine in sample.engines)
     with page.section("Task Management", titled=True):
         page.line()
@@ -134,7 +134,7 @@ def applications(page: Page, sample: Sample) -> None:
 
 
 def _table(page: Page, name: str, labels: list[str], counts: list[int], total: str) -> None:
-    """Parts of a whole, or only the whole where there is none."""
+    """Parts of a total, or only the total if it is zero."""
     with page.table(name):
         if not any(counts):
             page.nothing(2, total)
@@ -170,7 +170,7 @@ def housekeeper(page: Page, sample: Sample) -> None:
 
 
 def monitor_access(page: Page, sample: Sample) -> None:
-    """Monitor Access to Executing SQL; its last label goes over two lines."""
+    """Monitor Access to Executing SQL; its last label takes two lines."""
     with page.section("Monitor Access to Executing SQL"):
         page.titles()
         page.nothing(1, "Waits on Execution Plans")

@@ -1,1 +1,1 @@
-"""The wire: TDS 5.0 as a server speaks it, over any Backend. Knows nothing of T-SQL or of the model."""
+"""TDS 5.0, server side, over any Backend. Independent of T-SQL and the model."""

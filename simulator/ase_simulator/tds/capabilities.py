@@ -1,10 +1,10 @@
-"""Capabilities: what a client can ask for and what it can take, as two sets of bits."""
+"""Capabilities: features that a client may use, and tokens it does not want, as two bit masks."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 
-class Request(IntEnum):
+class RequestCapability(IntEnum):
     """Request capabilities that change what this server sends or accepts."""
 
     BULK = 5
@@ -28,7 +28,7 @@ class Request(IntEnum):
     RPC_BATCH = 100
 
 
-class Refusal(IntEnum):
+class ResponseCapability(IntEnum):
     """Response capabilities: what the client asks the server not to send."""
 
     LONG_CHAR = 22
@@ -44,48 +44,48 @@ class Refusal(IntEnum):
 
 
 NOT_SERVED = {
-    Request.BULK,
-    Request.XML,
-    Request.DYNAMIC_BATCH,
-    Request.LANGUAGE_BATCH,
-    Request.RPC_BATCH,
+    RequestCapability.BULK,
+    RequestCapability.XML,
+    RequestCapability.DYNAMIC_BATCH,
+    RequestCapability.LANGUAGE_BATCH,
+    RequestCapability.RPC_BATCH,
 }
 
 _REQUESTS = 1
-_REFUSALS = 2
+_RESPONSES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Two masks, big-endian, in whose last byte the lowest bit stands for capability 0."""
+    """Two big-endian masks; the lowest bit of the last byte is capability 0."""
 
     requests: bytes = b""
-    refusals: bytes = b""
+    responses: bytes = b""
 
-    def grant(self, request: Request, refusal: Refusal | None = None) -> bool:
-        """Whether the client understands a feature and did not ask to be spared it."""
-        return _has(self.requests, request) and not (refusal and _has(self.refusals, refusal))
+    def grant(self, request: RequestCapability, response: ResponseCapability | None = None) -> bool:
+        """Whether the client supports a feature and does not suppress it."""
+        return _has(self.requests, request) and not (response and _has(self.responses, response))
 
     def served(self) -> "Capabilities":
-        """The client's wishes less what this server does not do; as long as the client's, or jTDS objects."""
+        """The client's capabilities that this server supports; same length as the client's, as jTDS requires."""
         unserved = sum(1 << request for request in NOT_SERVED)
         mask = int.from_bytes(self.requests, "big") & ~unserved
-        return Capabilities(mask.to_bytes(len(self.requests), "big"), self.refusals)
+        return Capabilities(mask.to_bytes(len(self.requests), "big"), self.responses)
 
     def encode(self) -> bytes:
         """The body of a CAPABILITY token."""
-        masks = ((_REQUESTS, self.requests), (_REFUSALS, self.refusals))
+        masks = ((_REQUESTS, self.requests), (_RESPONSES, self.responses))
         return b"".join(bytes((kind, len(mask))) + mask for kind, mask in masks)
 
     @classmethod
     def decode(cls, body: bytes) -> "Capabilities":
-        """From the body of a CAPABILITY token; what is cut off counts as not set."""
-        masks = {_REQUESTS: b"", _REFUSALS: b""}
+        """From the body of a CAPABILITY token; missing bytes count as not set."""
+        masks = {_REQUESTS: b"", _RESPONSES: b""}
         while len(body) >= 2:
             kind, length = body[0], body[1]
             masks[kind] = body[2 : 2 + length]
             body = body[2 + length :]
-        return cls(masks[_REQUESTS], masks[_REFUSALS])
+        return cls(masks[_REQUESTS], masks[_RESPONSES])
 
 
 NONE = Capabilities()

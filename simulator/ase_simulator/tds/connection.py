@@ -1,4 +1,4 @@
-"""One connection: login, then message by message, request by request, until either side ends it."""
+"""One connection: login, then messages and requests until either side ends it."""
 
 import asyncio
 import logging
@@ -12,21 +12,20 @@ from ase_simulator.contracts import Backend, LoginRequest, Session
 from ase_simulator.faults import Faults
 from ase_simulator.results import EnvChange, Message
 from ase_simulator.tds import tokens
-from ase_simulator.tds.answer import DisconnectError
-from ase_simulator.tds.capabilities import Capabilities
-from ase_simulator.tds.capabilities import Request as Capability
+from ase_simulator.tds.capabilities import Capabilities, RequestCapability
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.login import LoginRecord, PasswordExchange, read_login
 from ase_simulator.tds.packets import (
     DEFAULT_SIZE,
-    LARGEST_MESSAGE,
-    LARGEST_SIZE,
+    MAX_MESSAGE,
+    MAX_SIZE,
+    ClientMessage,
     MessageReader,
     PacketType,
     ProtocolError,
     Reply,
 )
-from ase_simulator.tds.packets import Message as Packets
+from ase_simulator.tds.reply_writer import DisconnectError, closing
 from ase_simulator.tds.requests import SecurityMessage, read_requests
 from ase_simulator.tds.service import Service
 from ase_simulator.tds.tokens import Done, LoginStatus
@@ -36,7 +35,7 @@ log = logging.getLogger(__name__)
 SECONDS_TO_LOG_IN = 60
 SECONDS_TO_CLOSE = 0.5
 CHOSEN_SIZE = 2048
-MOST_REQUESTS_AHEAD = 16
+MAX_REQUESTS_AHEAD = 16
 PROGRAM_VERSION = bytes((16, 0, 4, 0))
 
 
@@ -51,7 +50,7 @@ class Connection:
         self._writer = writer
         self._messages = MessageReader(reader)
         self._reply = Reply(writer)
-        self._next: asyncio.Task[Packets | None] | None = None
+        self._next: asyncio.Task[ClientMessage | None] | None = None
 
     async def run(self) -> None:
         peer = self._writer.get_extra_info("peername")
@@ -78,7 +77,7 @@ class Connection:
         try:
             async with asyncio.timeout(SECONDS_TO_CLOSE):
                 await self._writer.wait_closed()
-        except OSError:  # TimeoutError is one: the client does not read what is still to be sent
+        except OSError:  # including TimeoutError: the client does not read the rest
             self._writer.transport.abort()
 
     async def _serve(self, address: str) -> None:
@@ -114,11 +113,12 @@ class Connection:
             await self._refuse(record.dialect, session)
             return None
         try:
+            await self._run_login_trigger(session)
             await self._welcome(session, record)
         except BaseException:
             session.close()
             raise
-        self._messages.limit = LARGEST_MESSAGE
+        self._messages.limit = MAX_MESSAGE
         return session, record.dialect
 
     async def _decrypted(self, record: LoginRecord) -> LoginRequest:
@@ -132,7 +132,7 @@ class Connection:
         if message is None or message.kind is not PacketType.NORMAL:
             raise ProtocolError("no password after the key")
         answers = [a for a in read_requests(message.body, dialect) if isinstance(a, SecurityMessage)]
-        return replace(record.request, password=exchange.password(answers, dialect))
+        return replace(record.request, password=exchange.password(answers, dialect), encrypted=True)
 
     async def _refuse(self, dialect: Dialect, why: Message) -> None:
         self._reply.add(tokens.message(dialect, self._backend.name, why))
@@ -161,9 +161,17 @@ class Connection:
     def _notice(self, dialect: Dialect, number: int, text: str) -> None:
         self._reply.add(tokens.message(dialect, self._backend.name, Message(number, 10, 1, text)))
 
+    async def _run_login_trigger(self, session: Session) -> None:
+        """Run the login trigger, whose settings last; its messages and rows go to no client."""
+        if self._faults.login_trigger:
+            results = session.execute(self._faults.login_trigger)
+            async with closing(results):
+                async for _ in results:
+                    pass
+
     async def _requests(self, session: Session, dialect: Dialect) -> None:
         service = Service(session, dialect, self._reply, self._backend.name, self._faults)
-        waiting: deque[Packets] = deque()
+        waiting: deque[ClientMessage] = deque()
         while (message := await self._take(waiting)) is not None:
             if message.kind is PacketType.ATTENTION:
                 if not self._faults.ignore_attention:
@@ -171,26 +179,26 @@ class Connection:
                 continue
             work = asyncio.create_task(service.respond(message.body))
             try:
-                goes_on = await self._watch(work, waiting)
+                keep_open = await self._watch(work, waiting)
             finally:
                 await _cancelled(work)
-            if not goes_on:
+            if not keep_open:
                 return
 
-    async def _take(self, waiting: deque[Packets]) -> Packets | None:
+    async def _take(self, waiting: deque[ClientMessage]) -> ClientMessage | None:
         if waiting:
             return waiting.popleft()
         message = await self._read_ahead()
         self._next = None
         return message
 
-    def _read_ahead(self) -> asyncio.Task[Packets | None]:
+    def _read_ahead(self) -> asyncio.Task[ClientMessage | None]:
         if self._next is None:
             self._next = asyncio.create_task(self._messages.next())
         return self._next
 
-    async def _watch(self, work: asyncio.Task[bool], waiting: deque[Packets]) -> bool:
-        """Wait for the end of a request while the client may interrupt it; False when the client is gone."""
+    async def _watch(self, work: asyncio.Task[bool], waiting: deque[ClientMessage]) -> bool:
+        """Wait for the end of a request, which the client may interrupt; False if the client disconnected."""
         while True:
             await asyncio.wait({work, self._read_ahead()}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -204,8 +212,8 @@ class Connection:
             waiting.append(message)
             if message.kind is PacketType.ATTENTION:
                 return True
-            if len(waiting) > MOST_REQUESTS_AHEAD:
-                raise ProtocolError(f"more than {MOST_REQUESTS_AHEAD} requests while one runs")
+            if len(waiting) > MAX_REQUESTS_AHEAD:
+                raise ProtocolError(f"more than {MAX_REQUESTS_AHEAD} requests while one runs")
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
@@ -216,10 +224,10 @@ def reset(writer: asyncio.StreamWriter) -> None:
 
 
 def packet_size(asked: int, capabilities: Capabilities) -> int:
-    """The client's wish within bounds, or more where the client lets the server choose."""
-    if capabilities.grant(Capability.SERVER_PACKET_SIZE):
+    """The packet size: the client's within bounds, or larger if the client lets the server choose."""
+    if capabilities.grant(RequestCapability.SERVER_PACKET_SIZE):
         asked = max(asked, CHOSEN_SIZE)
-    return min(max(asked, DEFAULT_SIZE), LARGEST_SIZE)
+    return min(max(asked, DEFAULT_SIZE), MAX_SIZE)
 
 
 async def _cancelled(work: asyncio.Task[bool]) -> None:

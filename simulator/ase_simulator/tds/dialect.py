@@ -1,14 +1,14 @@
-"""What one client and the server agreed on at login: byte order, character set, capabilities."""
+"""Result of the login negotiation: byte order, character set, capabilities."""
 
 from dataclasses import dataclass
 
-from ase_simulator.tds.capabilities import NONE, Capabilities, Refusal, Request
+from ase_simulator.tds.capabilities import NONE, Capabilities, RequestCapability, ResponseCapability
 from ase_simulator.tds.fields import Layout
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to write to, and read from, one client; codec: Python's name of its character set."""
+    """Encoding rules for one client; codec: Python's name of its character set."""
 
     layout: Layout
     codec: str = "utf-8"
@@ -21,7 +21,7 @@ class Dialect:
     @property
     def wide(self) -> bool:
         """Row and parameter formats in their wide form."""
-        return self.capabilities.grant(Request.WIDE_TABLES, Refusal.WIDE_TABLES)
+        return self.capabilities.grant(RequestCapability.WIDE_TABLES, ResponseCapability.WIDE_TABLES)
 
     def encode(self, text: str) -> bytes:
         return text.encode(self.codec, "replace")

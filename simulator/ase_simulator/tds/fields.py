@@ -35,7 +35,7 @@ class Layout:
 
 
 class Fields:
-    """A cursor over the bytes of a message; ProtocolError where they end too soon."""
+    """A cursor over the bytes of a message; ProtocolError if they end too early."""
 
     def __init__(self, data: bytes, order: str) -> None:
         self._data = data

@@ -1,4 +1,4 @@
-"""The login record, and passwords that travel encrypted."""
+"""The login record and the exchange of encrypted passwords."""
 
 import secrets
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ KEY_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class LoginRecord:
-    """What a client sends first.
+    """The first message of a client.
 
-    named_charset: it chose the character set. encrypted: its password follows, by a key the server sends.
+    named_charset: it chose the character set. encrypted: its password follows, encrypted by the server's key.
     """
 
     request: LoginRequest
@@ -143,7 +143,7 @@ class PasswordExchange:
         )
 
     def password(self, answers: list[SecurityMessage], dialect: Dialect) -> str:
-        """The password, or '' where it was not encrypted by our key and nonce (which no login takes)."""
+        """The password, or '' (valid for no login) if it was not encrypted with our key and nonce."""
         for answer in answers:
             if answer.id == ENCRYPTED_PASSWORD and answer.parameters:
                 return self._decrypt(answer.parameters[0].value, dialect)
@@ -160,12 +160,12 @@ class PasswordExchange:
 
 @cache
 def private_key() -> rsa.RSAPrivateKey:
-    """The key of this process, made when it is first wanted."""
+    """The key of this process, generated at first use."""
     return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
 
 
 @cache
 def public_key() -> bytes:
-    """PEM; nothing may follow its last line."""
+    """The public key as PEM without a trailing newline."""
     form = serialization.PublicFormat.PKCS1
     return private_key().public_key().public_bytes(serialization.Encoding.PEM, form).rstrip(b"\n")

@@ -9,14 +9,14 @@ HEADER = struct.Struct(">BBHHBB")
 END_OF_MESSAGE = 0x01
 
 DEFAULT_SIZE = 512
-LARGEST_SIZE = 16384
+MAX_SIZE = 16384
 
-LARGEST_LOGIN = 64 * 1024
-LARGEST_MESSAGE = 16 * 1024 * 1024
+MAX_LOGIN = 64 * 1024
+MAX_MESSAGE = 16 * 1024 * 1024
 
 
 class ProtocolError(Exception):
-    """What the client sent is not TDS 5.0; its connection ends."""
+    """The client's data is not TDS 5.0; its connection ends."""
 
 
 class PacketType(IntEnum):
@@ -31,7 +31,7 @@ class PacketType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ClientMessage:
     """One message of a client: the bodies of its packets, joined."""
 
     kind: PacketType
@@ -41,11 +41,11 @@ class Message:
 class MessageReader:
     """Joins packets to messages; `limit` bounds the bytes of one message."""
 
-    def __init__(self, stream: asyncio.StreamReader, limit: int = LARGEST_LOGIN) -> None:
+    def __init__(self, stream: asyncio.StreamReader, limit: int = MAX_LOGIN) -> None:
         self._stream = stream
         self.limit = limit
 
-    async def next(self) -> Message | None:
+    async def next(self) -> ClientMessage | None:
         """The next message; None when the client closed. An attention drops the message it interrupts."""
         parts: list[bytes] = []
         size = 0
@@ -58,7 +58,7 @@ class MessageReader:
             except (asyncio.IncompleteReadError, ConnectionError):
                 return None
             if kind is PacketType.ATTENTION:
-                return Message(kind, b"")
+                return ClientMessage(kind, b"")
             if first not in (None, kind):
                 raise ProtocolError(f"packet type {kind} within a message of type {first}")
             first = kind
@@ -67,7 +67,7 @@ class MessageReader:
                 raise ProtocolError(f"a message of more than {self.limit} bytes")
             parts.append(body)
             if status & END_OF_MESSAGE:
-                return Message(kind, b"".join(parts))
+                return ClientMessage(kind, b"".join(parts))
 
     @staticmethod
     def _header(header: bytes) -> tuple[PacketType, int, int]:
@@ -100,12 +100,12 @@ class Reply:
         await self._stream.drain()
 
     async def push(self) -> None:
-        """Send all there is, in a packet that need not be full."""
+        """Send everything now, even in a packet that is not full."""
         self._write(len(self._unsent), 0)
         await self._stream.drain()
 
     async def finish(self) -> None:
-        """Send all that is left, never nothing as a DONE ends every reply; the last packet says so."""
+        """Send the rest with the end-of-message flag; a reply is never empty, as it ends with DONE."""
         room = self.size - HEADER.size
         self._write((len(self._unsent) - 1) // room * room, 0)
         self._write(len(self._unsent), END_OF_MESSAGE)

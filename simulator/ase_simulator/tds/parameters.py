@@ -10,7 +10,7 @@ from ase_simulator.tds import values
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import Fields
 from ase_simulator.tds.packets import ProtocolError
-from ase_simulator.tds.types import Token
+from ase_simulator.tds.types import DataType
 
 STATUS_OUTPUT = 0x01
 STATUS_HAS_COLUMN_STATUS = 0x08
@@ -29,45 +29,53 @@ UNSIGNED: dict[int, tuple[str, TypeName]] = {
     8: ("Q", "unsigned bigint"),
 }
 FLOATS: dict[int, tuple[str, TypeName]] = {4: ("f", "real"), 8: ("d", "float")}
-NUMBERS = {Token.INTN: SIGNED, Token.UINTN: UNSIGNED, Token.FLTN: FLOATS}
+NUMBERS = {DataType.INTN: SIGNED, DataType.UINTN: UNSIGNED, DataType.FLTN: FLOATS}
 
 SIZED: dict[int, tuple[int, int]] = {
-    Token.BIT: (Token.BIT, 1),
-    Token.INT1: (Token.INTN, 1),
-    Token.SINT1: (Token.INTN, 1),
-    Token.INT2: (Token.INTN, 2),
-    Token.INT4: (Token.INTN, 4),
-    Token.INT8: (Token.INTN, 8),
-    Token.UINT2: (Token.UINTN, 2),
-    Token.UINT4: (Token.UINTN, 4),
-    Token.UINT8: (Token.UINTN, 8),
-    Token.REAL: (Token.FLTN, 4),
-    Token.FLOAT: (Token.FLTN, 8),
-    Token.MONEY: (Token.MONEYN, 8),
-    Token.SMALLMONEY: (Token.MONEYN, 4),
-    Token.DATETIME: (Token.DATETIMN, 8),
-    Token.SMALLDATETIME: (Token.DATETIMN, 4),
-    Token.DATE: (Token.DATEN, 4),
-    Token.TIME: (Token.TIMEN, 4),
+    DataType.BIT: (DataType.BIT, 1),
+    DataType.INT1: (DataType.INTN, 1),
+    DataType.SINT1: (DataType.INTN, 1),
+    DataType.INT2: (DataType.INTN, 2),
+    DataType.INT4: (DataType.INTN, 4),
+    DataType.INT8: (DataType.INTN, 8),
+    DataType.UINT2: (DataType.UINTN, 2),
+    DataType.UINT4: (DataType.UINTN, 4),
+    DataType.UINT8: (DataType.UINTN, 8),
+    DataType.REAL: (DataType.FLTN, 4),
+    DataType.FLOAT: (DataType.FLTN, 8),
+    DataType.MONEY: (DataType.MONEYN, 8),
+    DataType.SMALLMONEY: (DataType.MONEYN, 4),
+    DataType.DATETIME: (DataType.DATETIMN, 8),
+    DataType.SMALLDATETIME: (DataType.DATETIMN, 4),
+    DataType.DATE: (DataType.DATEN, 4),
+    DataType.TIME: (DataType.TIMEN, 4),
 }
 
 TIMES: dict[int, tuple[Callable[[bytes, str], object], dict[int, TypeName]]] = {
-    Token.MONEYN: (values.decode_money, {4: "smallmoney", 8: "money"}),
-    Token.DATETIMN: (values.decode_datetime, {4: "smalldatetime", 8: "datetime"}),
-    Token.DATEN: (values.decode_date, {4: "date"}),
-    Token.TIMEN: (values.decode_time, {4: "time"}),
-    Token.BIGDATETIMEN: (values.decode_bigdatetime, {8: "bigdatetime"}),
-    Token.BIGTIMEN: (values.decode_bigtime, {8: "bigtime"}),
+    DataType.MONEYN: (values.decode_money, {4: "smallmoney", 8: "money"}),
+    DataType.DATETIMN: (values.decode_datetime, {4: "smalldatetime", 8: "datetime"}),
+    DataType.DATEN: (values.decode_date, {4: "date"}),
+    DataType.TIMEN: (values.decode_time, {4: "time"}),
+    DataType.BIGDATETIMEN: (values.decode_bigdatetime, {8: "bigdatetime"}),
+    DataType.BIGTIMEN: (values.decode_bigtime, {8: "bigtime"}),
 }
 
 UNICODE_USER_TYPES = (34, 35, 36)
 SHORT = {
-    *(Token.INTN, Token.UINTN, Token.FLTN, Token.MONEYN, Token.DATETIMN, Token.DATEN, Token.TIMEN),
-    *(Token.CHAR, Token.VARCHAR, Token.BINARY, Token.VARBINARY),
+    *(
+        DataType.INTN,
+        DataType.UINTN,
+        DataType.FLTN,
+        DataType.MONEYN,
+        DataType.DATETIMN,
+        DataType.DATEN,
+        DataType.TIMEN,
+    ),
+    *(DataType.CHAR, DataType.VARCHAR, DataType.BINARY, DataType.VARBINARY),
 }
-SCALED = {Token.BIGDATETIMEN, Token.BIGTIMEN}
-LARGE = {Token.TEXT, Token.IMAGE, Token.UNITEXT}
-EXACT = {Token.NUMERIC, Token.DECIMAL}
+SCALED = {DataType.BIGDATETIMEN, DataType.BIGTIMEN}
+LARGE = {DataType.TEXT, DataType.IMAGE, DataType.UNITEXT}
+EXACT = {DataType.NUMERIC, DataType.DECIMAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +114,9 @@ def _format(fields: Fields, dialect: Dialect, wide: bool) -> Format:
     elif token in LARGE:
         length = fields.u4()
         fields.take(fields.u2())
-    elif token in (Token.LONGCHAR, Token.LONGBINARY):
+    elif token in (DataType.LONGCHAR, DataType.LONGBINARY):
         length = fields.u4()
-    elif token == Token.BLOB:
+    elif token == DataType.BLOB:
         length = fields.u1()
         fields.take(fields.u2())
     else:
@@ -138,14 +146,14 @@ def _data(fields: Fields, format_: Format) -> bytes | None:
     token = format_.token
     if token in SIZED:
         return fields.take(format_.length)
-    if token == Token.BLOB:
+    if token == DataType.BLOB:
         return _blob(fields)
     if token in LARGE:
         if not fields.short_bytes():
             return None
         fields.take(8)
         return fields.take(fields.u4())
-    if token in (Token.LONGCHAR, Token.LONGBINARY):
+    if token in (DataType.LONGCHAR, DataType.LONGBINARY):
         return fields.take(fields.u4()) or None
     return fields.short_bytes() or None
 
@@ -169,9 +177,9 @@ _BINARY_BLOB = 4
 
 def _value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:
     token, length = SIZED.get(format_.token, (format_.token, format_.length))
-    if data is not None and token not in (Token.NUMERIC, Token.DECIMAL):
+    if data is not None and token not in (DataType.NUMERIC, DataType.DECIMAL):
         length = max(length, len(data)) if token in SHORT and token not in NUMBERS else length
-    if token == Token.BIT:
+    if token == DataType.BIT:
         return Type("bit"), None if data is None else bool(data[0])
     if token in NUMBERS:
         size = length if data is None else len(data)
@@ -189,18 +197,18 @@ def _value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type,
 
 def _string(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:
     token, length = format_.token, format_.length
-    if token == Token.UNITEXT:
+    if token == DataType.UNITEXT:
         return Type("unitext"), None if data is None else data.decode(dialect.layout.utf16, "replace")
-    if token == Token.LONGBINARY and format_.user_type in UNICODE_USER_TYPES:
+    if token == DataType.LONGBINARY and format_.user_type in UNICODE_USER_TYPES:
         name: TypeName = "unichar" if format_.user_type == UNICODE_USER_TYPES[0] else "univarchar"
         return Type(name, length // 2), None if data is None else data.decode(dialect.layout.utf16, "replace")
-    if token in (Token.CHAR, Token.VARCHAR, Token.LONGCHAR):
-        name = "char" if token == Token.CHAR else "varchar"
+    if token in (DataType.CHAR, DataType.VARCHAR, DataType.LONGCHAR):
+        name = "char" if token == DataType.CHAR else "varchar"
         return Type(name, length), None if data is None else dialect.decode(data)
-    if token == Token.TEXT or (token == Token.BLOB and length == _CHARACTER_BLOB):
+    if token == DataType.TEXT or (token == DataType.BLOB and length == _CHARACTER_BLOB):
         return Type("text"), None if data is None else dialect.decode(data)
-    if token == Token.BLOB and length != _BINARY_BLOB:
+    if token == DataType.BLOB and length != _BINARY_BLOB:
         return Type("unitext"), None if data is None else data.decode(dialect.layout.utf16, "replace")
-    if token in (Token.IMAGE, Token.BLOB):
+    if token in (DataType.IMAGE, DataType.BLOB):
         return Type("image"), data
-    return Type("binary" if token == Token.BINARY else "varbinary", length), data
+    return Type("binary" if token == DataType.BINARY else "varbinary", length), data

@@ -1,4 +1,4 @@
-"""What a client asks for: the tokens of its messages, decoded."""
+"""Decodes the tokens of a client's messages into requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ class Language:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcRequest:
     """A remote procedure call."""
 
     procedure: str
@@ -42,7 +42,7 @@ class DynamicKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """A step in the life of a prepared statement; wide: sent, and to be answered, as DYNAMIC2."""
+    """An operation on a prepared statement; wide: sent, and to be answered, as DYNAMIC2."""
 
     kind: DynamicKind
     id: str
@@ -73,7 +73,7 @@ class FetchDirection(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CursorRows:
-    """CURINFO: sets the number of rows a fetch returns (rows > 0), or asks for the cursor's state."""
+    """CURINFO: sets the number of rows a fetch returns (rows > 0), or requests the cursor's state."""
 
     id: int
     name: str
@@ -118,7 +118,7 @@ class SecurityMessage:
 
 @dataclass(frozen=True, slots=True)
 class OptionCommand:
-    """Sets, clears or asks a session option; answered, without effect."""
+    """Sets, clears or reads a session option; acknowledged without effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Logout:
 
 Request = (
     Language
-    | Call
+    | RpcRequest
     | Dynamic
     | CursorDeclare
     | CursorRows
@@ -139,7 +139,7 @@ Request = (
     | OptionCommand
     | Logout
 )
-_Parametrised = Language | Call | Dynamic | CursorOpen | SecurityMessage
+_Parametrised = Language | RpcRequest | Dynamic | CursorOpen | SecurityMessage
 
 _PARAMFMT2 = 0x20
 _PARAMFMT = 0xEC
@@ -147,7 +147,7 @@ _PARAMS = 0xD7
 
 
 def read_requests(body: bytes, dialect: Dialect) -> list[Request]:
-    """All requests of one message, in order; ProtocolError where it is not TDS 5.0."""
+    """All requests of one message, in order; ProtocolError if it is not TDS 5.0."""
     fields = Fields(body, dialect.order)
     requests: list[Request] = []
     formats: list[Format] = []
@@ -176,14 +176,14 @@ def _language(fields: Fields, dialect: Dialect) -> Language:
     return Language(dialect.decode(part.rest()))
 
 
-def _call(fields: Fields, dialect: Dialect) -> Call:
+def _call(fields: Fields, dialect: Dialect) -> RpcRequest:
     body = fields.take(fields.u2())
     part = Fields(body, dialect.order)
     # name length, name, two bytes of options: DBRPC2 may have a name length of two bytes
     length = part.u1() if body[:1] == bytes((max(len(body) - 3, 0) & 0xFF,)) else part.u2()
     name = dialect.decode(part.take(length))
     part.u2()
-    return Call(name)
+    return RpcRequest(name)
 
 
 def _dynamic(fields: Fields, dialect: Dialect) -> Dynamic:
@@ -223,7 +223,7 @@ def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
 
 
 def _cursor(part: Fields, dialect: Dialect) -> tuple[int, str]:
-    """A cursor goes by its id, or while the client does not know that, by id 0 and its name."""
+    """A cursor is identified by its id, or by id 0 and its name while the client does not know its id."""
     cursor = part.i4()
     return cursor, "" if cursor else dialect.decode(part.short_bytes())
 

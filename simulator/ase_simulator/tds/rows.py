@@ -1,4 +1,4 @@
-"""Result sets and output parameters: formats, and rows as fast as Python writes them."""
+"""Encodes result sets and output parameters: formats and rows."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,13 +13,13 @@ ROWS_A_BLOCK = 256
 
 _ROW = 0xD1
 _PARAMS = b"\xd7"
-_LONGEST_NAME = 255
+_MAX_NAME = 255
 
 RowWriter = Callable[[Sequence[object]], bytes]
 
 
 class RowFormat:
-    """The columns of one result set as one client gets them; equal formats write equal bytes."""
+    """The columns of one result set for one client; equal formats produce equal bytes."""
 
     def __init__(self, columns: Sequence[Column], dialect: Dialect) -> None:
         self._columns = columns
@@ -29,20 +29,20 @@ class RowFormat:
         self.write = row_writer(self._types, dialect)
 
     def encode(self) -> bytes:
-        """ROWFMT, or ROWFMT2 for clients that take wide tables."""
+        """ROWFMT, or ROWFMT2 for clients that support wide tables."""
         layout = self._dialect.layout
         wide = self._dialect.wide
         parts = [layout.u2(len(self._columns))]
         for column, kind in zip(self._columns, self._types, strict=True):
             name = _name(self._dialect, column.name)
-            # label, then catalogue, schema, table and column of its origin, which are not told
+            # label, then catalogue, schema, table and column of its origin, which are left empty
             names = name + bytes(3) + name if wide else name
             status = NULL_ALLOWED if column.nullable else 0
             parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind))
         return _sized(self._dialect, 0x61, 0xEE, b"".join(parts))
 
     def blocks(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, bytes]]:
-        """ROW tokens in blocks, each with its number of rows; an error comes after the rows before it."""
+        """ROW tokens in blocks with their numbers of rows; an error is raised after the rows before it."""
         written = map(self.write, rows)
         failure: Exception | None = None
         while failure is None:
@@ -59,7 +59,7 @@ class RowFormat:
 
 
 def row_writer(types: Sequence[WireType], dialect: Dialect) -> RowWriter:
-    """Writes one ROW token: with one struct for the whole row where all its types are of fixed size."""
+    """Writes one ROW token: with one struct for the whole row if all its types have a fixed size."""
     if types and all(kind.code for kind in types):
         return _fused(types, dialect)
     encoders = [kind.encode for kind in types]
@@ -114,7 +114,7 @@ def parameter_values(types: Sequence[tuple[str, WireType]], values: Sequence[obj
 
 
 def _name(dialect: Dialect, name: str) -> bytes:
-    data = dialect.cut(name, _LONGEST_NAME)
+    data = dialect.cut(name, _MAX_NAME)
     return bytes((len(data),)) + data
 
 

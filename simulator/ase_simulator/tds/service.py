@@ -7,12 +7,11 @@ from ase_simulator.contracts import Description, Parameter, Session
 from ase_simulator.faults import Faults
 from ase_simulator.results import Message, Rows
 from ase_simulator.tds import tokens
-from ase_simulator.tds.answer import GREATEST_INFORMATION, Answer, closing
-from ase_simulator.tds.cursors import Cursor, Cursors
+from ase_simulator.tds.cursors import Cursors, ServerCursor
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.packets import Reply
+from ase_simulator.tds.reply_writer import MAX_INFORMATION_SEVERITY, ReplyWriter, closing
 from ase_simulator.tds.requests import (
-    Call,
     CursorClose,
     CursorDeclare,
     CursorFetch,
@@ -24,13 +23,14 @@ from ase_simulator.tds.requests import (
     Language,
     Logout,
     Request,
+    RpcRequest,
     read_requests,
 )
 from ase_simulator.tds.rows import RowFormat, parameter_formats
 from ase_simulator.tds.tokens import CursorStatus, Done
 from ase_simulator.tds.types import wire_type
 
-MOST_STATEMENTS = 1000
+MAX_STATEMENTS = 1000
 
 # clients wrap what they prepare as `create proc NAME as STATEMENT`
 _WRAPPER = re.compile(r"\s*create\s+proc(?:edure)?\s+\S+\s+as\s", re.IGNORECASE)
@@ -50,28 +50,28 @@ class Service:
 
     async def respond(self, body: bytes) -> bool:
         """Answer one message; False after a logout."""
-        answer = Answer(self._reply, self._dialect, self._server, self._faults)
-        goes_on = True
+        answer = ReplyWriter(self._reply, self._dialect, self._server, self._faults)
+        keep_open = True
         for request in read_requests(body, self._dialect):
             if isinstance(request, Logout):
                 answer.done()
-                goes_on = False
+                keep_open = False
                 break
             await self._serve(request, answer)
         await answer.finish()
-        return goes_on
+        return keep_open
 
     async def acknowledge_attention(self) -> None:
-        """The end of a reply that was cut short, or a reply of its own."""
+        """Acknowledge an attention: the end of an interrupted reply, or a separate reply."""
         self._reply.add(tokens.done(self._dialect, Done.ATTENTION))
         await self._reply.finish()
 
-    async def _serve(self, request: Request, answer: Answer) -> None:
+    async def _serve(self, request: Request, answer: ReplyWriter) -> None:
         match request:
             case Language(sql, parameters):
                 await self._run(answer, sql, parameters)
-            case Call(procedure, parameters):
-                await self._perhaps_hang(procedure)
+            case RpcRequest(procedure, parameters):
+                await self._hang_if_scripted(procedure)
                 await answer.procedure(self._session.call(procedure, parameters), procedure)
             case Dynamic():
                 await self._dynamic(request, answer)
@@ -84,15 +84,15 @@ class Service:
             case _:
                 answer.done()
 
-    async def _run(self, answer: Answer, sql: str, parameters: list[Parameter]) -> None:
-        await self._perhaps_hang(sql)
+    async def _run(self, answer: ReplyWriter, sql: str, parameters: list[Parameter]) -> None:
+        await self._hang_if_scripted(sql)
         await answer.batch(self._session.execute(sql, parameters), sql)
 
-    async def _perhaps_hang(self, request: str) -> None:
+    async def _hang_if_scripted(self, request: str) -> None:
         if self._faults.hang and self._faults.strikes(request):
             await asyncio.Event().wait()
 
-    async def _dynamic(self, request: Dynamic, answer: Answer) -> None:
+    async def _dynamic(self, request: Dynamic, answer: ReplyWriter) -> None:
         if request.kind is DynamicKind.EXECUTE_IMMEDIATE:
             await self._run(answer, request.sql, request.parameters)
             return
@@ -112,38 +112,38 @@ class Service:
             case _:
                 self._describe(request, sql, answer)
 
-    def _prepare(self, request: Dynamic, answer: Answer) -> None:
+    def _prepare(self, request: Dynamic, answer: ReplyWriter) -> None:
         wrapper = _WRAPPER.match(request.sql)
         sql = request.sql[wrapper.end() :] if wrapper else request.sql
-        if len(self._statements) >= MOST_STATEMENTS:
-            answer.error(Message(1601, 17, 1, f"There are more than {MOST_STATEMENTS} prepared statements."))
+        if len(self._statements) >= MAX_STATEMENTS:
+            answer.error(Message(1601, 17, 1, f"There are more than {MAX_STATEMENTS} prepared statements."))
             return
         if self._describe(request, sql, answer):
             self._statements[request.id] = sql
 
-    def _acknowledge(self, request: Dynamic, answer: Answer) -> None:
+    def _acknowledge(self, request: Dynamic, answer: ReplyWriter) -> None:
         answer.add(tokens.dynamic_answer(self._dialect, request.id, wide=request.wide))
         answer.done()
 
-    def _describe(self, request: Dynamic, sql: str, answer: Answer) -> bool:
-        """Acknowledge with what the statement takes and returns; False where it is in error."""
+    def _describe(self, request: Dynamic, sql: str, answer: ReplyWriter) -> bool:
+        """Acknowledge with the statement's parameters and columns; False if it is in error."""
         described = self._session.describe(sql)
         if isinstance(described, Message):
             answer.error(described)
             return False
         answer.add(tokens.dynamic_answer(self._dialect, request.id, wide=request.wide))
         if request.kind is not DynamicKind.DESCRIBE_OUTPUT:
-            self._tell_parameters(described, answer)
+            self._add_parameter_formats(described, answer)
         if request.kind is not DynamicKind.DESCRIBE_INPUT and described.columns:
             answer.add(RowFormat(described.columns, self._dialect).encode())
         answer.done()
         return True
 
-    def _tell_parameters(self, described: Description, answer: Answer) -> None:
+    def _add_parameter_formats(self, described: Description, answer: ReplyWriter) -> None:
         types = [("", wire_type(kind, True, self._dialect)) for kind in described.parameters]
         answer.add(parameter_formats(self._dialect, types))
 
-    def _declare(self, request: CursorDeclare, answer: Answer) -> None:
+    def _declare(self, request: CursorDeclare, answer: ReplyWriter) -> None:
         described = self._session.describe(request.sql)
         if isinstance(described, Message):
             answer.error(described)
@@ -161,7 +161,7 @@ class Service:
         request: CursorRows | CursorOpen | CursorFetch | CursorClose,
         number: int,
         name: str,
-        answer: Answer,
+        answer: ReplyWriter,
     ) -> None:
         cursor = self._cursors.find(number, name)
         if cursor is None:
@@ -180,15 +180,15 @@ class Service:
                 self._close(cursor, deallocate, answer)
 
     @staticmethod
-    def _state(cursor: Cursor) -> CursorStatus:
+    def _state(cursor: ServerCursor) -> CursorStatus:
         return CursorStatus.DECLARED if cursor.rows is None else CursorStatus.OPEN
 
-    def _inform(self, cursor: Cursor, status: int, answer: Answer) -> None:
+    def _inform(self, cursor: ServerCursor, status: int, answer: ReplyWriter) -> None:
         status |= CursorStatus.READ_ONLY
         answer.add(tokens.cursor_info(self._dialect, cursor.id, status, cursor.fetch_size))
 
-    async def _open(self, cursor: Cursor, parameters: list[Parameter], answer: Answer) -> None:
-        await self._perhaps_hang(cursor.sql)
+    async def _open(self, cursor: ServerCursor, parameters: list[Parameter], answer: ReplyWriter) -> None:
+        await self._hang_if_scripted(cursor.sql)
         if cursor.rows is not None:
             answer.error(Message(7346, 16, 1, f"The cursor '{cursor.name}' is already open."))
             return
@@ -199,7 +199,7 @@ class Service:
                 if isinstance(result, Rows) and cursor.rows is None:
                     cursor.columns, cursor.rows = result.columns, iter(list(result.rows))
                 elif isinstance(result, Message):
-                    failed = failed or result.severity > GREATEST_INFORMATION
+                    failed = failed or result.severity > MAX_INFORMATION_SEVERITY
                     answer.add(tokens.message(self._dialect, self._server, result))
         if failed or cursor.rows is None:
             cursor.rows = None
@@ -209,7 +209,7 @@ class Service:
         answer.add(RowFormat(cursor.columns, self._dialect).encode())
         answer.done()
 
-    async def _fetch(self, cursor: Cursor, direction: FetchDirection, answer: Answer) -> None:
+    async def _fetch(self, cursor: ServerCursor, direction: FetchDirection, answer: ReplyWriter) -> None:
         if cursor.rows is None:
             answer.error(Message(559, 16, 1, f"Attempt to use cursor '{cursor.name}' which is not open."))
             return
@@ -221,7 +221,7 @@ class Service:
         count = await answer.rows(rows, cursor.sql, formatted=True)
         answer.done(Done.COUNT, count)
 
-    def _close(self, cursor: Cursor, deallocate: bool, answer: Answer) -> None:
+    def _close(self, cursor: ServerCursor, deallocate: bool, answer: ReplyWriter) -> None:
         cursor.rows = None
         status = CursorStatus.CLOSED
         if deallocate:

@@ -1,4 +1,4 @@
-"""Tokens that a server sends, but for rows."""
+"""Encodes the tokens of a server, except rows."""
 
 from enum import IntEnum, IntFlag
 
@@ -36,13 +36,13 @@ class LoginStatus(IntEnum):
 ENVIRONMENT = {"database": 1, "language": 2, "charset": 3}
 _PACKET_SIZE = 4
 
-# FreeTDS loses errors whose SQLSTATE is blank; ZZZZZ is what ASE sends where it has none
+# FreeTDS drops errors with a blank SQLSTATE; ASE sends ZZZZZ if it has none.
 NO_SQLSTATE = b"ZZZZZ"
 SQLSTATES = {
     1205: b"40001",
 }
 TDS_5_0 = bytes((5, 0, 0, 0))
-LARGEST_TEXT = 16 * 1024
+MAX_TEXT = 16 * 1024
 
 
 def done(dialect: Dialect, status: int, count: int = 0, token: DoneToken = DoneToken.DONE) -> bytes:
@@ -53,7 +53,7 @@ def done(dialect: Dialect, status: int, count: int = 0, token: DoneToken = DoneT
 def message(dialect: Dialect, server: str, what: Message) -> bytes:
     """EED: an information message or an error."""
     layout = dialect.layout
-    text = dialect.cut(what.text, LARGEST_TEXT)
+    text = dialect.cut(what.text, MAX_TEXT)
     body = b"".join(
         (
             layout.i4(what.number),

@@ -1,4 +1,4 @@
-"""Types on the wire: the token of a type for one client, its format, how its values are written."""
+"""Types on the wire: data type token, format and encoding of values for one client."""
 
 import struct
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.tds import values
-from ase_simulator.tds.capabilities import Capabilities, Refusal, Request
+from ase_simulator.tds.capabilities import Capabilities, RequestCapability, ResponseCapability
 from ase_simulator.tds.dialect import Dialect
 
 Encoder = Callable[[object], bytes]
 
 
-class Token:
+class DataType:
     """Data type tokens."""
 
     IMAGE = 0x22
@@ -60,7 +60,7 @@ class Token:
 class Fixed:
     """A type of fixed size.
 
-    token: where it is never NULL (0: there is none); nullable: where it may be; code: of struct; parts: what
+    token: if never NULL (0: there is none); nullable: token if it may be; code: of struct; parts: what
     turns a value into the fields of the code (None: it is the field); scale: follows the size in formats.
     """
 
@@ -73,75 +73,81 @@ class Fixed:
 
 
 FIXED: dict[TypeName, Fixed] = {
-    "bit": Fixed(Token.BIT, Token.BIT, "?", 16),
-    "tinyint": Fixed(Token.INT1, Token.INTN, "B", 5),
-    "unsigned tinyint": Fixed(Token.INT1, Token.INTN, "B", 5),
-    "smallint": Fixed(Token.INT2, Token.INTN, "h", 6),
-    "int": Fixed(Token.INT4, Token.INTN, "i", 7),
-    "bigint": Fixed(Token.INT8, Token.INTN, "q", 43),
-    "unsigned smallint": Fixed(Token.UINT2, Token.UINTN, "H", 44),
-    "unsigned int": Fixed(Token.UINT4, Token.UINTN, "I", 45),
-    "unsigned bigint": Fixed(Token.UINT8, Token.UINTN, "Q", 46),
-    "real": Fixed(Token.REAL, Token.FLTN, "f", 23),
-    "float": Fixed(Token.FLOAT, Token.FLTN, "d", 8),
-    "money": Fixed(Token.MONEY, Token.MONEYN, "iI", 11, values.money_parts),
-    "smallmoney": Fixed(Token.SMALLMONEY, Token.MONEYN, "i", 21, values.money_units),
-    "datetime": Fixed(Token.DATETIME, Token.DATETIMN, "iI", 12, values.datetime_parts),
-    "smalldatetime": Fixed(Token.SMALLDATETIME, Token.DATETIMN, "HH", 22, values.smalldatetime_parts),
-    "date": Fixed(Token.DATE, Token.DATEN, "i", 37, values.date_days),
-    "time": Fixed(Token.TIME, Token.TIMEN, "I", 38, values.time_ticks),
-    "bigdatetime": Fixed(0, Token.BIGDATETIMEN, "Q", 50, values.bigdatetime_microseconds, b"\x06"),
-    "bigtime": Fixed(0, Token.BIGTIMEN, "Q", 51, values.bigtime_microseconds, b"\x06"),
+    "bit": Fixed(DataType.BIT, DataType.BIT, "?", 16),
+    "tinyint": Fixed(DataType.INT1, DataType.INTN, "B", 5),
+    "unsigned tinyint": Fixed(DataType.INT1, DataType.INTN, "B", 5),
+    "smallint": Fixed(DataType.INT2, DataType.INTN, "h", 6),
+    "int": Fixed(DataType.INT4, DataType.INTN, "i", 7),
+    "bigint": Fixed(DataType.INT8, DataType.INTN, "q", 43),
+    "unsigned smallint": Fixed(DataType.UINT2, DataType.UINTN, "H", 44),
+    "unsigned int": Fixed(DataType.UINT4, DataType.UINTN, "I", 45),
+    "unsigned bigint": Fixed(DataType.UINT8, DataType.UINTN, "Q", 46),
+    "real": Fixed(DataType.REAL, DataType.FLTN, "f", 23),
+    "float": Fixed(DataType.FLOAT, DataType.FLTN, "d", 8),
+    "money": Fixed(DataType.MONEY, DataType.MONEYN, "iI", 11, values.money_parts),
+    "smallmoney": Fixed(DataType.SMALLMONEY, DataType.MONEYN, "i", 21, values.money_units),
+    "datetime": Fixed(DataType.DATETIME, DataType.DATETIMN, "iI", 12, values.datetime_parts),
+    "smalldatetime": Fixed(DataType.SMALLDATETIME, DataType.DATETIMN, "HH", 22, values.smalldatetime_parts),
+    "date": Fixed(DataType.DATE, DataType.DATEN, "i", 37, values.date_days),
+    "time": Fixed(DataType.TIME, DataType.TIMEN, "I", 38, values.time_ticks),
+    "bigdatetime": Fixed(0, DataType.BIGDATETIMEN, "Q", 50, values.bigdatetime_microseconds, b"\x06"),
+    "bigtime": Fixed(0, DataType.BIGTIMEN, "Q", 51, values.bigtime_microseconds, b"\x06"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A type that only some clients know, and what the others get in its place."""
+    """A type that only some clients support, and its replacement for the others."""
 
-    request: Request
-    refusal: Refusal | None
+    request: RequestCapability
+    response: ResponseCapability | None
     instead: TypeName
     precision: int = 0
 
 
 GATES: dict[TypeName, Gate] = {
-    "bigint": Gate(Request.INT8, Refusal.INT8, "numeric", 19),
-    "unsigned smallint": Gate(Request.UINT2, Refusal.UINT2, "int"),
-    "unsigned int": Gate(Request.UINT4, Refusal.UINT4, "bigint"),
-    "unsigned bigint": Gate(Request.UINT8, Refusal.UINT8, "numeric", 20),
-    "date": Gate(Request.DATE, Refusal.DATE, "datetime"),
-    "time": Gate(Request.TIME, Refusal.TIME, "datetime"),
-    "bigdatetime": Gate(Request.BIG_DATETIME, None, "datetime"),
-    "bigtime": Gate(Request.BIG_TIME, None, "time"),
-    "unichar": Gate(Request.LONG_BINARY, Refusal.LONG_BINARY, "char"),
-    "univarchar": Gate(Request.LONG_BINARY, Refusal.LONG_BINARY, "varchar"),
-    "unitext": Gate(Request.UNITEXT, None, "text"),
+    "bigint": Gate(RequestCapability.INT8, ResponseCapability.INT8, "numeric", 19),
+    "unsigned smallint": Gate(RequestCapability.UINT2, ResponseCapability.UINT2, "int"),
+    "unsigned int": Gate(RequestCapability.UINT4, ResponseCapability.UINT4, "bigint"),
+    "unsigned bigint": Gate(RequestCapability.UINT8, ResponseCapability.UINT8, "numeric", 20),
+    "date": Gate(RequestCapability.DATE, ResponseCapability.DATE, "datetime"),
+    "time": Gate(RequestCapability.TIME, ResponseCapability.TIME, "datetime"),
+    "bigdatetime": Gate(RequestCapability.BIG_DATETIME, None, "datetime"),
+    "bigtime": Gate(RequestCapability.BIG_TIME, None, "time"),
+    "unichar": Gate(RequestCapability.LONG_BINARY, ResponseCapability.LONG_BINARY, "char"),
+    "univarchar": Gate(RequestCapability.LONG_BINARY, ResponseCapability.LONG_BINARY, "varchar"),
+    "unitext": Gate(RequestCapability.UNITEXT, None, "text"),
 }
 
 CHARACTERS: dict[TypeName, tuple[int, int]] = {
-    "char": (Token.CHAR, 1),
-    "nchar": (Token.CHAR, 24),
-    "varchar": (Token.VARCHAR, 2),
-    "nvarchar": (Token.VARCHAR, 25),
+    "char": (DataType.CHAR, 1),
+    "nchar": (DataType.CHAR, 24),
+    "varchar": (DataType.VARCHAR, 2),
+    "nvarchar": (DataType.VARCHAR, 25),
 }
-BINARIES: dict[TypeName, tuple[int, int]] = {"binary": (Token.BINARY, 3), "varbinary": (Token.VARBINARY, 4)}
+BINARIES: dict[TypeName, tuple[int, int]] = {
+    "binary": (DataType.BINARY, 3),
+    "varbinary": (DataType.VARBINARY, 4),
+}
 UNICODE: dict[TypeName, int] = {"unichar": 34, "univarchar": 35}
-NUMERICS: dict[TypeName, tuple[int, int]] = {"numeric": (Token.NUMERIC, 10), "decimal": (Token.DECIMAL, 26)}
+NUMERICS: dict[TypeName, tuple[int, int]] = {
+    "numeric": (DataType.NUMERIC, 10),
+    "decimal": (DataType.DECIMAL, 26),
+}
 LARGE_OBJECTS: dict[TypeName, tuple[int, int]] = {
-    "text": (Token.TEXT, 19),
-    "image": (Token.IMAGE, 20),
-    "unitext": (Token.UNITEXT, 36),
+    "text": (DataType.TEXT, 19),
+    "image": (DataType.IMAGE, 20),
+    "unitext": (DataType.UNITEXT, 36),
 }
 
 SHORTEST_LONG = 256
-LARGEST_OBJECT = 32 * 1024
+MAX_OBJECT = 32 * 1024
 _TEXT_POINTER = bytes((16,)) + bytes(16) + bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
 class WireType:
-    """A type as one client gets it.
+    """A type as sent to one client.
 
     token, format: data type and what follows it in a format; code: its struct code where values are of fixed
     size and never NULL, else ''; parts: value to the code's fields; encode: value to bytes, length included.
@@ -156,8 +162,8 @@ class WireType:
 
 
 def gated(kind: Type, capabilities: Capabilities) -> Type:
-    """The type itself, or the nearest one that the client knows."""
-    while (gate := GATES.get(kind.name)) and not capabilities.grant(gate.request, gate.refusal):
+    """The type itself, or the nearest one that the client supports."""
+    while (gate := GATES.get(kind.name)) and not capabilities.grant(gate.request, gate.response):
         kind = replace(kind, name=gate.instead, precision=gate.precision)
     return kind
 
@@ -183,8 +189,8 @@ def wire_type(kind: Type, nullable: bool, dialect: Dialect) -> WireType:
 def _fixed(fixed: Fixed, nullable: bool, dialect: Dialect) -> WireType:
     layout = struct.Struct(dialect.order + fixed.code)
     write = _writer(layout, fixed.parts)
-    if fixed.token == Token.BIT:
-        return WireType(Token.BIT, fixed.user_type, b"", write, "?", None)
+    if fixed.token == DataType.BIT:
+        return WireType(DataType.BIT, fixed.user_type, b"", write, "?", None)
     if fixed.token and not nullable:
         return WireType(fixed.token, fixed.user_type, b"", write, fixed.code, fixed.parts)
     size = bytes((layout.size,))
@@ -225,13 +231,13 @@ def _large_object(kind: Type, token: int, user_type: int, dialect: Dialect) -> W
         if value is None:
             return b"\0"
         if isinstance(value, str):
-            data = value.encode(layout.utf16) if token == Token.UNITEXT else dialect.encode(value)
+            data = value.encode(layout.utf16) if token == DataType.UNITEXT else dialect.encode(value)
         else:
             data = _bytes(value)
         return _TEXT_POINTER + layout.u4(len(data)) + data
 
     # the table's name, empty, ends the format of a large object
-    return WireType(token, user_type, layout.u4(LARGEST_OBJECT) + layout.u2(0), encode)
+    return WireType(token, user_type, layout.u4(MAX_OBJECT) + layout.u2(0), encode)
 
 
 def _unicode(kind: Type, user_type: int, dialect: Dialect) -> WireType:
@@ -246,7 +252,7 @@ def _unicode(kind: Type, user_type: int, dialect: Dialect) -> WireType:
         data = text.encode(layout.utf16)[:length]
         return layout.u4(len(data)) + data
 
-    return WireType(Token.LONGBINARY, user_type, layout.u4(length), encode)
+    return WireType(DataType.LONGBINARY, user_type, layout.u4(length), encode)
 
 
 def _binary(kind: Type, token: int, user_type: int, dialect: Dialect) -> WireType:
@@ -259,14 +265,14 @@ def _binary(kind: Type, token: int, user_type: int, dialect: Dialect) -> WireTyp
 
     if length < SHORTEST_LONG:
         return WireType(token, user_type, bytes((length,)), _short(data))
-    if dialect.capabilities.grant(Request.LONG_BINARY, Refusal.LONG_BINARY):
-        return WireType(Token.LONGBINARY, user_type, dialect.layout.u4(length), _long(data, dialect))
+    if dialect.capabilities.grant(RequestCapability.LONG_BINARY, ResponseCapability.LONG_BINARY):
+        return WireType(DataType.LONGBINARY, user_type, dialect.layout.u4(length), _long(data, dialect))
     return _binary(replace(kind, length=SHORTEST_LONG - 1), token, user_type, dialect)
 
 
 def _characters(kind: Type, token: int, user_type: int, dialect: Dialect) -> WireType:
     length = kind.length or SHORTEST_LONG - 1
-    padded = token == Token.CHAR
+    padded = token == DataType.CHAR
 
     def data(value: object) -> bytes:
         part = dialect.cut(str(value), length)
@@ -275,14 +281,14 @@ def _characters(kind: Type, token: int, user_type: int, dialect: Dialect) -> Wir
 
     if length < SHORTEST_LONG:
         return WireType(token, user_type, bytes((length,)), _short(data))
-    if dialect.capabilities.grant(Request.LONG_CHAR, Refusal.LONG_CHAR):
-        return WireType(Token.LONGCHAR, user_type, dialect.layout.u4(length), _long(data, dialect))
+    if dialect.capabilities.grant(RequestCapability.LONG_CHAR, ResponseCapability.LONG_CHAR):
+        return WireType(DataType.LONGCHAR, user_type, dialect.layout.u4(length), _long(data, dialect))
     return _characters(replace(kind, length=SHORTEST_LONG - 1), token, user_type, dialect)
 
 
 def long_binary(length: int, dialect: Dialect) -> WireType:
-    """Bytes behind a four-byte length, however few they are."""
-    return WireType(Token.LONGBINARY, 225, dialect.layout.u4(length), _long(_bytes, dialect))
+    """Bytes with a four-byte length."""
+    return WireType(DataType.LONGBINARY, 225, dialect.layout.u4(length), _long(_bytes, dialect))
 
 
 def _short(data: Encoder) -> Encoder:

@@ -1,7 +1,8 @@
 """The rows of the mon* and system tables: name -> function of the world."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.tables import (
     cache,
     configuration,
@@ -21,22 +22,27 @@ from ase_simulator.model.tables import (
     wait,
 )
 from ase_simulator.model.world import World
+from ase_simulator.schema.rows import checked
 
-TABLES: dict[str, Callable[[World], Iterable[Mapping[str, object]]]] = {
-    **state.TABLES,
-    **kernel.TABLES,
-    **spinlock.TABLES,
-    **cache.TABLES,
-    **objects.TABLES,
-    **memory.TABLES,
-    **wait.TABLES,
-    **lock.TABLES,
-    **io.TABLES,
-    **process.TABLES,
-    **pipe.TABLES,
-    **database.TABLES,
-    **replication.TABLES,
-    **errorlog.TABLES,
-    **configuration.TABLES,
-    **monitors.TABLES,
+_MODULES = (
+    state,
+    kernel,
+    spinlock,
+    cache,
+    objects,
+    memory,
+    wait,
+    lock,
+    io,
+    process,
+    pipe,
+    database,
+    replication,
+    errorlog,
+    configuration,
+    monitors,
+)
+
+TABLES: dict[str, Callable[[World], Iterable[Row]]] = {
+    name: checked(name, rows) for module in _MODULES for name, rows in module.TABLES.items()
 }

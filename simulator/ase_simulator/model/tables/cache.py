@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.caches import Cache, Pool
-from ase_simulator.model.estate import Table
+from ase_simulator.model.inventory import WorkloadTable
 from ase_simulator.model.operation import CACHE_COLUMNS
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _LARGE_POOL_READS = 0.01
 
@@ -47,7 +46,7 @@ def mon_data_cache(world: World) -> Iterator[Row]:
 def mon_cache_pool(world: World) -> Iterator[Row]:
     """One row per pool; IOBufferSize in bytes, WashSize and AllocatedKB in KB.
 
-    Prefetch goes through the largest buffers; the pools of a cache add up to the cache.
+    Prefetch uses the largest buffers; the pools of a cache add up to the cache.
     """
     for cache in world.caches.all():
         count = _counts(world, cache)
@@ -56,8 +55,8 @@ def mon_cache_pool(world: World) -> Iterator[Row]:
 
 
 def _pool(world: World, cache: Cache, size: int, pool: Pool, count: dict[str, float]) -> Row:
-    large = [io_size for io_size in cache.pools if io_size != world.estate.page_kb]
-    is_main = size == world.estate.page_kb
+    large = [io_size for io_size in cache.pools if io_size != world.inventory.page_kb]
+    is_main = size == world.inventory.page_kb
     apf = count["apf_reads"] if (large and size == max(large)) or (is_main and not large) else 0.0
     reads = (count["physical_reads"] - count["apf_reads"]) if is_main else 0.0
     large_share = _LARGE_POOL_READS if large else 0.0
@@ -70,8 +69,8 @@ def _pool(world: World, cache: Cache, size: int, pool: Pool, count: dict[str, fl
         "AllocatedKB": pool.size_kb,
         "PhysicalReads": world.int32(reads),
         "Stalls": 0,
-        "PagesTouched": int(min(_used_kb(world, cache) * share, pool.size_kb)) // world.estate.page_kb,
-        "PagesRead": world.int32(reads + apf * (size // world.estate.page_kb)),
+        "PagesTouched": int(min(_used_kb(world, cache) * share, pool.size_kb)) // world.inventory.page_kb,
+        "PagesRead": world.int32(reads + apf * (size // world.inventory.page_kb)),
         "BuffersToMRU": 0 if cache.relaxed else world.int32(searches * 0.4),
         "BuffersToLRU": world.int32(apf * 0.5),
         "CacheName": cache.name,
@@ -86,7 +85,7 @@ def _pool(world: World, cache: Cache, size: int, pool: Pool, count: dict[str, fl
 def _cached(world: World, cache: Cache) -> dict[int, float]:
     """Position of a table -> KB of it in the cache, by its share of the reads."""
     tables = [
-        t for t in world.estate.tables if world.caches.of(t.object.database, t.object.name) == cache.name
+        t for t in world.inventory.tables if world.caches.of(t.object.database, t.object.name) == cache.name
     ]
     reads = sum(table.object.reads for table in tables) or 1.0
     return {
@@ -99,7 +98,7 @@ def _used_kb(world: World, cache: Cache) -> float:
     return sum(_cached(world, cache).values())
 
 
-def _index_share(table: Table, index: int) -> float:
+def _index_share(table: WorkloadTable, index: int) -> float:
     """Part of a table's pages: half is data, the rest its indexes."""
     if len(table.indexes) == 1:
         return 1.0
@@ -110,7 +109,7 @@ def mon_cached_object(world: World) -> Iterator[Row]:
     """One row per table and index in a cache."""
     for cache in world.caches.all():
         for position, cached in _cached(world, cache).items():
-            table = world.estate.tables[position]
+            table = world.inventory.tables[position]
             for index in table.indexes:
                 share = (
                     1.0 if len(table.indexes) == 1 else 0.5 if index == 0 else 0.5 / (len(table.indexes) - 1)
@@ -135,7 +134,7 @@ def mon_cached_object(world: World) -> Iterator[Row]:
                 }
 
 
-def sys_cache_info(world: World) -> Iterator[dict[str, object]]:
+def sys_cache_info(world: World) -> Iterator[Row]:
     """syscacheinfo: one row per named cache as configured and as it runs; sizes and overhead in MB."""
     for cache in world.caches.all():
         configured = world.caches.configured(cache.name)
@@ -154,7 +153,7 @@ def sys_cache_info(world: World) -> Iterator[dict[str, object]]:
         }
 
 
-def sys_pool_info(world: World) -> Iterator[dict[str, object]]:
+def sys_pool_info(world: World) -> Iterator[Row]:
     """syspoolinfo: one row per pool; sizes in MB, wash size in KB, both as text where ASE has text."""
     for cache in world.caches.all():
         for pool in cache.pools.values():
@@ -169,8 +168,8 @@ def sys_pool_info(world: World) -> Iterator[dict[str, object]]:
             }
 
 
-def sim_cache_bindings(world: World) -> Iterator[dict[str, object]]:
-    """What sp_bindcache bound: ObjectName NULL for a whole database. No ASE has this table."""
+def sim_cache_bindings(world: World) -> Iterator[Row]:
+    """Cache bindings; ObjectName is NULL for a whole database. No ASE has this table."""
     for (database, name), cache in world.caches.bindings().items():
         yield {"CacheName": cache, "DBName": database, "ObjectName": name}
 

@@ -1,10 +1,10 @@
 """Databases, devices, logins, and what is open in them."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _STATUS_SELECT_INTO = 4
 _STATUS_LOADING = 32
@@ -15,25 +15,27 @@ _LOGINS = ((1, "sa"), (2, "probe"), (3, "monitor"))
 
 def sys_databases(world: World) -> Iterator[Row]:
     """sysdatabases: a database that LOAD DATABASE holds has status bit 32."""
-    for name, number in world.estate.databases.items():
+    for name, number in world.inventory.databases.items():
         loading = name in world.loading
+        status, status2, status3 = world.database_status.get(name, (0, 0, 0))
         yield {
             "name": name,
             "dbid": number,
             "suid": 1,
-            "status": _STATUS_LOADING if loading else _STATUS_SELECT_INTO if name == "tempdb" else 0,
+            "status": status
+            | (_STATUS_LOADING if loading else _STATUS_SELECT_INTO if name == "tempdb" else 0),
             "version": 35,
             "logptr": 100,
             "crdate": world.date(world.started),
             "dumptrdate": world.date(world.started),
-            "status2": 0,
+            "status2": status2,
             "audflags": 0,
             "deftabaud": 0,
             "defvwaud": 0,
             "defpraud": 0,
             "def_remote_type": 0,
             "def_remote_loc": None,
-            "status3": _STATUS3_TEMPDB if name == "tempdb" else 0,
+            "status3": status3 | (_STATUS3_TEMPDB if name == "tempdb" else 0),
             "status4": 0,
             "audflags2": 0,
             "instanceid": None,
@@ -47,7 +49,7 @@ def sys_databases(world: World) -> Iterator[Row]:
 
 def sys_devices(world: World) -> Iterator[Row]:
     """sysdevices: sizes in pages of 2 KB, as virtual page numbers."""
-    for device in world.estate.devices:
+    for device in world.inventory.devices:
         yield {
             "low": 0,
             "high": device.size_mb * 512 - 1,
@@ -67,14 +69,14 @@ def sys_devices(world: World) -> Iterator[Row]:
 
 def sys_usages(world: World) -> Iterator[Row]:
     """sysusages: each database fills its devices, in their order; `model` lies on master."""
-    page_kb = world.estate.page_kb
+    page_kb = world.inventory.page_kb
     start: dict[str, int] = {}
-    for device in world.estate.devices:
+    for device in world.inventory.devices:
         pages = device.size_mb * 1024 // page_kb
-        own = any(database.name == device.database for database in world.estate.own_databases)
+        own = any(database.name == device.database for database in world.inventory.own_databases)
         segments = _LOG_ONLY if device.log else _DATA_AND_SYSTEM if own else _ALL_SEGMENTS
         yield {
-            "dbid": world.estate.databases[device.database],
+            "dbid": world.inventory.databases[device.database],
             "segmap": segments,
             "lstart": start.get(device.database, 0),
             "size": pages,
@@ -123,8 +125,8 @@ def sys_logins(world: World) -> Iterator[Row]:
 def sys_logs_hold(world: World) -> Iterator[Row]:
     """syslogshold: the oldest open transaction of each busy database, and its replication marker."""
     from_users = world.workload.users > 0 and world.operation.point.throughput > 0
-    for database in world.estate.own_databases:
-        number = world.estate.databases[database.name]
+    for database in world.inventory.own_databases:
+        number = world.inventory.databases[database.name]
         oldest = {
             "dbid": number,
             "reserved": 0,
@@ -145,29 +147,48 @@ def sys_logs_hold(world: World) -> Iterator[Row]:
 def mon_open_databases(world: World) -> Iterator[Row]:
     """One row per database; appends to the log come with the transactions of the users' databases."""
     flows = world.counters.flows
-    homes = [database.name for database in world.estate.own_databases]
-    for name, number in world.estate.databases.items():
+    homes = [database.name for database in world.inventory.own_databases]
+    for name, number in world.inventory.databases.items():
         share = 1 / len(homes) if name in homes else 0.0
         now, started = world.seconds, world.started
         checkpoint = started + (now - started) // 60 * 60
+        dump_began, dump_ended, dump_failed = _last_dump(world, name)
         yield {
             "InstanceID": 0,
             "DBID": number,
             "BackupInProgress": 0,
-            "LastBackupFailed": 0,
+            "LastBackupFailed": int(dump_failed),
             "TransactionLogFull": 0,
             "SuspendedProcesses": 0,
             "AppendLogRequests": world.int32(flows["transaction"] * share),
             "AppendLogWaits": world.int32(flows["waits 54"] * share),
             "DBName": name,
-            "BackupStartTime": None,
+            "BackupStartTime": dump_began,
+            "BackupEndTime": dump_ended,
             "LastCheckpointTime": world.date(checkpoint),
             "LastTranLogDumpTime": None,
+            "LastTranLogEndDumpTime": None,
             "QuiesceTag": "",
             "PRSUpdateCount": 0,
             "PRSSelectCount": 0,
             "PRSRewriteCount": 0,
         }
+
+
+def _last_dump(world: World, name: str) -> tuple[datetime | None, datetime | None, bool]:
+    """Start of the last dump, end of the last good one, and whether the last one failed; None before the start."""
+    known = {database.name: database for database in world.inventory.own_databases}
+    if name not in known:
+        return None, None, False
+    database = known[name]
+
+    def at(hours: float | None) -> datetime | None:
+        seconds = -3600 * hours if hours is not None else None
+        return world.date(seconds) if seconds is not None and seconds >= world.started else None
+
+    good, failed = at(database.dumped_hours_ago), at(database.dump_failed_hours_ago)
+    ended = good + timedelta(hours=database.dump_hours) if good else None
+    return failed or good, ended, failed is not None
 
 
 def mon_tempdb_activity(world: World) -> Iterator[Row]:
@@ -176,7 +197,7 @@ def mon_tempdb_activity(world: World) -> Iterator[Row]:
     tables = flows["temp_objects"] + flows["work_tables"]
     yield {
         "InstanceID": 0,
-        "DBID": world.estate.databases["tempdb"],
+        "DBID": world.inventory.databases["tempdb"],
         "DBName": "tempdb",
         "SharableTabCnt": 0,
         "AppendLogRequests": world.int32(tables),

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 
 def mon_error_log(world: World) -> Iterator[Row]:
-    """Start-up messages, then what operators' actions and faults left, oldest first."""
+    """Start-up messages, then those of actions and faults, oldest first."""
     kept = world.options.run("errorlog pipe max messages") or 500
     for entry in list(world.log.entries)[-kept:]:
         yield {

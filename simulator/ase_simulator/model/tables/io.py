@@ -2,32 +2,31 @@
 
 from collections.abc import Iterator
 
-from ase_simulator.model.estate import Device
+from ase_simulator.contracts import Row
+from ase_simulator.model.inventory import Device
 from ase_simulator.model.operation import OBJECT_COLUMNS
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _WRITE_MS = 0.7
 _MB = 1024.0 * 1024.0
 
 
 def _traffic(world: World, device: Device) -> tuple[float, float, float]:
-    """Reads, prefetch reads and writes of a device: its database's, spread evenly over those of its kind."""
+    """Reads, prefetch reads and writes of a device: its database's, divided evenly over devices of its kind."""
     columns = [OBJECT_COLUMNS.index(name) for name in ("physical_reads", "apf_reads", "physical_writes")]
     total = [0.0, 0.0, 0.0]
-    for table in world.estate.tables:
+    for table in world.inventory.tables:
         if table.object.database == device.database and (table.object.kind == "log") == device.log:
             row = world.counters.objects[table.position]
             total = [sum_ + float(row[column]) for sum_, column in zip(total, columns, strict=True)]
-    same = sum(d.database == device.database and d.log == device.log for d in world.estate.devices)
+    same = sum(d.database == device.database and d.log == device.log for d in world.inventory.devices)
     reads, apf, writes = (value / same for value in total)
     return reads, apf, writes
 
 
 def mon_device_io(world: World) -> Iterator[Row]:
     """One row per device; times in milliseconds."""
-    for device in world.estate.devices:
+    for device in world.inventory.devices:
         reads, apf, writes = _traffic(world, device)
         read_ms, write_ms = reads * world.workload.read_ms, writes * _WRITE_MS
         yield {
@@ -47,10 +46,10 @@ def mon_device_io(world: World) -> Iterator[Row]:
 
 def mon_io_queue(world: World) -> Iterator[Row]:
     """One row per device and kind of I/O that it can have."""
-    for device in world.estate.devices:
+    for device in world.inventory.devices:
         reads, _, writes = _traffic(world, device)
         tempdb = device.database == "tempdb"
-        own = device.database in {database.name for database in world.estate.own_databases}
+        own = device.database in {database.name for database in world.inventory.own_databases}
         main = f"{'Tempdb' if tempdb else 'User'} {'Log' if device.log else 'Data'}"
         kinds = ([(main, 1.0)] if own or tempdb else []) + [("System", 0.0 if own or tempdb else 1.0)]
         for kind, share in kinds:
@@ -82,12 +81,12 @@ _SEGMENTS = ((0, "system", False), (1, "default", False), (2, "logsegment", True
 
 def mon_device_segment_usage(world: World) -> Iterator[Row]:
     """Pages used by device and segment: data in `default`, the log in `logsegment`."""
-    for device in world.estate.devices:
-        pages = device.size_mb * 1024 // world.estate.page_kb
+    for device in world.inventory.devices:
+        pages = device.size_mb * 1024 // world.inventory.page_kb
         for number, _, log in _SEGMENTS:
             if log == device.log:
                 yield {
-                    "DBID": world.estate.databases[device.database],
+                    "DBID": world.inventory.databases[device.database],
                     "DeviceNumber": device.number,
                     "SegmentNumber": number,
                     "PagesUsed": int(pages * (0.02 if log else 0.05 if number == 0 else 0.6)),
@@ -97,13 +96,13 @@ def mon_device_segment_usage(world: World) -> Iterator[Row]:
 
 def mon_device_segment_io(world: World) -> Iterator[Row]:
     """Traffic by device and segment."""
-    for device in world.estate.devices:
+    for device in world.inventory.devices:
         reads, _, writes = _traffic(world, device)
         for number, _, log in _SEGMENTS:
             if log == device.log:
                 share = 0.0 if number == 0 else 1.0
                 yield {
-                    "DBID": world.estate.databases[device.database],
+                    "DBID": world.inventory.databases[device.database],
                     "DeviceNumber": device.number,
                     "SegmentNumber": number,
                     "PhysicalReads": int(reads * share),

@@ -1,11 +1,10 @@
 """Engines, threads, thread pools and what runs on them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 ENGINE_POOL, BLOCKING_POOL, SYSTEM_POOL = 0, 1, 2
 POOLS = {ENGINE_POOL: "syb_default_pool", BLOCKING_POOL: "syb_blocking_pool", SYSTEM_POOL: "syb_system_pool"}
@@ -296,14 +295,19 @@ def mon_sys_worker_thread(world: World) -> Iterator[Row]:
     }
 
 
+def _of_threaded_kernel(rows: Callable[[World], Iterator[Row]]) -> Callable[[World], Iterator[Row]]:
+    """The rows of a table that is empty in process mode."""
+    return lambda world: rows(world) if world.options.threaded_kernel else iter(())
+
+
 TABLES = {
     "monEngine": mon_engine,
     "sysengines": sys_engines,
-    "monThread": mon_thread,
-    "monThreadPool": mon_thread_pool,
-    "monTask": mon_task,
-    "monWorkQueue": mon_work_queue,
-    "monIOController": mon_io_controller,
+    "monThread": _of_threaded_kernel(mon_thread),
+    "monThreadPool": _of_threaded_kernel(mon_thread_pool),
+    "monTask": _of_threaded_kernel(mon_task),
+    "monWorkQueue": _of_threaded_kernel(mon_work_queue),
+    "monIOController": _of_threaded_kernel(mon_io_controller),
     "monSysLoad": mon_sys_load,
     "monSysWorkerThread": mon_sys_worker_thread,
 }

@@ -1,25 +1,26 @@
-"""Locks held and wanted, and the deadlocks and timeouts that came of them."""
+"""Locks held and requested, deadlocks and lock timeouts."""
 
 from collections.abc import Iterator
 
-from ase_simulator.model.processes import FIRST_USER_KPID, Process, picture
+from ase_simulator.contracts import Row
+from ase_simulator.model.processes import FIRST_USER_KPID, Process, process_snapshot
 from ase_simulator.model.sessions import FIRST_USER_SPID
 from ase_simulator.model.world import World
 
-Row = dict[str, object]
-
-_MOST_HOLDERS = 200
+_MAX_HOLDERS = 200
 
 
 def mon_locks(world: World) -> Iterator[Row]:
-    """What working users hold, and what blocked users want; whoever is named as a blocker holds that row."""
-    found = [process for process in picture(world).users() if process.table and process.wait_event != 250]
+    """Locks that working users hold and blocked users request; each named blocker holds the requested row."""
+    found = [
+        process for process in process_snapshot(world).users() if process.table and process.wait_event != 250
+    ]
     by_spid = {process.spid: process for process in found}
     wanted = [process for process in found if process.blocked_by]
     blocking = {process.blocked_by: process for process in wanted}
     number = 0
-    for process in found[:_MOST_HOLDERS] + [
-        by_spid[s] for s in blocking if by_spid[s] not in found[:_MOST_HOLDERS]
+    for process in found[:_MAX_HOLDERS] + [
+        by_spid[s] for s in blocking if by_spid[s] not in found[:_MAX_HOLDERS]
     ]:
         number += 1
         yield _lock(world, process, process, number, "Granted", "exclusive intent", "TABLE")
@@ -83,11 +84,11 @@ def sys_locks(world: World) -> Iterator[Row]:
 def mon_dead_lock(world: World) -> Iterator[Row]:
     """Two rows per deadlock: each of the two held what the other wanted."""
     users = max(world.workload.users, 2)
-    if not world.estate.tables:
+    if not world.inventory.tables:
         return
     kept = world.options.run("deadlock pipe max messages") // 2
     for number, second in world.events("deadlocks", kept):
-        table = world.estate.tables[number % len(world.estate.tables)]
+        table = world.inventory.tables[number % len(world.inventory.tables)]
         first = FIRST_USER_SPID + number % users
         other = FIRST_USER_SPID + (number + 1) % users
         for held, waiting in ((first, other), (other, first)):
@@ -151,13 +152,13 @@ def mon_dead_lock(world: World) -> Iterator[Row]:
 
 
 def mon_lock_timeout(world: World) -> Iterator[Row]:
-    """One row per lock wait that was given up."""
+    """One row per lock wait that timed out."""
     users = max(world.workload.users, 2)
-    if not world.estate.tables:
+    if not world.inventory.tables:
         return
     kept = world.options.run("lock timeout pipe max messages")
     for number, second in world.events("lock_timeouts", kept):
-        table = world.estate.tables[number % len(world.estate.tables)]
+        table = world.inventory.tables[number % len(world.inventory.tables)]
         held, waiting = number % users, (number + 1) % users
         yield {
             "InstanceID": 0,

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from zlib import crc32
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _MODULES = (
     (1, "Parser", "Parser memory", 0.03),
@@ -101,7 +100,7 @@ def _statement_cache_kb(world: World) -> int:
 
 
 def mon_statement_cache(world: World) -> Iterator[Row]:
-    """One row for the server; nothing is searched where the cache has no memory."""
+    """One row for the server; no searches if the cache has no memory."""
     size = _statement_cache_kb(world)
     flows = world.counters.flows
     searches = flows["cached_statements"] if size else 0.0
@@ -125,13 +124,13 @@ def mon_statement_cache(world: World) -> Iterator[Row]:
 
 
 def mon_cached_statement(world: World) -> Iterator[Row]:
-    """The busiest statements, by falling use; SQLText is no column of ASE's, but show_cached_text's answer."""
+    """The busiest statements, most used first; SQLText is not a column of ASE but the answer of show_cached_text."""
     if not _statement_cache_kb(world):
         return
     flows = world.counters.flows
     total = sum(1 / rank for rank in range(1, len(_STATEMENTS) + 1))
     per_statement_ms = world.workload.cpu_ms / max(world.workload.drivers()["statements"], 1.0)
-    home = world.estate.own_databases
+    home = world.inventory.own_databases
     database = home[0].name if home else "master"
     for rank, text in enumerate(_STATEMENTS, start=1):
         uses = flows["cached_statements"] / rank / total
@@ -144,7 +143,7 @@ def mon_cached_statement(world: World) -> Iterator[Row]:
             "StmtType": 1,
             "UserID": 1,
             "SUserID": 4,
-            "DBID": world.estate.databases[database],
+            "DBID": world.inventory.databases[database],
             "UseCount": world.int32(uses),
             "StatementSize": len(text),
             "MinPlanSizeKB": 16,
@@ -203,8 +202,8 @@ def mon_cached_statement(world: World) -> Iterator[Row]:
 
 
 def mon_cached_procedures(world: World) -> Iterator[Row]:
-    """The workload's procedures, by falling use."""
-    home = world.estate.own_databases
+    """The workload's procedures, most used first."""
+    home = world.inventory.own_databases
     if not home or not world.workload.users:
         return
     flows = world.counters.flows
@@ -216,7 +215,7 @@ def mon_cached_procedures(world: World) -> Iterator[Row]:
             "InstanceID": 0,
             "ObjectID": 500_000_000 + crc32(name.encode()) % 1_000_000_000,
             "OwnerUID": 1,
-            "DBID": world.estate.databases[home[0].name],
+            "DBID": world.inventory.databases[home[0].name],
             "PlanID": 100 + rank,
             "MemUsageKB": 60 + 8 * rank,
             "CompileDate": world.date(world.started),

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.model.operation import CACHE_COLUMNS
 from ase_simulator.model.tables.kernel import TICKS_PER_SECOND
 from ase_simulator.model.version import level
 from ase_simulator.model.world import World
 
-Row = dict[str, object]
+Row = Row
 Value = tuple[str, str, float]
 Key = tuple[str, str, int]
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from ase_simulator.model.estate import Table
+from ase_simulator.contracts import Row
+from ase_simulator.model.inventory import WorkloadTable
 from ase_simulator.model.operation import OBJECT_COLUMNS
 from ase_simulator.model.world import World
 
-Row = dict[str, object]
 
-
-def _counts(world: World, table: Table, index: int) -> dict[str, float]:
+def _counts(world: World, table: WorkloadTable, index: int) -> dict[str, float]:
     """The counters of one index: reads are split evenly, row changes and locks belong to the data."""
     row = world.counters.objects[table.position].tolist()
     count = dict(zip(OBJECT_COLUMNS, row, strict=True))
@@ -18,7 +17,7 @@ def _counts(world: World, table: Table, index: int) -> dict[str, float]:
     return count
 
 
-def _identity(table: Table, index: int) -> Row:
+def _identity(table: WorkloadTable, index: int) -> Row:
     return {
         "InstanceID": 0,
         "DBID": table.database_id,
@@ -32,7 +31,7 @@ def _identity(table: Table, index: int) -> Row:
 def mon_open_object_activity(world: World) -> Iterator[Row]:
     """One row per table (IndexID 0) and index; lock columns are NULL for nonclustered indexes."""
     now, started = world.date(world.seconds), world.date(world.started)
-    for table in world.estate.tables:
+    for table in world.inventory.tables:
         for index in table.indexes:
             count = _counts(world, table, index)
             n = {name: world.int32(value) for name, value in count.items()}
@@ -92,7 +91,7 @@ def mon_open_object_activity(world: World) -> Iterator[Row]:
 def mon_open_partition_activity(world: World) -> Iterator[Row]:
     """One row per partition: every index has one."""
     now = world.date(world.seconds)
-    for table in world.estate.tables:
+    for table in world.inventory.tables:
         for index in table.indexes:
             count = _counts(world, table, index)
             n = {name: world.int32(value) for name, value in count.items()}
@@ -122,7 +121,7 @@ def mon_open_partition_activity(world: World) -> Iterator[Row]:
 
 def mon_table_compression(world: World) -> Iterator[Row]:
     """One row per user table; none of these workloads compresses."""
-    for table in world.estate.tables:
+    for table in world.inventory.tables:
         if table.object.kind == "user":
             yield {
                 "InstanceID": 0,
@@ -146,7 +145,7 @@ def mon_table_compression(world: World) -> Iterator[Row]:
 
 def sys_objects(world: World) -> Iterator[Row]:
     """The tables of the workload as sysobjects of their databases shows them; `database` names which."""
-    for table in world.estate.tables:
+    for table in world.inventory.tables:
         entry = table.object
         yield {
             "database": entry.database,
@@ -155,7 +154,6 @@ def sys_objects(world: World) -> Iterator[Row]:
             "uid": 1,
             "type": "U" if entry.kind == "user" else "S",
             "crdate": world.date(world.started),
-            "lock_scheme": entry.scheme,
         }
 
 

@@ -1,14 +1,13 @@
-"""The pipes of finished statements, their texts and plans: the latest ones, each the same whenever read."""
+"""The pipes of finished statements, their texts and plans: the latest ones; a row never changes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ase_simulator.model.estate import Table
+from ase_simulator.contracts import Row
+from ase_simulator.model.inventory import WorkloadTable
 from ase_simulator.model.processes import FIRST_USER_KPID
 from ase_simulator.model.sessions import FIRST_USER_SPID
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _TEXTS = (
     "select * from {} where id = {}",
@@ -19,16 +18,16 @@ _TEXTS = (
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """One finished statement. mix: a number by which its details vary."""
+    """One finished statement. mix: a number from which its details are derived."""
 
     number: int
     second: float
     user: int
     mix: int
-    table: Table
+    table: WorkloadTable
 
     def identity(self) -> Row:
-        """The columns that tie its rows in the three pipes together."""
+        """The columns that join its rows in the three pipes."""
         return {
             "InstanceID": 0,
             "SPID": FIRST_USER_SPID + self.user,
@@ -38,7 +37,7 @@ class _Statement:
 
 
 def _statements(world: World, pipe: str) -> Iterator[_Statement]:
-    tables = world.estate.tables
+    tables = world.inventory.tables
     users = world.workload.users
     if not tables or not users:
         return
@@ -48,7 +47,7 @@ def _statements(world: World, pipe: str) -> Iterator[_Statement]:
 
 
 def mon_sys_statement(world: World) -> Iterator[Row]:
-    """The latest statements with what each used; times in milliseconds."""
+    """The latest statements with their usage; times in milliseconds."""
     units = world.workload.drivers()
     per = {name: units[name] / max(units["statements"], 1e-9) for name in ("logical_reads", "packets_sent")}
     for statement in _statements(world, "statement"):

@@ -1,13 +1,12 @@
-"""Processes: who is connected, what they do and what they used."""
+"""Processes: connections, their present activity and their usage."""
 
 from collections.abc import Iterator
 from datetime import datetime
 
-from ase_simulator.model.processes import Process, picture
+from ase_simulator.contracts import Row
+from ase_simulator.model.processes import Process, process_snapshot
 from ase_simulator.model.tables.memory import mon_cached_procedures
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 
 def _identity(process: Process) -> Row:
@@ -20,7 +19,7 @@ def _owned(process: Process) -> Row:
 
 def mon_process(world: World) -> Iterator[Row]:
     """One row per process."""
-    for process in picture(world).processes:
+    for process in process_snapshot(world).processes:
         yield _owned(process) | {
             "BatchID": 1,
             "ContextID": 0,
@@ -52,7 +51,7 @@ def mon_process(world: World) -> Iterator[Row]:
 
 def sys_processes(world: World) -> Iterator[Row]:
     """sysprocesses: the same processes as the system table shows them."""
-    for process in picture(world).processes:
+    for process in process_snapshot(world).processes:
         used = _used(world, process)
         yield {
             "spid": process.spid,
@@ -61,7 +60,7 @@ def sys_processes(world: World) -> Iterator[Row]:
             "status": process.status,
             "suid": process.suid,
             "hostname": process.host,
-            "program_name": process.program,
+            "program_name": process.program[: 16 if world.version.startswith("12.") else 30],
             "hostprocess": "",
             "cmd": process.command,
             "cpu": world.int32(used["cpu_ms"] / 100),
@@ -100,7 +99,7 @@ def sys_processes(world: World) -> Iterator[Row]:
 
 
 def _used(world: World, process: Process) -> dict[str, float]:
-    """What a process used since its login; the users' sums are the server's, per column."""
+    """Usage of a process since its login; over all users each column adds up to the server's."""
     names = ("transactions", "cpu_ms", "wait_ms", "logical_reads", "physical_reads", "physical_writes")
     if process.user >= 0:
         transactions, cpu, wait = world.counters.sessions[process.user].tolist()
@@ -120,7 +119,7 @@ def _used(world: World, process: Process) -> dict[str, float]:
 def mon_process_activity(world: World) -> Iterator[Row]:
     """One row per process; CPUTime and WaitTime in milliseconds."""
     units = world.workload.drivers()
-    for process in picture(world).processes:
+    for process in process_snapshot(world).processes:
         used = _used(world, process)
         number = used["transactions"]
         own = process.user >= 0
@@ -163,8 +162,8 @@ def mon_process_activity(world: World) -> Iterator[Row]:
 
 
 def mon_process_lookup(world: World) -> Iterator[Row]:
-    """Who each process is."""
-    for process in picture(world).processes:
+    """Login, host and program of each process."""
+    for process in process_snapshot(world).processes:
         yield _identity(process) | {
             "Login": process.login,
             "Application": process.program,
@@ -177,7 +176,7 @@ def mon_process_lookup(world: World) -> Iterator[Row]:
 def mon_process_net_io(world: World) -> Iterator[Row]:
     """Packets and bytes by process."""
     units = world.workload.drivers()
-    for process in picture(world).processes:
+    for process in process_snapshot(world).processes:
         if process.login:
             number = _used(world, process)["transactions"]
             count = {
@@ -203,7 +202,7 @@ def mon_process_waits(world: World) -> Iterator[Row]:
         for name, count in flows.items()
         if name.startswith("waits ") and name.split()[1] not in ("19", "57", "61", "179", "260")
     ]
-    for process in picture(world).users():
+    for process in process_snapshot(world).users():
         share = world.counters.sessions[process.user][0] / total if total else 0.0
         for event, count, seconds in events:
             if count * share >= 1:
@@ -216,7 +215,7 @@ def mon_process_waits(world: World) -> Iterator[Row]:
 
 def mon_process_worker_thread(world: World) -> Iterator[Row]:
     """Worker threads by process: none is used."""
-    for process in picture(world).processes:
+    for process in process_snapshot(world).processes:
         yield _identity(process) | {
             "ThreadsActive": 0,
             "MaxParallelDegree": world.options.run("max parallel degree"),
@@ -228,7 +227,7 @@ def mon_process_worker_thread(world: World) -> Iterator[Row]:
 
 
 def _working(world: World) -> Iterator[Process]:
-    return (p for p in picture(world).users() if p.wait_event != 250 and p.table)
+    return (p for p in process_snapshot(world).users() if p.wait_event != 250 and p.table)
 
 
 def _began(world: World, process: Process) -> datetime:
@@ -306,7 +305,7 @@ def mon_process_object(world: World) -> Iterator[Row]:
 
 
 def mon_process_procedures(world: World) -> Iterator[Row]:
-    """The procedure that each user now executes, where it executes one."""
+    """The procedure that each user now executes, if any."""
     plans = list(mon_cached_procedures(world))
     for process in _working(world):
         if process.command == "EXECUTE" and plans:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _FIRST_SPID = 900
 _RECORD_BYTES = 180
@@ -14,18 +13,18 @@ def _agents(world: World) -> Iterator[tuple[Row, float]]:
     """Ids of each agent and its part of the log records."""
     if not world.options.run("enable rep agent threads"):
         return
-    homes = world.estate.own_databases
+    homes = world.inventory.own_databases
     for number, database in enumerate(homes):
         if database.replicated:
             spid = _FIRST_SPID + number
             yield (
-                {"InstanceID": 0, "DBID": world.estate.databases[database.name], "SPID": spid},
+                {"InstanceID": 0, "DBID": world.inventory.databases[database.name], "SPID": spid},
                 1 / len(homes),
             )
 
 
 def mon_rep_log_activity(world: World) -> Iterator[Row]:
-    """What the agents found in the log."""
+    """Log records that the agents scanned."""
     flows = world.counters.flows
     for ids, share in _agents(world):
         count = {name: int(value * share) for name, value in flows.items()}
@@ -119,7 +118,7 @@ def mon_rep_scanners_total_time(world: World) -> Iterator[Row]:
 def mon_rep_truncation_point(world: World) -> Iterator[Row]:
     """The task that moves the truncation point."""
     flows = world.counters.flows
-    names = {number: name for name, number in world.estate.databases.items()}
+    names = {number: name for name, number in world.inventory.databases.items()}
     for ids, share in _agents(world):
         moved = int(flows["transaction"] * share / 1000)
         yield ids | {
@@ -140,7 +139,7 @@ def mon_rep_memory_statistics(world: World) -> Iterator[Row]:
     """Memory of each agent, in bytes."""
     flows = world.counters.flows
     pool = world.options.run("replication agent memory size") * 2048
-    names = {number: name for name, number in world.estate.databases.items()}
+    names = {number: name for name, number in world.inventory.databases.items()}
     for ids, share in _agents(world):
         allocated = int(flows["log_records"] * share)
         yield ids | {

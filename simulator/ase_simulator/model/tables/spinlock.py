@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 
 def mon_spinlock_activity(world: World) -> Iterator[Row]:

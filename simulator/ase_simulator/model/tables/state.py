@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from ase_simulator.model.processes import picture
+from ase_simulator.contracts import Row
+from ase_simulator.model.processes import process_snapshot
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 _DAY = 86400
 _LOCK_WAIT_THRESHOLD = 5
@@ -13,7 +12,9 @@ _LOCK_WAIT_THRESHOLD = 5
 
 def mon_state(world: World) -> Iterator[Row]:
     """One row for the server."""
-    waits = [p for p in picture(world).users() if p.blocked_by and p.waiting_s >= _LOCK_WAIT_THRESHOLD]
+    waits = [
+        p for p in process_snapshot(world).users() if p.blocked_by and p.waiting_s >= _LOCK_WAIT_THRESHOLD
+    ]
     snaps = world.count("procedures") if world.options.run("simplified native access plan") else 0
     yield {
         "InstanceID": 0,

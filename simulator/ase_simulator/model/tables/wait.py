@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.model import waits
 from ase_simulator.model.world import World
-
-Row = dict[str, object]
 
 
 def mon_sys_waits(world: World) -> Iterator[Row]:
@@ -40,7 +39,7 @@ def mon_wait_class_info(_: World) -> Iterator[Row]:
 
 
 def mon_sys_execution_time(world: World) -> Iterator[Row]:
-    """Time by kind of work in microseconds; the engines' own time is split, waits come on top."""
+    """Time by kind of work in microseconds; the engines' own time is divided, waits are added."""
     flows = world.counters.flows
     busy = sum(float(world.counters.engines[kind].sum()) for kind in ("user", "system"))
     network = flows["packets_sent"] + flows["packets_received"]

@@ -1,4 +1,4 @@
-"""Mathematical functions, and the arithmetic that ASE checks where the engine does not."""
+"""Mathematical functions, and arithmetic with ASE's checks."""
 
 import math
 import random
@@ -10,12 +10,12 @@ from typing import Any
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same, text_like
-from ase_simulator.sql.types import FLOAT, INT, RANGES, Typed, numeric
-from ase_simulator.sql.values import EngineValue
+from ase_simulator.sql.types.rules import FLOAT, INT, RANGES, Typed, numeric
+from ase_simulator.sql.types.values import WIDE, EngineValue, decimal_of, exact
 
 
 def fit(type_name: TypeName, value: Any) -> EngineValue:
-    """An integer result within its type; raises SqlError 3606 where it does not fit."""
+    """An integer result of that type; raises SqlError 3606 on overflow."""
     if value is None:
         return None
     low, high = RANGES[type_name]
@@ -40,8 +40,21 @@ def divide_numeric(left: Any, right: Any, scale: int) -> EngineValue:
         return None
     if right == 0:
         raise SqlError(3607)
-    quotient = Decimal(repr(left)) / Decimal(repr(right))
+    divisor = decimal_of(right)
+    if divisor == 0:
+        raise SqlError(3607)
+    quotient = decimal_of(left) / divisor
     return float(quotient.quantize(Decimal(1).scaleb(-scale), ROUND_DOWN))
+
+
+def calculate(operator: str, left: Any, right: Any) -> EngineValue:
+    """Addition, subtraction or multiplication of exact numbers."""
+    if left is None or right is None:
+        return None
+    first, second = decimal_of(left), decimal_of(right)
+    if operator == "*":
+        return exact(WIDE.multiply(first, second))
+    return exact(WIDE.add(first, second) if operator == "+" else WIDE.subtract(first, second))
 
 
 def divide_real(left: Any, right: Any, scale: int) -> EngineValue:
@@ -50,7 +63,7 @@ def divide_real(left: Any, right: Any, scale: int) -> EngineValue:
         return None
     if right == 0:
         raise SqlError(3607)
-    return float(left / right)
+    return float(left) / float(right)
 
 
 def modulo_whole(left: Any, right: Any, scale: int) -> EngineValue:
@@ -70,11 +83,12 @@ def modulo_real(left: Any, right: Any, scale: int) -> EngineValue:
         return None
     if right == 0:
         raise SqlError(3607)
-    return math.fmod(left, right)
+    return math.fmod(float(left), float(right))
 
 
 OPERATORS: dict[str, Callable[..., EngineValue]] = {
     "fit": fit,
+    "calculate": calculate,
     "divide_whole": divide_whole,
     "divide_numeric": divide_numeric,
     "divide_real": divide_real,
@@ -84,8 +98,8 @@ OPERATORS: dict[str, Callable[..., EngineValue]] = {
 }
 
 
-# statistical aggregates: name -> how the spread of all values is worked out
-SPREADS: dict[str, Callable[[list[float]], float]] = {
+# Statistical aggregates by name.
+STATISTICAL_AGGREGATES: dict[str, Callable[[list[float]], float]] = {
     "stddev": statistics.stdev,
     "stdev": statistics.stdev,
     "stddev_samp": statistics.stdev,
@@ -177,7 +191,7 @@ def _atn2(y: Any, x: Any) -> EngineValue:
 
 
 def _float_function(name: str, run: Any) -> None:
-    def guarded(value: Any) -> EngineValue:
+    def wrapped(value: Any) -> EngineValue:
         if value is None:
             return None
         try:
@@ -185,7 +199,7 @@ def _float_function(name: str, run: Any) -> None:
         except (ValueError, OverflowError):
             raise SqlError(3623) from None
 
-    function(name, "float", returns=FLOAT)(guarded)
+    function(name, "float", returns=FLOAT)(wrapped)
 
 
 for _name, _run in {

@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from ase_simulator.results import Type
+from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import Context, function, same
-from ase_simulator.sql.types import DATETIME, INT, varchar
-from ase_simulator.sql.values import DAY, EngineValue, microseconds, moment_of
+from ase_simulator.sql.functions.registry import function, same
+from ase_simulator.sql.types.rules import DATETIME, INT, varchar
+from ase_simulator.sql.types.values import DAY, EngineValue, microseconds, moment_of
 
 _PARTS = {
     "year": "year",
@@ -64,32 +65,32 @@ def _part(name: Any) -> str:
 
 
 @function("getdate", returns=DATETIME, session=True)
-def _getdate(session: Context) -> EngineValue:
+def _getdate(session: FunctionContext) -> EngineValue:
     return microseconds(session.now())
 
 
 @function("getutcdate", returns=DATETIME, session=True)
-def _getutcdate(session: Context) -> EngineValue:
-    return microseconds(session.now())
+def _getutcdate(session: FunctionContext) -> EngineValue:
+    return microseconds(session.server.now())
 
 
 @function("current_date", returns=Type("date"), session=True)
-def _current_date(session: Context) -> EngineValue:
+def _current_date(session: FunctionContext) -> EngineValue:
     return microseconds(session.now()) // DAY * DAY
 
 
 @function("current_time", returns=Type("time"), session=True)
-def _current_time(session: Context) -> EngineValue:
+def _current_time(session: FunctionContext) -> EngineValue:
     return microseconds(session.now()) % DAY
 
 
 @function("current_bigdatetime", returns=Type("bigdatetime"), session=True)
-def _current_bigdatetime(session: Context) -> EngineValue:
+def _current_bigdatetime(session: FunctionContext) -> EngineValue:
     return microseconds(session.now())
 
 
 @function("current_bigtime", returns=Type("bigtime"), session=True)
-def _current_bigtime(session: Context) -> EngineValue:
+def _current_bigtime(session: FunctionContext) -> EngineValue:
     return microseconds(session.now()) % DAY
 
 

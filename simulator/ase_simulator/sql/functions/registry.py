@@ -1,14 +1,11 @@
-"""How a T-SQL function is declared: its arguments, its result type by rule, its implementation."""
+"""Registry of T-SQL functions: arguments, result type, implementation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ase_simulator.results import Type
-from ase_simulator.sql.types import Typed, display_length, varchar
-
-# the session that runs a function: sql.session.SqlSession, which itself needs this module
-Context = Any
+from ase_simulator.sql.types.rules import Typed, display_length, varchar
 
 Kind = Literal["any", "string", "int", "float", "number", "datetime", "text", "binary"]
 TypeRule = Type | Callable[[Sequence[Typed]], Type]
@@ -23,8 +20,8 @@ class Function:
 
     name: str
     kinds: Sequence[Kind]
-    least: int
-    most: int
+    min_arguments: int
+    max_arguments: int
     returns: TypeRule
     run: Callable[..., Any]
     session: bool = False
@@ -35,7 +32,7 @@ class Function:
         return self.returns(arguments) if callable(self.returns) else self.returns
 
     def kind_of(self, index: int) -> Kind:
-        """What the argument at this place must be; the last kind goes on for ever."""
+        """The kind of the argument at an index; the last kind applies to all further ones."""
         return self.kinds[min(index, len(self.kinds) - 1)] if self.kinds else "any"
 
 
@@ -57,9 +54,9 @@ def function(
     """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        most = 99 if more else len(kinds)
+        max_arguments = 99 if more else len(kinds)
         FUNCTIONS[name] = Function(
-            name, kinds, len(kinds) - optional, most, returns, run, session, pure and not session
+            name, kinds, len(kinds) - optional, max_arguments, returns, run, session, pure and not session
         )
         return run
 

@@ -3,27 +3,32 @@
 import uuid
 from typing import Any
 
-from ase_simulator.sql.convert import parse_moment
+from ase_simulator.results import Type
+from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import Context, function
-from ase_simulator.sql.types import INT, SMALLINT, TINYINT, varchar
-from ase_simulator.sql.values import EngineValue
+from ase_simulator.sql.functions.registry import function
+from ase_simulator.sql.lookup.server_facts import cached_text
+from ase_simulator.sql.lookup.space import free_pages, log_pages, object_pages
+from ase_simulator.sql.types.convert import parse_moment
+from ase_simulator.sql.types.rules import INT, SMALLINT, TINYINT, varchar
+from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
 LONG_NAME = varchar(255)
+_ROWS_PER_PAGE = 20
 
 
 @function("db_name", "int", returns=LONG_NAME, optional=1, session=True)
-def _db_name(session: Context, number: Any = -1) -> EngineValue:
+def _db_name(session: FunctionContext, number: Any = -1) -> EngineValue:
     if number == -1:
         return str(session.database)
-    names = {number: name for name, number in session.databases().items()}
+    names = {number: name for name, number in session.names.databases().items()}
     return names.get(number)
 
 
 @function("db_id", "string", returns=SMALLINT, optional=1, session=True)
-def _db_id(session: Context, name: Any = None) -> EngineValue:
-    return session.databases().get(session.database if name is None else name.rstrip(" "))  # type: ignore[no-any-return]
+def _db_id(session: FunctionContext, name: Any = None) -> EngineValue:
+    return session.names.databases().get(session.database if name is None else name.rstrip(" "))
 
 
 @function("db_instanceid", "any", returns=INT, optional=1)
@@ -32,12 +37,12 @@ def _db_instanceid(_database: Any = None) -> EngineValue:
 
 
 @function("object_name", "int", "int", returns=LONG_NAME, optional=1, session=True)
-def _object_name(session: Context, number: Any, database: Any = None) -> EngineValue:
-    return session.object_name(number, database)  # type: ignore[no-any-return]
+def _object_name(session: FunctionContext, number: Any, database: Any = None) -> EngineValue:
+    return session.names.object_name(number, database)
 
 
 @function("mdaconfig", "string", "string", returns=INT, session=True)
-def _mdaconfig(session: Context, option: Any, action: Any) -> EngineValue:
+def _mdaconfig(session: FunctionContext, option: Any, action: Any) -> EngineValue:
     if str(option).lower() != "freeze":
         raise SqlError(102, option)
     session.freeze(str(action).lower())
@@ -45,13 +50,13 @@ def _mdaconfig(session: Context, option: Any, action: Any) -> EngineValue:
 
 
 @function("show_cached_text", "int", returns=varchar(16384), session=True)
-def _show_cached_text(session: Context, number: Any) -> EngineValue:
-    return session.cached_text(number)  # type: ignore[no-any-return]
+def _show_cached_text(session: FunctionContext, number: Any) -> EngineValue:
+    return cached_text(session.server, number)
 
 
 @function("object_id", "string", returns=INT, session=True)
-def _object_id(session: Context, name: Any) -> EngineValue:
-    return None if name is None else session.object_id(name.rstrip(" "))
+def _object_id(session: FunctionContext, name: Any) -> EngineValue:
+    return None if name is None else session.names.object_id(name.rstrip(" "))
 
 
 @function("object_owner_id", "int", "int", returns=INT, optional=1)
@@ -60,52 +65,52 @@ def _object_owner_id(number: Any, _database: Any = None) -> EngineValue:
 
 
 @function("index_name", "int", "int", "int", returns=LONG_NAME, session=True)
-def _index_name(session: Context, database: Any, number: Any, index: Any) -> EngineValue:
-    return session.index_name(database, number, index)  # type: ignore[no-any-return]
+def _index_name(session: FunctionContext, database: Any, number: Any, index: Any) -> EngineValue:
+    return session.names.index_name(database, number, index)
 
 
 @function("col_name", "int", "int", "int", returns=LONG_NAME, optional=1, session=True)
-def _col_name(session: Context, number: Any, column: Any, database: Any = None) -> EngineValue:
-    return session.column_name(number, column, database)  # type: ignore[no-any-return]
+def _col_name(session: FunctionContext, number: Any, column: Any, database: Any = None) -> EngineValue:
+    return session.names.column_name(number, column, database)
 
 
 @function("col_length", "string", "string", returns=INT, session=True)
-def _col_length(session: Context, table: Any, column: Any) -> EngineValue:
-    return session.column_length(table, column)  # type: ignore[no-any-return]
+def _col_length(session: FunctionContext, table: Any, column: Any) -> EngineValue:
+    return session.names.column_length(table, column)
 
 
 @function("suser_name", "int", returns=NAME, optional=1, session=True)
-def _suser_name(session: Context, number: Any = -1) -> EngineValue:
-    return session.login_name(None if number == -1 else number)  # type: ignore[no-any-return]
+def _suser_name(session: FunctionContext, number: Any = -1) -> EngineValue:
+    return session.names.login_name(None if number == -1 else number)
 
 
 @function("suser_id", "string", returns=INT, optional=1, session=True)
-def _suser_id(session: Context, name: Any = None) -> EngineValue:
-    return session.login_number(name)  # type: ignore[no-any-return]
+def _suser_id(session: FunctionContext, name: Any = None) -> EngineValue:
+    return session.names.login_number(name)
 
 
 @function("user_name", "int", returns=NAME, optional=1, session=True)
-def _user_name(session: Context, number: Any = None) -> EngineValue:
-    return session.user_name(number)  # type: ignore[no-any-return]
+def _user_name(session: FunctionContext, number: Any = None) -> EngineValue:
+    return session.names.user_name(number)
 
 
 @function("user_id", "string", returns=INT, optional=1, session=True)
-def _user_id(session: Context, name: Any = None) -> EngineValue:
-    return session.user_number(name)  # type: ignore[no-any-return]
+def _user_id(session: FunctionContext, name: Any = None) -> EngineValue:
+    return session.names.user_number(name)
 
 
 @function("host_name", returns=NAME, session=True)
-def _host_name(session: Context) -> EngineValue:
+def _host_name(session: FunctionContext) -> EngineValue:
     return str(session.request.hostname) or None
 
 
 @function("host_id", returns=NAME, session=True)
-def _host_id(session: Context) -> EngineValue:
+def _host_id(session: FunctionContext) -> EngineValue:
     return str(session.request.process) or None
 
 
 @function("app_name", returns=NAME, session=True)
-def _app_name(session: Context) -> EngineValue:
+def _app_name(session: FunctionContext) -> EngineValue:
     return str(session.request.program) or None
 
 
@@ -115,28 +120,28 @@ def _asehostname() -> EngineValue:
 
 
 @function("show_role", returns=LONG_NAME, session=True)
-def _show_role(session: Context) -> EngineValue:
+def _show_role(session: FunctionContext) -> EngineValue:
     return " ".join(session.roles) or None
 
 
 @function("proc_role", "string", returns=INT, session=True)
-def _proc_role(session: Context, role: Any) -> EngineValue:
+def _proc_role(session: FunctionContext, role: Any) -> EngineValue:
     return None if role is None else int(role.rstrip(" ") in session.roles)
 
 
 @function("has_role", "string", "int", returns=INT, optional=1, session=True)
-def _has_role(session: Context, role: Any, _option: Any = None) -> EngineValue:
+def _has_role(session: FunctionContext, role: Any, _option: Any = None) -> EngineValue:
     return None if role is None else int(role.rstrip(" ") in session.roles)
 
 
 @function("role_id", "string", returns=SMALLINT, session=True)
-def _role_id(session: Context, role: Any) -> EngineValue:
-    return session.role_number(role)  # type: ignore[no-any-return]
+def _role_id(session: FunctionContext, role: Any) -> EngineValue:
+    return session.names.role_number(role)
 
 
 @function("role_name", "int", returns=NAME, session=True)
-def _role_name(session: Context, number: Any) -> EngineValue:
-    return session.role_name(number)  # type: ignore[no-any-return]
+def _role_name(session: FunctionContext, number: Any) -> EngineValue:
+    return session.names.role_name(number)
 
 
 @function("mut_excl_roles", "string", "string", returns=INT, optional=1)
@@ -150,12 +155,12 @@ def _role_contain(_first: Any, _second: Any) -> EngineValue:
 
 
 @function("instance_id", "string", returns=TINYINT, optional=1, session=True)
-def _instance_id(session: Context, _name: Any = None) -> EngineValue:
+def _instance_id(session: FunctionContext, _name: Any = None) -> EngineValue:
     return 1 if session.profile.cluster else 0
 
 
 @function("instance_name", "int", returns=NAME, optional=1, session=True)
-def _instance_name(session: Context, _number: Any = None) -> EngineValue:
+def _instance_name(session: FunctionContext, _number: Any = None) -> EngineValue:
     return str(session.server.name)
 
 
@@ -185,8 +190,8 @@ def _valid_name(name: Any, _length: Any = None) -> EngineValue:
 
 
 @function("valid_user", "int", returns=INT, session=True)
-def _valid_user(session: Context, number: Any) -> EngineValue:
-    return int(session.login_name(number) is not None)
+def _valid_user(session: FunctionContext, number: Any) -> EngineValue:
+    return int(session.names.login_name(number) is not None)
 
 
 @function("tempdb_id", "int", returns=INT, optional=1)
@@ -229,16 +234,16 @@ def _isdate(value: Any) -> EngineValue:
 
 
 @function("curunreservedpgs", "int", "int", "int", returns=INT, session=True)
-def _curunreservedpgs(session: Context, database: Any, start: Any, _unreserved: Any) -> EngineValue:
-    return session.free_pages(database, start)  # type: ignore[no-any-return]
+def _curunreservedpgs(session: FunctionContext, database: Any, start: Any, _unreserved: Any) -> EngineValue:
+    return free_pages(session.server, database, start)
 
 
 def _pages_function(name: str) -> None:
     @function(name, "int", "int", "int", "int", returns=INT, optional=2, session=True)
     def run(
-        session: Context, database: Any, number: Any, index: Any = None, _part: Any = None
+        session: FunctionContext, database: Any, number: Any, index: Any = None, _part: Any = None
     ) -> EngineValue:
-        return session.pages_of(database, number, index)  # type: ignore[no-any-return]
+        return object_pages(session.server, database, number, index)
 
 
 for _name in ("reserved_pages", "data_pages", "used_pages"):
@@ -247,6 +252,72 @@ for _name in ("reserved_pages", "data_pages", "used_pages"):
 
 @function("lct_admin", "string", "int", "int", "int", returns=INT, optional=2, session=True)
 def _lct_admin(
-    session: Context, action: Any, database: Any, _third: Any = 0, _fourth: Any = 0
+    session: FunctionContext, action: Any, database: Any, _third: Any = 0, _fourth: Any = 0
 ) -> EngineValue:
-    return session.log_pages(action, database)  # type: ignore[no-any-return]
+    return log_pages(session.server, action, database)
+
+
+@function("is_rep_agent_enabled", "int", returns=INT, optional=1)
+def _is_rep_agent_enabled(_database: Any = None) -> EngineValue:
+    return 0
+
+
+@function("show_plan", "int", "int", "int", "int", returns=INT, optional=3)
+def _show_plan(_spid: Any, _batch: Any = None, _context: Any = None, _statement: Any = None) -> EngineValue:
+    """-1: the plan cannot be shown."""
+    return -1
+
+
+@function("config_admin", "int", "int", "int", "int", "any", "any", returns=INT, optional=5)
+def _config_admin(*_arguments: Any) -> EngineValue:
+    """1: the command succeeded."""
+    return 1
+
+
+@function("row_count", "int", "int", "int", returns=Type("bigint"), optional=1, session=True)
+def _row_count(session: FunctionContext, database: Any, number: Any, _partition: Any = None) -> EngineValue:
+    """An estimate from the pages of the table."""
+    pages = object_pages(session.server, database, number, 0)
+    return None if pages is None else pages * _ROWS_PER_PAGE
+
+
+@function("rowcnt", "int", returns=INT)
+def _rowcnt(_page: Any) -> EngineValue:
+    return 0
+
+
+def _old_pages_function(name: str, index: int | None) -> None:
+    @function(name, "int", "int", "int", returns=INT, optional=1, session=True)
+    def run(session: FunctionContext, number: Any, _first: Any, _second: Any = None) -> EngineValue:
+        database = session.names.databases().get(session.database)
+        return object_pages(session.server, database, number, index)
+
+
+for _name, _index in (("data_pgs", 0), ("reserved_pgs", None), ("used_pgs", None)):
+    _old_pages_function(_name, _index)
+
+
+@function("index_col", "string", "int", "int", "int", returns=LONG_NAME, optional=1)
+def _index_col(_object: Any, _index: Any, _key: Any, _user: Any = None) -> EngineValue:
+    return None
+
+
+@function("partition_name", "int", "int", "int", "int", returns=LONG_NAME, optional=2)
+def _partition_name(_index: Any, _partition: Any, _object: Any = None, _database: Any = None) -> EngineValue:
+    return None
+
+
+@function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
+def _pssinfo(session: FunctionContext, spid: Any, name: Any) -> EngineValue:
+    row = next((row for row in session.server.table("sysprocesses") if row.get("spid") == spid), None)
+    if row is None:
+        return None
+    known = {
+        "ipaddr": str(row.get("ipaddr") or "0.0.0.0"),
+        "ipport": "0",
+        "isolation_level": "1",
+        "tempdb_pages": "0",
+        "extusername": None,
+        "dn": None,
+    }
+    return known.get(str(name).strip().lower())

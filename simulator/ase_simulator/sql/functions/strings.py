@@ -1,47 +1,13 @@
 """String functions: ASE's, with its trailing blanks, its empty string and its patterns."""
 
-import re
-from functools import lru_cache
 from typing import Any
 
 from ase_simulator.results import Type
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same, text_like
-from ase_simulator.sql.types import INT, TINYINT, display_length, varchar
-from ase_simulator.sql.values import EngineValue, scaled
-
-
-def like(value: Any, pattern: Any, escape: Any = None) -> EngineValue:
-    """LIKE with %, _, [a-z], [^x] and ESCAPE; case counts."""
-    if value is None or pattern is None:
-        return None
-    return int(bool(_regex(str(pattern), str(escape) if escape else "").fullmatch(str(value))))
-
-
-@lru_cache(maxsize=512)
-def _regex(pattern: str, escape: str = "") -> re.Pattern[str]:
-    parts, at = [], 0
-    while at < len(pattern):
-        sign = pattern[at]
-        if escape and sign == escape and at + 1 < len(pattern):
-            at += 1
-            parts.append(re.escape(pattern[at]))
-        elif sign == "%":
-            parts.append(".*")
-        elif sign == "_":
-            parts.append(".")
-        elif sign == "[" and "]" in pattern[at + 1 :]:
-            end = pattern.index("]", at + 1)
-            inside = pattern[at + 1 : end]
-            negated = inside.startswith("^")
-            body = re.sub(r"([\\\[\]&~|])", r"\\\1", inside[1:] if negated else inside)
-            parts.append(f"[{'^' if negated else ''}{body}]" if body else "(?!)")
-            at = end
-        else:
-            parts.append(re.escape(sign))
-        at += 1
-    return re.compile("".join(parts).rstrip(" ") + r"\ *", re.DOTALL)
-
+from ase_simulator.sql.types.patterns import like, pattern_regex
+from ase_simulator.sql.types.rules import INT, TINYINT, display_length, varchar
+from ase_simulator.sql.types.values import EngineValue, scaled
 
 function("like", "string", "string", "string", returns=INT, optional=1)(like)
 
@@ -51,7 +17,7 @@ def _text(value: Any) -> str:
 
 
 def _kept(text: str) -> str | None:
-    """The empty string is NULL when it comes out of a function."""
+    """Functions return NULL instead of the empty string."""
     return text or None
 
 
@@ -139,7 +105,7 @@ def _patindex(pattern: Any, value: Any) -> EngineValue:
     anchored = not pattern.startswith("%")
     core = pattern.lstrip("%")
     for start in range(1 if anchored else len(_text(value)) + 1):
-        if _regex(core).fullmatch(_text(value)[start:]):
+        if pattern_regex(core).fullmatch(_text(value)[start:]):
             return start + 1
     return 0
 
@@ -259,6 +225,19 @@ def _to_unichar(value: Any) -> EngineValue:
 @function("uscalar", "string", returns=INT)
 def _uscalar(value: Any) -> EngineValue:
     return None if not value else ord(value[0])
+
+
+@function("bintostr", "binary", returns=varchar(510))
+def _bintostr(value: Any) -> EngineValue:
+    return None if value is None else bytes(value).hex().upper()
+
+
+@function("strtobin", "string", returns=Type("varbinary", 255))
+def _strtobin(value: Any) -> EngineValue:
+    try:
+        return None if value is None else bytes.fromhex(str(value).strip())
+    except ValueError:
+        raise SqlError(249, "explicit", "VARCHAR", value, "VARBINARY") from None
 
 
 @function("is_quiesced", "int", returns=TINYINT)

@@ -1,11 +1,12 @@
-"""sp_cacheconfig, sp_poolconfig, sp_bindcache and their kin: named caches."""
+"""Named caches: sp_cacheconfig, sp_poolconfig, sp_bindcache, sp_unbindcache, sp_helpcache."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from ase_simulator.contracts import Row
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.procedures.registry import Call, procedure, said, table
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _UNITS_KB = {"p": 2, "k": 1, "m": 1024, "g": 1024 * 1024}
 
@@ -19,8 +20,8 @@ _UNITS_KB = {"p": 2, "k": 1, "m": 1024, "g": 1024 * 1024}
     "@parm4 varchar(255) = null",
     "@parm5 varchar(255) = null",
 )
-def sp_cacheconfig(call: Call) -> Iterator[Result]:
-    """Shows the caches, or makes or changes one: size, type, replacement, partitions."""
+def sp_cacheconfig(call: ProcedureCall) -> Iterator[Result]:
+    """Shows the caches, or creates or changes one: size, type, replacement, partitions."""
     name = call.text("@cachename")
     words = [word for number in range(1, 6) if (word := call.text(f"@parm{number}"))]
     if name is not None and words:
@@ -38,7 +39,7 @@ def sp_cacheconfig(call: Call) -> Iterator[Result]:
         yield from _details(call, cache)
 
 
-def _configure(call: Call, name: str, words: Sequence[str]) -> Iterator[Result]:
+def _configure(call: ProcedureCall, name: str, words: Sequence[str]) -> Iterator[Result]:
     _needs_sa(call)
     settings: dict[str, object] = {}
     for word in words:
@@ -69,18 +70,18 @@ def _configure(call: Call, name: str, words: Sequence[str]) -> Iterator[Result]:
             return
     call.server.configure_cache(name, **settings)  # type: ignore[arg-type]
     for key, value in settings.items():
-        call.session.backend.history.changed(call.session, "sp_cacheconfig", name, key, None, str(value), "")
+        call.session.record_change("sp_cacheconfig", name, key, None, str(value), "")
     if set(settings) <= {"size_kb"}:
-        yield said(
+        yield print_line(
             "The change is completed. The option is dynamic and ASE need not be rebooted for the "
             "change to take effect."
         )
     else:
-        yield said("The change is completed. ASE must be restarted for the change to take effect.")
+        yield print_line("The change is completed. ASE must be restarted for the change to take effect.")
 
 
 def size_kb(text: str) -> int | None:
-    """`512K`, `2G`, `100M`, `300` (KB) as KB; None where it is no size."""
+    """`512K`, `2G`, `100M`, `300` (KB) as KB; None if it is not a size."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([pkmg]?)b?", text.strip().lower())
     return int(float(found[1]) * _UNITS_KB.get(found[2] or "k", 1)) if found else None
 
@@ -91,13 +92,13 @@ def _whole(text: str, shown: str) -> int:
     return int(text)
 
 
-def _needs_sa(call: Call) -> None:
+def _needs_sa(call: ProcedureCall) -> None:
     if "sa_role" not in call.session.roles:
         raise SqlError(10353, "sa_role")
 
 
-def cache_rows(call: Call) -> list[Mapping[str, object]]:
-    """What is configured and what runs, cache by cache, as syscacheinfo has it."""
+def cache_rows(call: ProcedureCall) -> list[Row]:
+    """Configured and run values of each cache, from syscacheinfo."""
     return list(call.rows("syscacheinfo"))
 
 
@@ -105,7 +106,7 @@ def _mb(megabytes: object) -> str:
     return f"{float(str(megabytes or 0)):.2f} Mb"
 
 
-def _overview(caches: Sequence[Mapping[str, object]]) -> Iterator[Result]:
+def _overview(caches: Sequence[Row]) -> Iterator[Result]:
     yield table(
         "[Cache Name] varchar(30), [Status] varchar(9), [Type] varchar(8), [Config Value] varchar(12), "
         "[Run Value] varchar(12)",
@@ -121,21 +122,21 @@ def _overview(caches: Sequence[Mapping[str, object]]) -> Iterator[Result]:
         ],
     )
     totals = [sum(float(str(cache[key] or 0)) for cache in caches) for key in ("config_size", "run_size")]
-    yield said(f"{'':48} ------------ ------------")
-    yield said(f"{'':42}Total {_mb(totals[0]):>12} {_mb(totals[1]):>12}")
+    yield print_line(f"{'':48} ------------ ------------")
+    yield print_line(f"{'':42}Total {_mb(totals[0]):>12} {_mb(totals[1]):>12}")
 
 
-def _details(call: Call, cache: Mapping[str, object]) -> Iterator[Result]:
-    yield said("==========================================================================")
-    yield said(
+def _details(call: ProcedureCall, cache: Row) -> Iterator[Result]:
+    yield print_line("==========================================================================")
+    yield print_line(
         f"Cache: {cache['cache_name']},   Status: {cache['cache_status']},   Type: {cache['cache_type']}"
     )
-    yield said(f"      Config Size: {_mb(cache['config_size'])},   Run Size: {_mb(cache['run_size'])}")
-    yield said(
+    yield print_line(f"      Config Size: {_mb(cache['config_size'])},   Run Size: {_mb(cache['run_size'])}")
+    yield print_line(
         f"      Config Replacement: {cache['config_replacement']},   Run Replacement: "
         f"{cache['run_replacement']}"
     )
-    yield said(
+    yield print_line(
         f"      Config Partition: {cache['config_partitions']:>12},   Run Partition: "
         f"{cache['run_partitions']:>12}"
     )
@@ -163,7 +164,7 @@ def _details(call: Call, cache: Mapping[str, object]) -> Iterator[Result]:
     "@parm2 varchar(255) = null",
     "@parm3 varchar(255) = null",
 )
-def sp_poolconfig(call: Call) -> Iterator[Result]:
+def sp_poolconfig(call: ProcedureCall) -> Iterator[Result]:
     """Shows a cache's pools, or moves memory into the pool of one buffer size."""
     name = call.text("@cachename")
     caches = [row for row in cache_rows(call) if name is None or row["cache_name"] == name]
@@ -180,7 +181,7 @@ def sp_poolconfig(call: Call) -> Iterator[Result]:
     _needs_sa(call)
     wanted, buffers = size_kb(size), size_kb(io_size or "")
     if io_size is not None and (io_size.lower().startswith("wash") or "apf" in io_size.lower()):
-        yield said(
+        yield print_line(
             "The change is completed. The option is dynamic and ASE need not be rebooted for the "
             "change to take effect."
         )
@@ -192,10 +193,8 @@ def sp_poolconfig(call: Call) -> Iterator[Result]:
         )
         return
     call.server.configure_pool(name, buffers, wanted)
-    call.session.backend.history.changed(
-        call.session, "sp_poolconfig", name, f"{buffers}K pool", None, f"{wanted}K", "dynamic"
-    )
-    yield said(
+    call.session.record_change("sp_poolconfig", name, f"{buffers}K pool", None, f"{wanted}K", "dynamic")
+    yield print_line(
         "The change is completed. The option is dynamic and ASE need not be rebooted for the change "
         "to take effect."
     )
@@ -209,12 +208,11 @@ def sp_poolconfig(call: Call) -> Iterator[Result]:
     "@indname varchar(255) = null",
     roles=("sa_role",),
 )
-def sp_bindcache(call: Call) -> Iterator[Result]:
+def sp_bindcache(call: ProcedureCall) -> Iterator[Result]:
     """Binds a database, table or index to a cache."""
     database = _database(call)
     call.server.bind_cache(call.text("@cachename"), database, _object(call))
-    call.session.backend.history.changed(
-        call.session,
+    call.session.record_change(
         "sp_bindcache",
         call.text("@cachename") or "",
         _object(call) or database,
@@ -232,14 +230,14 @@ def sp_bindcache(call: Call) -> Iterator[Result]:
     "@indname varchar(255) = null",
     roles=("sa_role",),
 )
-def sp_unbindcache(call: Call) -> Iterator[Result]:
+def sp_unbindcache(call: ProcedureCall) -> Iterator[Result]:
     """Unbinds a database, table or index from its cache."""
     call.server.bind_cache(None, _database(call), _object(call))
     yield from ()
 
 
 @procedure("sp_unbindcache_all", "@cachename varchar(255)", roles=("sa_role",))
-def sp_unbindcache_all(call: Call) -> Iterator[Result]:
+def sp_unbindcache_all(call: ProcedureCall) -> Iterator[Result]:
     """Unbinds everything that is bound to a cache."""
     for row in call.rows("simCacheBindings"):
         if row["CacheName"] == call.text("@cachename"):
@@ -248,24 +246,24 @@ def sp_unbindcache_all(call: Call) -> Iterator[Result]:
     yield from ()
 
 
-def _database(call: Call) -> str:
+def _database(call: ProcedureCall) -> str:
     name = call.text("@dbname") or ""
-    if name not in call.session.databases():
+    if name not in call.session.names.databases():
         raise SqlError(17421, name)
     return name
 
 
-def _object(call: Call) -> str | None:
+def _object(call: ProcedureCall) -> str | None:
     name = call.text("@tabname")
     return name.split(".")[-1] if name else None
 
 
 @procedure("sp_helpcache", "@cachename varchar(255) = null")
-def sp_helpcache(call: Call) -> Iterator[Result]:
-    """The caches' sizes and overhead and what is bound to them, or the overhead of a cache of some size."""
+def sp_helpcache(call: ProcedureCall) -> Iterator[Result]:
+    """Sizes, overhead and bindings of the caches, or the overhead of a cache of a given size."""
     name = call.text("@cachename")
     if name is not None and (size := size_kb(name)) is not None:
-        yield said(
+        yield print_line(
             f"{size * 0.0525 / 1024:.2f}Mb of overhead memory will be needed to manage a cache of size {name}"
         )
         return
@@ -277,7 +275,7 @@ def sp_helpcache(call: Call) -> Iterator[Result]:
             for row in caches
         ],
     )
-    yield said("\nCache Binding Information:\n")
+    yield print_line("\nCache Binding Information:\n")
     bound = [row for row in call.rows("simCacheBindings") if name is None or row["CacheName"] == name]
     yield table(
         "[Cache Name] varchar(30), [Entity Name] varchar(255), [Type] varchar(20), [Index Name] "

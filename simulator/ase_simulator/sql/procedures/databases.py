@@ -1,9 +1,11 @@
-"""sp_helpdb, sp_dboption, sp_spaceused, sp_helpdevice and their kin."""
+"""sp_helpdb, sp_dboption, sp_spaceused, sp_helpdevice, sp_helpsegment, sp_helplog."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from ase_simulator.contracts import Row
 from ase_simulator.results import Message, Result
-from ase_simulator.sql.procedures.registry import Call, procedure, said, table
+from ase_simulator.sql.lookup.space import object_kilobytes
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _PAGE_KB = 4
 _STATUS = {
@@ -22,7 +24,7 @@ def _int(value: object) -> int:
     return int(str(value or 0))
 
 
-def options_of(database: Mapping[str, object]) -> str:
+def options_of(database: Row) -> str:
     """The options of a database as sp_helpdb lists them."""
     status, status2 = _int(database.get("status")), _int(database.get("status2"))
     names = [name for bit, name in _STATUS.items() if status & bit]
@@ -31,10 +33,10 @@ def options_of(database: Mapping[str, object]) -> str:
 
 
 @procedure("sp_helpdb", "@dbname varchar(255) = null", "@order varchar(20) = null")
-def sp_helpdb(call: Call) -> Iterator[Result]:
+def sp_helpdb(call: ProcedureCall) -> Iterator[Result]:
     """All databases, or one with its fragments."""
     wanted = call.text("@dbname")
-    databases = [row for row in call.session.database_rows() if wanted is None or row["name"] == wanted]
+    databases = [row for row in call.session.names.database_rows() if wanted is None or row["name"] == wanted]
     if not databases:
         call.status = 1
         yield Message(17590, 16, 1, "The specified database does not exist.", "sp_helpdb")
@@ -64,9 +66,7 @@ def sp_helpdb(call: Call) -> Iterator[Result]:
         yield from _fragments(call, databases[0], usages)
 
 
-def _fragments(
-    call: Call, database: Mapping[str, object], usages: list[Mapping[str, object]]
-) -> Iterator[Result]:
+def _fragments(call: ProcedureCall, database: Row, usages: list[Row]) -> Iterator[Result]:
     devices = {_int(row.get("vdevno")): row["name"] for row in call.rows("sysdevices")}
     yield table(
         "[device_fragments] char(30), [size] char(13), [usage] char(20), [created] char(25), [free "
@@ -92,7 +92,7 @@ def _fragments(
 
 
 def segments(segmap: int) -> str:
-    """What a fragment holds, by its segment map."""
+    """Usage of a fragment, from its segment map."""
     if segmap == 4:
         return "log only"
     return "data and log" if segmap & 4 else "data only"
@@ -105,7 +105,7 @@ def segments(segmap: int) -> str:
     "@optvalue varchar(10) = null",
     "@dockpt tinyint = 1",
 )
-def sp_dboption(call: Call) -> Iterator[Result]:
+def sp_dboption(call: ProcedureCall) -> Iterator[Result]:
     """Lists the options that can be set, or sets one."""
     name, option, value = call.text("@dbname"), call.text("@optname"), call.text("@optvalue")
     names = [
@@ -120,10 +120,10 @@ def sp_dboption(call: Call) -> Iterator[Result]:
         "auto identity",
     ]
     if name is None:
-        yield said("Settable database options.\n")
+        yield print_line("Settable database options.\n")
         yield table("[database_options] varchar(30)", [(item,) for item in sorted(names)])
         return
-    if name not in call.session.databases():
+    if name not in call.session.names.databases():
         call.status = 1
         yield Message(17421, 16, 1, "No such database -- run sp_helpdb to list databases.", "sp_dboption")
         return
@@ -141,29 +141,31 @@ def sp_dboption(call: Call) -> Iterator[Result]:
         )
         return
     bit = next((bit for bit, text in _STATUS.items() if text == found[0]), 0)
-    set_bits, cleared = call.session.backend.database_options.get(name, (0, 0))
-    call.session.backend.database_options[name] = (
+    set_bits, cleared = call.session.shared.database_options.get(name, (0, 0))
+    call.session.shared.database_options[name] = (
         (set_bits | bit, cleared & ~bit) if value == "true" else (set_bits & ~bit, cleared | bit)
     )
-    call.session.backend.history.changed(call.session, "sp_dboption", name, found[0], None, value, "dynamic")
-    yield said(
+    call.session.record_change("sp_dboption", name, found[0], None, value, "dynamic")
+    yield print_line(
         f"Database option '{found[0]}' turned {'ON' if value == 'true' else 'OFF'} for database '{name}'."
     )
-    yield said("Running CHECKPOINT on database '" + name + "' for option '" + found[0] + "' to take effect.")
+    yield print_line(
+        "Running CHECKPOINT on database '" + name + "' for option '" + found[0] + "' to take effect."
+    )
 
 
 @procedure("sp_spaceused", "@objname varchar(255) = null", "@list_indices int = 0")
-def sp_spaceused(call: Call) -> Iterator[Result]:
+def sp_spaceused(call: ProcedureCall) -> Iterator[Result]:
     """The space of the current database, or of one table."""
     session = call.session
-    number = session.databases()[session.database]
+    number = session.names.databases()[session.database]
     name = call.text("@objname")
     if name is not None:
-        if session.object_id(name) is None:
+        if session.names.object_id(name) is None:
             call.status = 1
             yield Message(17461, 16, 1, "Object does not exist in this database.", "sp_spaceused")
             return
-        data, indexes = session.object_kilobytes(name)
+        data, indexes = object_kilobytes(call.server, number, session.names.object_id(name))
         yield table(
             "[name] varchar(255), [reserved] varchar(15), [data] varchar(15), [index_size] varchar(15), "
             "[unused] varchar(15)",
@@ -184,7 +186,7 @@ def sp_spaceused(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helpdevice", "@devname varchar(255) = null")
-def sp_helpdevice(call: Call) -> Iterator[Result]:
+def sp_helpdevice(call: ProcedureCall) -> Iterator[Result]:
     """The database devices."""
     wanted = call.text("@devname")
     rows = [row for row in call.rows("sysdevices") if wanted is None or row["name"] == wanted]
@@ -220,7 +222,7 @@ def sp_helpdevice(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helpsegment", "@segname varchar(255) = null")
-def sp_helpsegment(call: Call) -> Iterator[Result]:
+def sp_helpsegment(call: ProcedureCall) -> Iterator[Result]:
     """The segments of the current database."""
     names = {0: "system", 1: "default", 2: "logsegment"}
     wanted = call.text("@segname")
@@ -231,10 +233,10 @@ def sp_helpsegment(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helplog")
-def sp_helplog(call: Call) -> Iterator[Result]:
+def sp_helplog(call: ProcedureCall) -> Iterator[Result]:
     """The device on which the log begins."""
-    number = call.session.databases()[call.session.database]
+    number = call.session.names.databases()[call.session.database]
     devices = {_int(row.get("vdevno")): row["name"] for row in call.rows("sysdevices")}
     logs = [row for row in call.rows("sysusages") if row["dbid"] == number and _int(row.get("segmap")) & 4]
     name = devices.get(_int(logs[0].get("vdevno")), "master") if logs else "master"
-    yield said(f"In database '{call.session.database}', the log starts on device '{name}'.")
+    yield print_line(f"In database '{call.session.database}', the log starts on device '{name}'.")

@@ -1,19 +1,19 @@
-"""Logins and roles: sp_addlogin, sp_locklogin, sp_role, sp_displaylogin, sp_activeroles and their kin."""
+"""Logins and roles: sp_addlogin, sp_locklogin, sp_role, sp_displaylogin, sp_activeroles and others."""
 
 from collections.abc import Iterator
 
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
-from ase_simulator.sql.procedures.registry import Call, procedure, said, table
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _SSO = ("sso_role",)
 _SHORTEST = 6
 
 
-def _login(call: Call, parameter: str = "@loginame") -> Login:
+def _login(call: ProcedureCall, parameter: str = "@loginame") -> Login:
     """The login that a parameter names; raises SqlError 17231."""
-    found = call.session.backend.logins.find(call.text(parameter) or "")
+    found = call.session.shared.logins.find(call.text(parameter) or "")
     if found is None:
         raise SqlError(17231)
     return found
@@ -32,7 +32,7 @@ def _login(call: Call, parameter: str = "@loginame") -> Login:
     "@auth_mech varchar(30) = null",
     roles=_SSO,
 )
-def sp_addlogin(call: Call) -> Iterator[Result]:
+def sp_addlogin(call: ProcedureCall) -> Iterator[Result]:
     """A new login."""
     add_login(
         call,
@@ -41,28 +41,30 @@ def sp_addlogin(call: Call) -> Iterator[Result]:
         call.text("@defdb"),
         call.text("@fullname"),
     )
-    yield said("Password correctly set.")
-    yield said("Account unlocked.")
-    yield said("New login created.")
+    yield print_line("Password correctly set.")
+    yield print_line("Account unlocked.")
+    yield print_line("New login created.")
 
 
-def add_login(call: Call, name: str, password: str, database: str | None, full_name: str | None) -> None:
+def add_login(
+    call: ProcedureCall, name: str, password: str, database: str | None, full_name: str | None
+) -> None:
     """A new login; raises SqlError 10316, 17262 and 911."""
-    logins = call.session.backend.logins
+    logins = call.session.shared.logins
     if logins.find(name) is not None:
         raise SqlError(17262)
     if len(password) < _SHORTEST:
         raise SqlError(10317, _SHORTEST)
-    if database is not None and database not in call.session.databases():
+    if database is not None and database not in call.session.names.databases():
         raise SqlError(911, database)
     logins.add(Login(name, password, database=database or "master", full_name=full_name or ""))
 
 
 @procedure("sp_droplogin", "@loginame varchar(30)", roles=_SSO)
-def sp_droplogin(call: Call) -> Iterator[Result]:
-    """A login goes."""
-    call.session.backend.logins.drop(_login(call).name)
-    yield said("Login dropped.")
+def sp_droplogin(call: ProcedureCall) -> Iterator[Result]:
+    """Drops a login."""
+    call.session.shared.logins.drop(_login(call).name)
+    yield print_line("Login dropped.")
 
 
 @procedure(
@@ -73,12 +75,12 @@ def sp_droplogin(call: Call) -> Iterator[Result]:
     "@inactive int = null",
     roles=_SSO,
 )
-def sp_locklogin(call: Call) -> Iterator[Result]:
+def sp_locklogin(call: ProcedureCall) -> Iterator[Result]:
     """Locks or unlocks a login, or lists the locked ones."""
     if call.text("@loginame") is None:
         yield table(
             "[locked_logins] varchar(30)",
-            [(login.name,) for login in call.session.backend.logins if login.locked],
+            [(login.name,) for login in call.session.shared.logins if login.locked],
         )
         return
     kind = (call.text("@locktype") or "").lower()
@@ -86,7 +88,7 @@ def sp_locklogin(call: Call) -> Iterator[Result]:
         raise SqlError(17870, kind)
     login = _login(call)
     login.locked = kind == "lock"
-    yield said("Account locked." if login.locked else "Account unlocked.")
+    yield print_line("Account locked." if login.locked else "Account unlocked.")
 
 
 @procedure(
@@ -95,7 +97,7 @@ def sp_locklogin(call: Call) -> Iterator[Result]:
     "@new_password varchar(128)",
     "@loginame varchar(30) = null",
 )
-def sp_password(call: Call) -> Iterator[Result]:
+def sp_password(call: ProcedureCall) -> Iterator[Result]:
     """A new password."""
     login = call.session.login if call.text("@loginame") is None else _login(call)
     if login is not call.session.login and "sso_role" not in call.session.roles:
@@ -106,7 +108,7 @@ def sp_password(call: Call) -> Iterator[Result]:
     if str(call.values["@caller_password"] or "") != call.session.login.password:
         raise SqlError(10315)
     login.password = new
-    yield said("Password correctly set.")
+    yield print_line("Password correctly set.")
 
 
 @procedure(
@@ -116,21 +118,21 @@ def sp_password(call: Call) -> Iterator[Result]:
     "@grantee varchar(30)",
     roles=("sso_role", "sa_role"),
 )
-def sp_role(call: Call) -> Iterator[Result]:
+def sp_role(call: ProcedureCall) -> Iterator[Result]:
     """Grants a role to a login or takes it away."""
     action = (call.text("@action") or "").lower()
     if action not in ("grant", "revoke"):
         raise SqlError(17870, action)
     change_role(
-        call.session.backend.logins.find(call.text("@grantee") or ""),
+        call.session.shared.logins.find(call.text("@grantee") or ""),
         action == "grant",
         call.text("@rolename") or "",
     )
-    yield said("Authorization updated.")
+    yield print_line("Authorization updated.")
 
 
 def change_role(login: Login | None, grant: bool, role: str) -> None:
-    """Grants or revokes; raises SqlError 11039 and 17231. Sessions see it as soon as they ask."""
+    """Grants or revokes; raises SqlError 11039 and 17231. Takes effect in running sessions at once."""
     if role not in ROLES:
         raise SqlError(11039, role)
     if login is None:
@@ -142,7 +144,7 @@ def change_role(login: Login | None, grant: bool, role: str) -> None:
 
 
 @procedure("sp_activeroles", "@option varchar(20) = null")
-def sp_activeroles(call: Call) -> Iterator[Result]:
+def sp_activeroles(call: ProcedureCall) -> Iterator[Result]:
     """The roles that are active in this session."""
     if call.text("@option") == "expand_down":
         yield table(
@@ -154,38 +156,69 @@ def sp_activeroles(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_displayroles", "@grantee varchar(30) = null", "@mode varchar(20) = null")
-def sp_displayroles(call: Call) -> Iterator[Result]:
+def sp_displayroles(call: ProcedureCall) -> Iterator[Result]:
     """The roles that a login has."""
     login = call.session.login if call.text("@grantee") is None else _login(call, "@grantee")
     yield table("[Role Name] varchar(30)", [(role,) for role in ROLES if role in login.roles])
 
 
+@procedure(
+    "sp_modifylogin",
+    "@loginame varchar(30)",
+    "@option varchar(30)",
+    "@value varchar(255)",
+    roles=_SSO,
+)
+def sp_modifylogin(call: ProcedureCall) -> Iterator[Result]:
+    """Changes an attribute of a login. The value is text: numbers need quotes."""
+    login, value = _login(call), call.values["@value"]
+    option = (call.text("@option") or "").lower()
+    if option == "passwd expiration" and isinstance(value, str) and value.isdigit():
+        login.password_expiration = int(value)
+    elif option == "defdb" and value in call.session.names.databases():
+        login.database = str(value)
+    elif option == "fullname":
+        login.full_name = str(value)
+    else:
+        raise SqlError(17870, option)
+    yield print_line("Option changed.")
+
+
+def _password_expiration(call: ProcedureCall, login: Login) -> int:
+    """Days until a password expires, 0 for never: the login's, or else the server's."""
+    if login.password_expiration is not None:
+        return login.password_expiration
+    return sum(
+        option.run for option in call.server.options() if option.name == "systemwide password expiration"
+    )
+
+
 @procedure("sp_displaylogin", "@loginame varchar(30) = null", "@expand_up varchar(20) = null")
-def sp_displaylogin(call: Call) -> Iterator[Result]:
-    """What is known of a login."""
+def sp_displaylogin(call: ProcedureCall) -> Iterator[Result]:
+    """Shows a login's attributes."""
     login = call.session.login if call.text("@loginame") is None else _login(call)
     if login is not call.session.login and not {"sa_role", "sso_role"} & set(call.session.roles):
         raise SqlError(10353, "sso_role")
-    yield said(f"Suid: {login.suid}")
-    yield said(f"Loginame: {login.name}")
-    yield said(f"Fullname: {login.full_name}")
-    yield said(f"Default Database: {login.database}")
-    yield said(f"Default Language: {login.language}")
-    yield said("Auto Login Script: ")
-    yield said("Configured Authorization:")
+    yield print_line(f"Suid: {login.suid}")
+    yield print_line(f"Loginame: {login.name}")
+    yield print_line(f"Fullname: {login.full_name}")
+    yield print_line(f"Default Database: {login.database}")
+    yield print_line(f"Default Language: {login.language}")
+    yield print_line("Auto Login Script: ")
+    yield print_line("Configured Authorization:")
     for role in (role for role in ROLES if role in login.roles):
-        yield said(f"    {role} (default ON)")
-    yield said(f"Locked: {'YES' if login.locked else 'NO'}")
-    yield said("Password expiration interval: 0")
-    yield said("Password expired: NO")
-    yield said("Minimum password length: 6")
-    yield said("Maximum failed logins: 0")
-    yield said(f"Current failed login attempts: {login.failures}")
-    yield said("Authenticate with: ANY")
+        yield print_line(f"    {role} (default ON)")
+    yield print_line(f"Locked: {'YES' if login.locked else 'NO'}")
+    yield print_line(f"Password expiration interval: {_password_expiration(call, login)}")
+    yield print_line("Password expired: NO")
+    yield print_line("Minimum password length: 6")
+    yield print_line("Maximum failed logins: 0")
+    yield print_line(f"Current failed login attempts: {login.failures}")
+    yield print_line("Authenticate with: ANY")
 
 
 @procedure("sp_helpuser", "@name_in_db varchar(255) = null")
-def sp_helpuser(call: Call) -> Iterator[Result]:
+def sp_helpuser(call: ProcedureCall) -> Iterator[Result]:
     """The users of the current database."""
     wanted = call.text("@name_in_db")
     users = [("dbo", 1, "public", "sa"), ("guest", 2, "public", None)]
@@ -206,7 +239,7 @@ def sp_helpuser(call: Call) -> Iterator[Result]:
     "@grpname varchar(30) = null",
     roles=("sa_role", "sso_role"),
 )
-def sp_adduser(call: Call) -> Iterator[Result]:
-    """A login becomes a user of the current database; every login may use every database here."""
+def sp_adduser(call: ProcedureCall) -> Iterator[Result]:
+    """Accepted without effect: every login may use every database here."""
     _login(call)
-    yield said("New user added.")
+    yield print_line("New user added.")

@@ -1,13 +1,15 @@
-"""sp_help, sp_columns, sp_tables, sp_datatype_info, sp_version, sp_helpserver: what there is."""
+"""sp_help, sp_columns, sp_tables, sp_datatype_info, sp_version, sp_helpserver and other metadata procedures."""
 
 from collections.abc import Iterator
 
 from ase_simulator.results import Message, Result, Type, TypeName
-from ase_simulator.schema.catalog import Table
+from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.schema.types import byte_length
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.procedures.registry import Call, procedure, said, table
-from ase_simulator.sql.types import digits
+from ase_simulator.sql.lookup.server_facts import boot_time
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
+from ase_simulator.sql.types.patterns import like
+from ase_simulator.sql.types.rules import digits
 
 # ODBC's numbers for ASE's types
 _ODBC: dict[TypeName, int] = {
@@ -48,7 +50,7 @@ _QUOTED = frozenset({1, 12, -1, -8, -9, -10, 91, 92, 93})
 
 
 @procedure("sp_version", "@script_file varchar(255) = null", "@option varchar(20) = null")
-def sp_version(call: Call) -> Iterator[Result]:
+def sp_version(call: ProcedureCall) -> Iterator[Result]:
     """The versions of the install scripts."""
     level = call.session.profile.level
     text = f"{level[0]}.{level[1]}.{level[2]}.{level[3]}"
@@ -62,8 +64,8 @@ def sp_version(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helpserver", "@server varchar(255) = null")
-def sp_helpserver(call: Call) -> Iterator[Result]:
-    """The servers that this one knows."""
+def sp_helpserver(call: ProcedureCall) -> Iterator[Result]:
+    """The remote servers."""
     name = call.server.name
     servers = [(name, name, "", "0", 10.0)]
     if call.session.profile.level < (15, 0, 3, 0, 0):
@@ -81,7 +83,7 @@ def sp_helpserver(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_help", "@objname varchar(255) = null")
-def sp_help(call: Call) -> Iterator[Result]:
+def sp_help(call: ProcedureCall) -> Iterator[Result]:
     """The objects of the current database, or the columns of one."""
     session = call.session
     name = call.text("@objname")
@@ -90,13 +92,13 @@ def sp_help(call: Call) -> Iterator[Result]:
             "[Name] varchar(255), [Owner] varchar(30), [Object_type] varchar(32)",
             [
                 (each.name, "dbo", "system table" if each.name.startswith("sys") else "user table")
-                for each in sorted(session.visible_tables(), key=lambda each: each.name)
+                for each in sorted(session.names.visible_tables(), key=lambda each: each.name)
             ],
         )
         return
     if name.count(".") == 2 and name.split(".")[0] not in ("", session.database):
         raise SqlError(17460)
-    found = session.find_table(name)
+    found = session.names.find_table(name)
     if found is None:
         call.status = 1
         yield Message(17461, 16, 1, "Object does not exist in this database.", "sp_help")
@@ -110,7 +112,7 @@ def sp_help(call: Call) -> Iterator[Result]:
                 "dbo",
                 "system table" if found.name.startswith("sys") else "user table",
                 " -- none --",
-                session.booted(),
+                boot_time(session.server),
             )
         ],
     )
@@ -136,8 +138,8 @@ def sp_help(call: Call) -> Iterator[Result]:
             for column in found.columns
         ],
     )
-    yield said("Object does not have any indexes.")
-    yield said("No defined keys for this object.")
+    yield print_line("Object does not have any indexes.")
+    yield print_line("No defined keys for this object.")
 
 
 @procedure(
@@ -147,10 +149,10 @@ def sp_help(call: Call) -> Iterator[Result]:
     "@numlines int = null",
     "@printopts varchar(256) = null",
 )
-def sp_helptext(call: Call) -> Iterator[Result]:
-    """The text of a procedure that a client made."""
+def sp_helptext(call: ProcedureCall) -> Iterator[Result]:
+    """The text of a client procedure."""
     name = (call.text("@objname") or "").split(".")[-1]
-    made = call.session.backend.procedures.get((call.session.database, name))
+    made = call.session.shared.procedures.get((call.session.database, name))
     if made is None:
         call.status = 1
         yield Message(17461, 16, 1, "Object does not exist in this database.", "sp_helptext")
@@ -161,13 +163,13 @@ def sp_helptext(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helpindex", "@objname varchar(255)")
-def sp_helpindex(call: Call) -> Iterator[Result]:
+def sp_helpindex(call: ProcedureCall) -> Iterator[Result]:
     """The indexes of a table."""
-    if call.session.find_table(call.text("@objname") or "") is None:
+    if call.session.names.find_table(call.text("@objname") or "") is None:
         call.status = 1
         yield Message(17461, 16, 1, "Object does not exist in this database.", "sp_helpindex")
         return
-    yield said("Object does not have any indexes.")
+    yield print_line("Object does not have any indexes.")
 
 
 @procedure(
@@ -177,14 +179,14 @@ def sp_helpindex(call: Call) -> Iterator[Result]:
     "@table_qualifier varchar(32) = null",
     "@table_type varchar(100) = null",
 )
-def sp_tables(call: Call) -> Iterator[Result]:
-    """The tables of the current database, as ODBC wants them."""
+def sp_tables(call: ProcedureCall) -> Iterator[Result]:
+    """The tables of the current database in ODBC's layout."""
     session = call.session
     wanted = call.text("@table_name")
     rows = [
         (session.database, "dbo", each.name, "SYSTEM TABLE" if each.name.startswith("sys") else "TABLE", None)
-        for each in sorted(session.visible_tables(), key=lambda each: each.name)
-        if wanted is None or session.like(each.name, wanted)
+        for each in sorted(session.names.visible_tables(), key=lambda each: each.name)
+        if wanted is None or like(each.name, wanted)
     ]
     yield table(
         "[table_qualifier] varchar(30), [table_owner] varchar(30), [table_name] varchar(255), "
@@ -200,18 +202,18 @@ def sp_tables(call: Call) -> Iterator[Result]:
     "@table_qualifier varchar(32) = null",
     "@column_name varchar(771) = null",
 )
-def sp_columns(call: Call) -> Iterator[Result]:
-    """The columns of a table, as ODBC wants them."""
+def sp_columns(call: ProcedureCall) -> Iterator[Result]:
+    """The columns of a table in ODBC's layout."""
     session = call.session
     wanted = call.text("@column_name")
     rows = []
-    for each in session.visible_tables():
-        if not session.like(each.name, call.text("@table_name") or "%"):
+    for each in session.names.visible_tables():
+        if not like(each.name, call.text("@table_name") or "%"):
             continue
         rows += [
             row
             for row in _odbc_columns(session.database, each)
-            if wanted is None or session.like(str(row[3]), wanted)
+            if wanted is None or like(str(row[3]), wanted)
         ]
     yield table(
         "[table_qualifier] varchar(30), [table_owner] varchar(30), [table_name] varchar(255), "
@@ -223,7 +225,7 @@ def sp_columns(call: Call) -> Iterator[Result]:
     )
 
 
-def _odbc_columns(database: str, found: Table) -> list[tuple[object, ...]]:
+def _odbc_columns(database: str, found: TableDefinition) -> list[tuple[object, ...]]:
     return [
         (
             database,
@@ -250,8 +252,8 @@ def _precision(type_: Type) -> int:
 
 
 @procedure("sp_datatype_info", "@data_type int = 0")
-def sp_datatype_info(call: Call) -> Iterator[Result]:
-    """The types, as ODBC wants them; all or those of one of ODBC's numbers."""
+def sp_datatype_info(call: ProcedureCall) -> Iterator[Result]:
+    """The types in ODBC's layout; all, or those of one ODBC type number."""
     wanted = call.number("@data_type") or 0
     rows = []
     for name, number in sorted(_ODBC.items(), key=lambda item: item[1]):
@@ -279,9 +281,9 @@ def sp_datatype_info(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helpsort")
-def sp_helpsort(call: Call) -> Iterator[Result]:
+def sp_helpsort(call: ProcedureCall) -> Iterator[Result]:
     """Charset and sort order."""
-    yield said("Sort Order Description")
+    yield print_line("Sort Order Description")
     yield table(
         "[Sort Order] varchar(255)",
         [
@@ -294,8 +296,8 @@ def sp_helpsort(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_server_info", "@attribute_id int = null")
-def sp_server_info(call: Call) -> Iterator[Result]:
-    """What ODBC and JDBC ask of a server."""
+def sp_server_info(call: ProcedureCall) -> Iterator[Result]:
+    """Server attributes that ODBC and JDBC drivers read."""
     facts = {
         1: ("DBMS_NAME", "Adaptive Server Enterprise"),
         2: ("DBMS_VER", call.session.profile.banner),
@@ -313,7 +315,7 @@ def sp_server_info(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_helplanguage", "@language varchar(30) = null")
-def sp_helplanguage(call: Call) -> Iterator[Result]:
+def sp_helplanguage(call: ProcedureCall) -> Iterator[Result]:
     """The languages installed."""
     yield table(
         "[langid] smallint, [dateformat] char(3), [datefirst] tinyint, [name] varchar(30), [alias] "

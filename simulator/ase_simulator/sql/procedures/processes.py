@@ -1,10 +1,11 @@
-"""sp_who, sp_lock, sp_monitor, sp_engine: what the server does now."""
+"""sp_who, sp_lock, sp_monitor, sp_engine."""
 
 from collections.abc import Iterator
 
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.procedures.registry import Call, procedure, said, table
+from ase_simulator.sql.lookup.server_facts import boot_time, engine_count
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _LOCK_TYPES = {
     1: "Ex_table",
@@ -25,18 +26,18 @@ _BLOCKING, _DEMAND, _REQUESTED = 256, 512, 1024
 
 
 @procedure("sp_who", "@loginame varchar(255) = null", "@option varchar(255) = null")
-def sp_who(call: Call) -> Iterator[Result]:
-    """Who is logged in and what they do; for one login or one spid."""
+def sp_who(call: ProcedureCall) -> Iterator[Result]:
+    """Processes: all, or those of one login or spid."""
     wanted = call.text("@loginame")
     session = call.session
-    if wanted is not None and not wanted.isdigit() and session.backend.logins.find(wanted) is None:
+    if wanted is not None and not wanted.isdigit() and session.shared.logins.find(wanted) is None:
         call.status = 1
         yield Message(17231, 16, 1, "No login with the specified name exists.", "sp_who")
         return
-    databases = {number: name for name, number in session.databases().items()}
+    databases = {number: name for name, number in session.names.databases().items()}
     rows: list[tuple[object, ...]] = []
     for row in call.rows("sysprocesses"):
-        login = session.login_name(_number(row.get("suid"))) or str(row.get("loginame") or "")
+        login = session.names.login_name(_number(row.get("suid"))) or str(row.get("loginame") or "")
         if wanted is not None and wanted not in (login, str(row["spid"])):
             continue
         rows.append(
@@ -72,11 +73,11 @@ def _number(value: object) -> int:
 
 
 @procedure("sp_lock", "@spid1 int = null", "@spid2 int = null", "@verbose int = 0")
-def sp_lock(call: Call) -> Iterator[Result]:
+def sp_lock(call: ProcedureCall) -> Iterator[Result]:
     """All locks, or those of one or two processes."""
     spids = {call.number("@spid1"), call.number("@spid2")} - {None}
-    databases = {number: name for name, number in call.session.databases().items()}
-    yield said(
+    databases = {number: name for name, number in call.session.names.databases().items()}
+    yield print_line(
         "The class column will display the cursor name for locks associated with a cursor for the "
         "current user and the cursor id for other users."
     )
@@ -113,9 +114,9 @@ def lock_name(number: int) -> str:
 
 
 @procedure("sp_monitor", "@option varchar(30) = null", "@name varchar(255) = null", roles=("sa_role",))
-def sp_monitor(call: Call) -> Iterator[Result]:
+def sp_monitor(call: ProcedureCall) -> Iterator[Result]:
     """CPU, I/O and network since the last sp_monitor, and since the start in brackets."""
-    backend, session = call.session.backend, call.session
+    backend, session = call.session.shared, call.session
     names = [
         "@@cpu_busy",
         "@@io_busy",
@@ -131,7 +132,7 @@ def sp_monitor(call: Call) -> Iterator[Result]:
     tick = int(session.variable_value("@@timeticks") or 100_000)
     now = session.now()
     current = {name: int(session.variable_value(name) or 0) for name in names}
-    last, last_run = backend.monitored or (dict.fromkeys(names, 0), session.booted())
+    last, last_run = backend.monitored or (dict.fromkeys(names, 0), boot_time(session.server))
     backend.monitored = (current, now)
     seconds = max(int((now - last_run).total_seconds()), 0)
     yield table("[last_run] datetime, [current_run] datetime, [seconds] int", [(last_run, now, seconds)])
@@ -139,7 +140,9 @@ def sp_monitor(call: Call) -> Iterator[Result]:
     cpu = []
     for name in names[:3]:
         total, since = current[name] // per_second, (current[name] - last[name]) // per_second
-        cpu.append(f"{total}({since})-{100 * since // max(seconds * max(session.engines(), 1), 1)}%")
+        cpu.append(
+            f"{total}({since})-{100 * since // max(seconds * max(engine_count(session.server), 1), 1)}%"
+        )
     yield table("[cpu_busy] varchar(25), [io_busy] varchar(25), [idle] varchar(25)", [cpu])
     shown = [f"{current[name]}({current[name] - last[name]})" for name in names[3:]]
     yield table(
@@ -153,7 +156,7 @@ def sp_monitor(call: Call) -> Iterator[Result]:
 
 
 @procedure("sp_engine", "@cmd varchar(30)", "@number int = null", roles=("sa_role",))
-def sp_engine(call: Call) -> Iterator[Result]:
+def sp_engine(call: ProcedureCall) -> Iterator[Result]:
     """Brings an engine online or takes it offline."""
     command = (call.text("@cmd") or "").lower()
     online = sorted(int(str(row["EngineNumber"])) for row in call.rows("monEngine"))
@@ -162,10 +165,10 @@ def sp_engine(call: Call) -> Iterator[Result]:
         if number is None:
             number = (online[-1] + 1 if online else 0) if command == "online" else online[-1]
         call.server.set_engine(number, command == "online")
-        call.session.backend.history.changed(
-            call.session, "sp_engine", call.server.name, f"engine {number}", None, command, "dynamic"
+        call.session.record_change(
+            "sp_engine", call.server.name, f"engine {number}", None, command, "dynamic"
         )
-        yield said(f"Engine {number} is {command}.")
+        yield print_line(f"Engine {number} is {command}.")
     elif command in ("can_offline", "status", "shutdown"):
         yield table("[engine] int, [status] varchar(12)", [(number, "online") for number in online])
     else:

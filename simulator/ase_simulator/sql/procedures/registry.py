@@ -1,4 +1,4 @@
-"""How a system procedure is declared: its parameters as T-SQL writes them, who may run it, what it answers.
+"""Registry of system procedures: parameters in T-SQL, required roles, implementation.
 
 One file per family; a procedure is a generator (plain or asynchronous) that takes a Call and yields results:
 
@@ -7,33 +7,30 @@ One file per family; a procedure is a generator (plain or asynchronous) that tak
         yield table("name varchar(30)", [(call.text("@name"),)])
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-from ase_simulator.contracts import Server
+from ase_simulator.contracts import Row, Server
 from ase_simulator.results import Column, Message, Result, Rows
 from ase_simulator.schema.types import parse_type
-from ase_simulator.sql.lexer import tokenize
-from ase_simulator.sql.parser import Parser
-from ase_simulator.sql.statements import VariableSpec
-from ase_simulator.sql.values import EngineValue
-
-if TYPE_CHECKING:
-    from ase_simulator.sql.session import SqlSession
+from ase_simulator.sql.context import ProcedureContext
+from ase_simulator.sql.syntax.lexer import tokenize
+from ase_simulator.sql.syntax.parser import Parser
+from ase_simulator.sql.syntax.statements import VariableSpec
+from ase_simulator.sql.types.values import EngineValue
 
 Answers = Iterator[Result] | AsyncIterator[Result]
 
 
 @dataclass(slots=True)
-class Call:
+class ProcedureCall:
     """One call of a system procedure.
 
-    values: the engine's values by parameter name; given: those the client named; status: what it returns.
+    values: by parameter name, as in the engine. given: parameters that the client passed. status: return status.
     """
 
-    session: "SqlSession"
+    session: ProcedureContext
     values: dict[str, EngineValue]
     given: frozenset[str]
     status: int = 0
@@ -53,18 +50,18 @@ class Call:
         value = self.values[name]
         return None if value is None else int(value)
 
-    def rows(self, name: str) -> Sequence[Mapping[str, object]]:
+    def rows(self, name: str) -> Sequence[Row]:
         """A table of the model as of now."""
         return list(self.server.table(name))
 
 
 @dataclass(frozen=True, slots=True)
 class SystemProcedure:
-    """A registered procedure. roles: any one of them is needed; none: everybody may run it."""
+    """A registered procedure. roles: one of them is required; empty: no role is required."""
 
     name: str
     parameters: Sequence[VariableSpec]
-    run: Callable[[Call], Answers]
+    run: Callable[[ProcedureCall], Answers]
     roles: Sequence[str] = ()
 
 
@@ -73,11 +70,11 @@ PROCEDURES: dict[str, SystemProcedure] = {}
 
 def procedure(
     name: str, *parameters: str, roles: Sequence[str] = ()
-) -> Callable[[Callable[[Call], Answers]], Callable[[Call], Answers]]:
+) -> Callable[[Callable[[ProcedureCall], Answers]], Callable[[ProcedureCall], Answers]]:
     """Registers a procedure; each parameter reads as in CREATE PROCEDURE, for example `@value int = null`."""
     specs = Parser(tokenize(", ".join(parameters))).parameters() if parameters else []
 
-    def register(run: Callable[[Call], Answers]) -> Callable[[Call], Answers]:
+    def register(run: Callable[[ProcedureCall], Answers]) -> Callable[[ProcedureCall], Answers]:
         PROCEDURES[name] = SystemProcedure(name, specs, run, roles)
         return run
 
@@ -113,6 +110,6 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def said(text: str) -> Message:
-    """What a procedure prints."""
+def print_line(text: str) -> Message:
+    """A line that a procedure prints."""
     return Message(0, 10, 1, text)

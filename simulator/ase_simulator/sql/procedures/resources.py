@@ -5,42 +5,42 @@ from collections.abc import Callable, Iterator
 from ase_simulator.contracts import Option
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.procedures.configuration import matching
-from ase_simulator.sql.procedures.registry import Call, procedure, said, table
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _COLUMNS = "Name varchar(30), Num_free int, Num_active int, Pct_act char(6), Max_Used int, Reuse_cnt int"
 
 
-def _count(name: str) -> Callable[[Call], int]:
+def _count(name: str) -> Callable[[ProcedureCall], int]:
     return lambda call: len(call.rows(name))
 
 
-def _open(*, indexes: bool, tables: bool) -> Callable[[Call], int]:
-    def count(call: Call) -> int:
+def _open(*, indexes: bool, tables: bool) -> Callable[[ProcedureCall], int]:
+    def count(call: ProcedureCall) -> int:
         kinds = [int(str(row["IndexID"])) > 0 for row in call.rows("monOpenObjectActivity")]
         return sum((kind and indexes) or (not kind and tables) for kind in kinds)
 
     return count
 
 
-def _users(call: Call) -> int:
+def _users(call: ProcedureCall) -> int:
     return sum(int(str(row.get("suid") or 0)) > 0 for row in call.rows("sysprocesses"))
 
 
-def _procedure_cache(call: Call) -> int:
+def _procedure_cache(call: ProcedureCall) -> int:
     return sum(int(str(row.get("Active") or 0)) for row in call.rows("monProcedureCacheModuleUsage"))
 
 
-def _memory(call: Call) -> int:
+def _memory(call: ProcedureCall) -> int:
     """Of max memory, in its unit: pages of 2 KB."""
     return sum(option.memory_used for option in call.server.options()) // 2
 
 
-def _nothing(call: Call) -> int:
+def _nothing(call: ProcedureCall) -> int:
     return 0
 
 
 # what sp_monitorconfig knows: how many units of an option are in use
-_ACTIVE: dict[str, Callable[[Call], int]] = {
+_ACTIVE: dict[str, Callable[[ProcedureCall], int]] = {
     "audit queue size": _nothing,
     "disk i/o structures": _nothing,
     "max memory": _memory,
@@ -74,7 +74,7 @@ _ACTIVE: dict[str, Callable[[Call], int]] = {
     "@result_tbl_name varchar(255) = null",
     roles=("sa_role",),
 )
-def sp_monitorconfig(call: Call) -> Iterator[Result]:
+def sp_monitorconfig(call: ProcedureCall) -> Iterator[Result]:
     """How much of each resource is free, in use, was in use at most, and was reused."""
     known = [option for option in call.server.options() if option.name in _ACTIVE]
     wanted = call.text("@configname") or "all"
@@ -86,7 +86,7 @@ def sp_monitorconfig(call: Call) -> Iterator[Result]:
         return
     now = call.session.now()
     clock = f"{(now.hour + 11) % 12 + 1:2d}:{now:%M%p}"
-    yield said(f"Usage information at date and time: {now:%b} {now.day:2d} {now.year} {clock}.\n")
+    yield print_line(f"Usage information at date and time: {now:%b} {now.day:2d} {now.year} {clock}.\n")
     rows = [_usage(call, option) for option in sorted(chosen, key=lambda option: option.name)]
     if call.session.profile.level >= (15, 5, 0, 0, 0):
         instance = call.server.name if call.session.profile.cluster else None
@@ -95,10 +95,10 @@ def sp_monitorconfig(call: Call) -> Iterator[Result]:
         yield table(_COLUMNS, rows)
 
 
-def _usage(call: Call, option: Option) -> tuple[object, ...]:
+def _usage(call: ProcedureCall, option: Option) -> tuple[object, ...]:
     active = _ACTIVE[option.name](call)
-    most = call.session.backend.most_used
-    most[option.name] = max(active, most.get(option.name, 0))
+    max_used = call.session.shared.max_used
+    max_used[option.name] = max(active, max_used.get(option.name, 0))
     free = max(option.run - active, 0)
     percent = 100.0 * active / option.run if option.run else 0.0
-    return option.name[:30], free, active, f"{percent:6.2f}", most[option.name], 0
+    return option.name[:30], free, active, f"{percent:6.2f}", max_used[option.name], 0

@@ -1,6 +1,6 @@
-"""sp_sysmon: a report of what the server did during an interval, or between begin_sample and end_sample.
+"""sp_sysmon: a report of an interval, or of the time between begin_sample and end_sample.
 
-Whether an interval without an option clears the counters depends on the version, as it does in ASE.
+Whether an interval without an option clears the counters depends on the version, as in ASE.
 """
 
 import re
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from ase_simulator.contracts import Server
 from ase_simulator.results import Message, Result
-from ase_simulator.sql.procedures.registry import Call, procedure, said
+from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure
 from ase_simulator.sysmon_report.collect import collect
 from ase_simulator.sysmon_report.report import SECTIONS, write
 from ase_simulator.sysmon_report.snapshot import Growth, Snapshot, take
@@ -39,7 +39,7 @@ _TEXTS = {
 
 @dataclass(slots=True)
 class _Desk:
-    """What sp_sysmon keeps of one server: the beginning of a sample, and whether somebody is at it."""
+    """State of sp_sysmon on one server: the start of a sample, and whether a session is running it."""
 
     begun: Snapshot | None = None
     busy: bool = False
@@ -58,7 +58,7 @@ _DESKS: WeakKeyDictionary[Server, _Desk] = WeakKeyDictionary()
     "@option varchar(30) = null",
     roles=("sa_role",),
 )
-async def sp_sysmon(call: Call) -> AsyncIterator[Result]:
+async def sp_sysmon(call: ProcedureCall) -> AsyncIterator[Result]:
     """One report, as PRINT messages."""
     desk = _DESKS.setdefault(call.server, _Desk())
     request = _read(call, desk)
@@ -100,8 +100,8 @@ class _Request:
     begins: bool
 
 
-def _read(call: Call, desk: _Desk) -> _Request | int:
-    """What the parameters ask for, or the number of the message that refuses them."""
+def _read(call: ProcedureCall, desk: _Desk) -> _Request | int:
+    """Parsed parameters, or the number of an error message."""
     what = (call.text("@interval") or "").lower()
     slots = [
         (call.text(name) or "").lower()
@@ -113,7 +113,7 @@ def _read(call: Call, desk: _Desk) -> _Request | int:
     begins = what == "begin_sample"
     if section in _APPLICATIONS:
         section = None
-    number = _refusal(desk, what, bool(interval), options, section)
+    number = _rejection(desk, what, bool(interval), options, section)
     if number is not None:
         return number
     seconds = None
@@ -124,7 +124,7 @@ def _read(call: Call, desk: _Desk) -> _Request | int:
     return _Request(seconds, section, clears, begins)
 
 
-def _refusal(desk: _Desk, what: str, interval: bool, options: set[str], section: str | None) -> int | None:
+def _rejection(desk: _Desk, what: str, interval: bool, options: set[str], section: str | None) -> int | None:
     if not interval and what not in ("begin_sample", "end_sample"):
         return 18179
     if len(options) == 2:
@@ -138,7 +138,7 @@ def _refusal(desk: _Desk, what: str, interval: bool, options: set[str], section:
     return 19374 if what == "end_sample" and desk.begun is None else None
 
 
-def _cleared(call: Call) -> datetime:
+def _cleared(call: ProcedureCall) -> datetime:
     """When the counters were last cleared."""
     for row in call.rows("monState"):
         moment = row["CountersCleared"]
@@ -147,7 +147,9 @@ def _cleared(call: Call) -> datetime:
     return call.server.now()
 
 
-def _report(call: Call, request: _Request, start: Snapshot, cleared: datetime | None) -> Iterator[Result]:
+def _report(
+    call: ProcedureCall, request: _Request, start: Snapshot, cleared: datetime | None
+) -> Iterator[Result]:
     growth = Growth(start, take(call.server))
     sample = collect(
         growth,
@@ -158,7 +160,7 @@ def _report(call: Call, request: _Request, start: Snapshot, cleared: datetime | 
         cleared=cleared,
     )
     for line in write(sample, request.section).lines:
-        yield said(line)
+        yield print_line(line)
 
 
 def _message(number: int) -> Message:

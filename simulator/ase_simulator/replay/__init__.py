@@ -1,0 +1,1 @@
+"""Replays captures: the recorded answers of a server, over TDS. docs/capture.md describes the file."""

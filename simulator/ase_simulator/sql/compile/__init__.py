@@ -1,0 +1,1 @@
+"""Parsed query to SQL for the embedded engine, with the exact types of its columns."""

@@ -1,0 +1,358 @@
+"""Compiles a parsed query to SQL for the embedded engine, with the exact types of its columns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ase_simulator.results import Column, Type
+from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.sql.compile.expressions import ExpressionCompiler
+from ase_simulator.sql.compile.operands import common_type, comparable
+from ase_simulator.sql.compile.scope import Bindings, Output, Scope, Source
+from ase_simulator.sql.compile.symbols import SymbolTable
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.types.rules import INT, Typed, may_be_text
+
+
+@dataclass(slots=True)
+class Load:
+    """A table of the model that must be loaded into the engine before the query runs."""
+
+    table: TableDefinition
+    database: str
+    handle: str
+    sources: list[Source] = field(default_factory=list)
+
+    def used(self) -> list[str]:
+        """The columns that the query needs, in the table's order."""
+        names = set().union(*(source.used for source in self.sources))
+        return [column.name for column in self.table.columns if column.name in names]
+
+
+@dataclass(slots=True)
+class Compiled:
+    """A query ready to run. sql holds each load's handle in braces; variables: @variables that it reads."""
+
+    sql: str
+    columns: Sequence[Column]
+    loads: Sequence[Load]
+    variables: Sequence[str]
+    marks: Mapping[int, Type]
+    into: exp.Table | None = None
+    assigns: Sequence[str] = ()
+
+
+class QueryCompiler:
+    """Compiles one statement."""
+
+    def __init__(self, symbols: SymbolTable) -> None:
+        self._bindings = Bindings(symbols)
+        self._expressions = ExpressionCompiler(self._bindings, self.select)
+        self._conditions = self._expressions.conditions
+        self._loads: dict[tuple[str, str], Load] = {}
+        self._count = 0
+
+    def query(self, tree: exp.Expr) -> Compiled:
+        """A whole query; raises SqlError."""
+        into = tree.args.get("into") or (tree.left.args.get("into") if isinstance(tree, exp.Union) else None)
+        items = tree.expressions if isinstance(tree, exp.Select) else ()
+        self._bindings.assigned = {name for node in items if (name := self._assignment(node))}
+        output = self.select(tree, Scope())
+        assigns = [name for name, _ in output.items if name.startswith("@")]
+        if assigns and len(assigns) < len(output.items):
+            raise SqlError(141)
+        columns = [Column(name, typed.type or INT, typed.nullable) for name, typed in output.items]
+        return Compiled(
+            output.sql,
+            columns,
+            list(self._loads.values()),
+            sorted(self._bindings.variables),
+            {index: type_ or Type("varchar", 255) for index, type_ in self._bindings.marks.items()},
+            into.this if into else None,
+            assigns,
+        )
+
+    def select(self, tree: exp.Expr, outer: Scope) -> Output:
+        """A SELECT or UNION with its ORDER BY."""
+        if isinstance(tree, exp.Subquery):
+            return self.select(tree.this, outer)
+        if isinstance(tree, exp.SetOperation):
+            return self._union(tree, outer)
+        if not isinstance(tree, exp.Select):
+            raise SqlError(102, tree.key)
+        scope = Scope(outer)
+        from_sql, conditions = self._from(tree, scope)
+        items = self._items(tree, scope)
+        sql = ["SELECT"]
+        if tree.args.get("distinct"):
+            sql.append("DISTINCT")
+        sql.append(", ".join(f"{typed.sql} AS c{i}" for i, (_, typed) in enumerate(items)))
+        if from_sql:
+            sql.append(f"FROM {from_sql}")
+        if conditions:
+            sql.append("WHERE " + " AND ".join(conditions))
+        elif not from_sql and tree.args.get("where"):
+            sql.append(f"WHERE {self._conditions.condition(tree.args['where'].this, scope)}")
+        sql += self._grouping(tree, scope)
+        sql += self._ordering(tree, scope, items)
+        sql += self._limit(tree)
+        return Output(" ".join(sql), items)
+
+    # -- select list ------------------------------------------------------------------------------------
+
+    def _items(self, tree: exp.Select, scope: Scope) -> list[tuple[str, Typed]]:
+        items: list[tuple[str, Typed]] = []
+        for node in tree.expressions:
+            if isinstance(node, exp.Star):
+                if not scope.sources:
+                    raise SqlError(102, "*")
+                for source in scope.sources:
+                    items += self._all_of(source)
+            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+                items += self._all_of(scope.prefixed(node.table))
+            else:
+                items.append(self._item(node, scope))
+        return items
+
+    def _item(self, node: exp.Expr, scope: Scope) -> tuple[str, Typed]:
+        if isinstance(node, exp.Alias):
+            return node.alias, self._expressions.expression(node.this, scope)
+        if isinstance(node, exp.EQ):
+            name = self._assigned(node.this)
+            if name:
+                typed = self._expressions.expression(node.expression, scope)
+                return name, self._expressions.kept(name, typed) if name in self._bindings.assigned else typed
+        name = node.name if isinstance(node, exp.Column) else ""
+        return name, self._expressions.expression(node, scope)
+
+    @classmethod
+    def _assignment(cls, node: exp.Expr) -> str:
+        """The variable that an item of a select list sets, or ''."""
+        name = cls._assigned(node.this) if isinstance(node, exp.EQ) else ""
+        return name if name.startswith("@") else ""
+
+    @staticmethod
+    def _assigned(node: exp.Expr) -> str:
+        if isinstance(node, exp.Anonymous) and node.name == "f_variable":
+            return str(node.expressions[0].this)
+        if isinstance(node, exp.Column) and not node.table:
+            return node.name
+        return ""
+
+    @staticmethod
+    def _all_of(source: Source) -> list[tuple[str, Typed]]:
+        found = []
+        for index in range(len(source.columns)):
+            sql, type_ = source.column(index)
+            found.append((source.columns[index][0], Typed(sql, type_)))
+        return found
+
+    # -- sources ----------------------------------------------------------------------------------------
+
+    def _from(self, tree: exp.Select, scope: Scope) -> tuple[str, list[str]]:
+        """The FROM clause and the remaining conditions of WHERE."""
+        clause = tree.args.get("from_") or tree.args.get("from")
+        where = tree.args.get("where")
+        if clause is None:
+            return "", []
+        parts: list[tuple[str, str, Source | None]] = []  # joiner, text, its source where it is a plain table
+        first = clause.this
+        parts.append(("", self._source(first, scope), scope.sources[-1] if scope.sources else None))
+        pending: list[tuple[int, exp.Expr]] = []
+        for join in [*first.args.get("joins", ()), *(tree.args.get("joins") or ())]:
+            text = self._source(join.this, scope)
+            joiner = _joiner(join)
+            parts.append((joiner, text, scope.sources[-1] if joiner == "," else None))
+            if join.args.get("on") is not None:
+                pending.append((len(parts) - 1, join.args["on"]))
+        texts = [text for _, text, _ in parts]
+        for index, condition in pending:
+            texts[index] += f" ON {self._conditions.condition(condition, scope)}"
+        conjuncts = list(where.this.flatten()) if where and isinstance(where.this, exp.And) else []
+        if where and not conjuncts:
+            conjuncts = [where.this]
+        if any(part.find(exp.NullSafeEQ, exp.RegexpLike) for part in conjuncts):
+            return self._outer_joined(parts, texts, conjuncts, scope)
+        sql = " ".join(f"{joiner} {text}".strip() for (joiner, _, _), text in zip(parts, texts, strict=True))
+        return sql, [self._conditions.condition(part, scope) for part in conjuncts]
+
+    def _outer_joined(
+        self,
+        parts: Sequence[tuple[str, str, Source | None]],
+        texts: Sequence[str],
+        conjuncts: Sequence[exp.Expr],
+        scope: Scope,
+    ) -> tuple[str, list[str]]:
+        """`*=` and `=*`: the inner tables become LEFT JOINs; conditions on them alone move to their ON."""
+        joined: dict[str, list[str]] = {}
+        rest: list[exp.Expr] = []
+        for part in conjuncts:
+            if isinstance(part, exp.NullSafeEQ | exp.RegexpLike):
+                inner_side = part.expression if isinstance(part, exp.NullSafeEQ) else part.this
+                inner = self._only_source(inner_side, scope)
+                if inner is None:
+                    raise SqlError(301)
+                on = self._conditions.compare("=", part.this, part.expression, scope)
+                joined.setdefault(inner.handle, []).append(on)
+            else:
+                rest.append(part)
+        left: list[str] = []
+        for part in rest:
+            only = self._only_source(part, scope)
+            text = self._conditions.condition(part, scope)
+            if only is not None and only.handle in joined:
+                joined[only.handle].append(text)
+            else:
+                left.append(text)
+        outer: list[str] = []
+        inner_texts: list[str] = []
+        for (joiner, _, source), text in zip(parts, texts, strict=True):
+            if source is not None and source.handle in joined:
+                inner_texts.append(f"LEFT JOIN {text} ON {' AND '.join(joined[source.handle])}")
+            else:
+                outer.append(f"{joiner if outer else ''} {text}".strip())
+        return " ".join([*outer, *inner_texts]), left
+
+    @staticmethod
+    def _only_source(node: exp.Expr, scope: Scope) -> Source | None:
+        found = {
+            id(source): source
+            for column in node.walk(prune=lambda inner: isinstance(inner, exp.Query | exp.Subquery))
+            if isinstance(column, exp.Column)
+            for source, _ in [scope.resolve(column.name, column.table)]
+        }
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    def _source(self, node: exp.Expr, scope: Scope) -> str:
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            return "(" + self._joined_tables(node.this, scope) + ")"
+        if isinstance(node, exp.Subquery):
+            return self._derived(node, scope)
+        if isinstance(node, exp.Table):
+            return self._table(node, scope)
+        raise SqlError(102, node.key)
+
+    def _joined_tables(self, table: exp.Table, scope: Scope) -> str:
+        texts = [self._table(table, scope)]
+        for join in table.args.get("joins") or ():
+            text = f"{_joiner(join)} {self._source(join.this, scope)}"
+            if join.args.get("on") is not None:
+                text += f" ON {self._conditions.condition(join.args['on'], scope)}"
+            texts.append(text)
+        return " ".join(texts)
+
+    def _derived(self, node: exp.Subquery, scope: Scope) -> str:
+        output = self.select(node.this, Scope())
+        alias = node.args.get("alias")
+        renamed = [column.name for column in alias.columns] if alias is not None else []
+        names = renamed or [name for name, _ in output.items]
+        handle = self._handle()
+        columns = [(name, typed.type) for name, (_, typed) in zip(names, output.items, strict=True)]
+        scope.sources.append(Source((node.alias,), handle, columns))
+        return f"({output.sql}) AS {handle}"
+
+    def _table(self, node: exp.Table, scope: Scope) -> str:
+        database, name = node.catalog, table_name(node)
+        if not name:
+            raise SqlError(102, "(")
+        if node.db and not node.catalog and not isinstance(node.args.get("db"), str):
+            database = ""
+        found = self._bindings.symbols.table(database, name)
+        handle = self._handle()
+        alias = node.alias
+        names = [alias] if alias else [name, node.name, f"{node.db}.{name}"]
+        if isinstance(found, TemporaryTable):
+            scope.sources.append(Source(names, handle, list(found.columns), name))
+            return f"{found.handle} AS {handle}"
+        source = Source(names, handle, [(column.name, column.type) for column in found.columns], name)
+        scope.sources.append(source)
+        load = self._loads.setdefault((database, name), Load(found, database, f"{{{database}.{name}}}"))
+        load.sources.append(source)
+        return f"{load.handle} AS {handle}"
+
+    def _handle(self) -> str:
+        self._count += 1
+        return f"s{self._count}"
+
+    # -- the rest of the clauses ------------------------------------------------------------------------
+
+    def _grouping(self, tree: exp.Select, scope: Scope) -> list[str]:
+        sql = []
+        group = tree.args.get("group")
+        if group is not None and group.expressions:
+            texts = []
+            for node in group.expressions:
+                typed = self._expressions.expression(node, scope)
+                texts.append(f"({typed.sql})" if typed.sql.isdigit() else typed.sql)
+            sql.append("GROUP BY " + ", ".join(texts))
+        having = tree.args.get("having")
+        if having is not None:
+            sql.append("HAVING " + self._conditions.condition(having.this, scope))
+        return sql
+
+    def _ordering(self, tree: exp.Expr, scope: Scope | None, items: Sequence[tuple[str, Typed]]) -> list[str]:
+        order = tree.args.get("order")
+        if order is None:
+            return []
+        texts = [
+            self._order_key(ordered.this, scope, items) + (" DESC" if ordered.args.get("desc") else "")
+            for ordered in order.expressions
+        ]
+        return ["ORDER BY " + ", ".join(texts)]
+
+    def _order_key(self, node: exp.Expr, scope: Scope | None, items: Sequence[tuple[str, Typed]]) -> str:
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.this)
+            if not 1 <= place <= len(items):
+                raise SqlError(108, place)
+            return self._result_key(place - 1, items)
+        if isinstance(node, exp.Column) and not node.table:
+            for index, (name, _) in enumerate(items):
+                if name == node.name:
+                    return self._result_key(index, items)
+        if scope is None:
+            raise SqlError(207, node.name)
+        return comparable(self._expressions.expression(node, scope))
+
+    @staticmethod
+    def _result_key(index: int, items: Sequence[tuple[str, Typed]]) -> str:
+        """The order key of a column of the result."""
+        return f"c{index} + 0" if may_be_text(items[index][1].type) else str(index + 1)
+
+    def _limit(self, tree: exp.Expr) -> list[str]:
+        limit = tree.args.get("limit")
+        if limit is None:
+            return []
+        count = limit.expression if limit.expression is not None else limit.this
+        return [f"LIMIT {self._expressions.expression(count, Scope()).sql}"]
+
+    def _union(self, tree: exp.SetOperation, outer: Scope) -> Output:
+        left, right = self.select(tree.left, outer), self.select(tree.right, outer)
+        if len(left.items) != len(right.items):
+            raise SqlError(205)
+        items = [
+            (name, Typed("", common_type(typed.type, other.type), typed.nullable or other.nullable))
+            for (name, typed), (_, other) in zip(left.items, right.items, strict=True)
+        ]
+        word = {"Union": "UNION", "Except": "EXCEPT", "Intersect": "INTERSECT"}[type(tree).__name__]
+        if word == "UNION" and not tree.args.get("distinct"):
+            word = "UNION ALL"
+        ordering = self._ordering(tree, None, items)
+        sql = f"SELECT * FROM ({left.sql}) {word} SELECT * FROM ({right.sql})"
+        return Output(" ".join([sql, *ordering, *self._limit(tree)]), items)
+
+
+def table_name(node: exp.Table) -> str:
+    """A table's name; sqlglot removes the # of a temporary one."""
+    return f"#{node.name}" if node.this.args.get("temporary") else node.name
+
+
+def _joiner(join: exp.Join) -> str:
+    side, kind = (join.side or "").upper(), (join.kind or "").upper()
+    if side in ("LEFT", "RIGHT", "FULL"):
+        return f"{side} JOIN"
+    if kind == "CROSS":
+        return "CROSS JOIN"
+    return "JOIN" if kind == "INNER" or join.args.get("on") is not None else ","

@@ -1,0 +1,110 @@
+"""Resolves column names against the sources of a query and its outer queries, with ASE's errors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ase_simulator.results import Type
+from ase_simulator.sql.compile.symbols import SymbolTable
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.types.rules import Typed
+
+
+@dataclass(slots=True)
+class Source:
+    """One table of a FROM clause.
+
+    names: prefixes for its columns; handle: its name in the engine; table: its own name.
+    """
+
+    names: Sequence[str]
+    handle: str
+    columns: Sequence[tuple[str, Type | None]]
+    table: str = ""
+    used: set[str] = field(default_factory=set)
+
+    def index(self, name: str) -> int | None:
+        """The place of a column; case counts."""
+        for index, (column, _) in enumerate(self.columns):
+            if column == name:
+                return index
+        return None
+
+    def column(self, index: int) -> tuple[str, Type | None]:
+        """SQL and type of a column; marks it as used."""
+        name, type_ = self.columns[index]
+        self.used.add(name)
+        return f"{self.handle}.c{index}", type_
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names that one SELECT sees."""
+
+    outer: "Scope | None" = None
+    sources: list[Source] = field(default_factory=list)
+
+    def resolve(self, name: str, prefix: str) -> tuple[Source, int]:
+        """The source and place of a column; raises SqlError 107, 207 or 209."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = [
+                (source, index)
+                for source in scope.sources
+                if (not prefix or prefix in source.names) and (index := source.index(name)) is not None
+            ]
+            if len(found) > 1:
+                raise SqlError(209, name)
+            if found:
+                return found[0]
+            scope = scope.outer
+        if prefix and not self._knows(prefix):
+            raise SqlError(107, prefix)
+        raise SqlError(207, name)
+
+    def prefixed(self, prefix: str) -> Source:
+        """The source that a prefix names, for `prefix.*`."""
+        for source in self.sources:
+            if prefix in source.names:
+                return source
+        raise SqlError(107, prefix)
+
+    def of_table(self, name: str) -> Source:
+        """The source that is a table, by its alias or its own name."""
+        for source in self.sources:
+            if name in source.names or name == source.table:
+                return source
+        raise SqlError(107, name)
+
+    def _knows(self, prefix: str) -> bool:
+        scope: Scope | None = self
+        while scope is not None:
+            if any(prefix in source.names for source in scope.sources):
+                return True
+            scope = scope.outer
+        return False
+
+
+@dataclass(slots=True)
+class Output:
+    """One compiled SELECT: its text without ORDER BY, and what it returns."""
+
+    sql: str
+    items: list[tuple[str, Typed]]
+
+
+@dataclass(slots=True)
+class Bindings:
+    """Variables and `?` marks of one compilation.
+
+    variables: read from parameters of the engine; assigned: set by the query's select list; marks: types by number.
+    """
+
+    symbols: SymbolTable
+    variables: set[str] = field(default_factory=set)
+    assigned: set[str] = field(default_factory=set)
+    marks: dict[int, Type | None] = field(default_factory=dict)
+
+
+Select = Callable[[exp.Expr, Scope], Output]

@@ -1,0 +1,112 @@
+"""The data dictionary: sysobjects, syscolumns, systypes, sysindexes, syscomments, spt_values."""
+
+import csv
+from collections.abc import Iterator
+from importlib.resources import files
+
+from ase_simulator.contracts import Row
+from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
+from ase_simulator.sql.context import FunctionContext
+from ase_simulator.sql.lookup.server_facts import boot_time
+
+
+def sysobjects(session: FunctionContext, database: str) -> Iterator[Row]:
+    """sysobjects of one database: system tables, the workload's tables, client objects."""
+    common = {
+        "uid": 1,
+        "userstat": 0,
+        "sysstat": 0,
+        "sysstat2": 0,
+        "crdate": boot_time(session.server),
+        "loginame": "sa",
+    }
+    taken = set()
+    for row in session.server.table("sysobjects"):
+        if row["database"] == database:
+            taken.add(row["name"])
+            yield common | dict(row)
+    for table in session.shared.catalog.tables.values():
+        if table.scope in ("each", database) and table.name not in taken:
+            kind = "S" if table.name.startswith("sys") else "U"
+            yield common | {"name": table.name, "id": session.shared.object_ids[table.name], "type": kind}
+    for made in session.shared.permanent.in_database(database):
+        yield common | {"name": made.table.name, "id": made.number, "type": "U"}
+    for place, name in session.shared.procedures:
+        if place == database:
+            yield common | {"name": name, "id": session.names.object_id(f"{place}..{name}"), "type": "P"}
+
+
+def syscolumns(session: FunctionContext, database: str) -> Iterator[Row]:
+    """syscolumns of one database."""
+    shared = session.shared
+    tables = [
+        (t, shared.object_ids[t.name])
+        for t in shared.catalog.tables.values()
+        if t.scope in ("each", database)
+    ]
+    tables += [(made.table, made.number) for made in shared.permanent.in_database(database)]
+    for table, number in tables:
+        for place, column in enumerate(table.without(session.server.faults.missing_columns).columns, 1):
+            type_number, user_type, _ = TYPE_NUMBERS[column.type.name]
+            yield {
+                "id": number, "number": 0, "colid": place, "status": 8, "type": type_number,
+                "length": byte_length(column.type), "offset": 0, "usertype": user_type, "cdefault": 0, "domain": 0,
+                "name": column.name, "prec": column.type.precision or None, "scale": column.type.scale or None,
+                "accessrule": 0, "status2": 0,
+            }  # fmt: skip
+
+
+def systypes(session: FunctionContext, database: str) -> Iterator[Row]:
+    """systypes."""
+    for hierarchy, (name, (number, user_type, length)) in enumerate(TYPE_NUMBERS.items(), 1):
+        if name == "unsigned tinyint" or (
+            name in ("bigint", "unsigned bigint") and session.profile.level[0] < 15
+        ):
+            continue
+        yield {
+            "uid": 1, "usertype": user_type, "variable": name.startswith(("var", "univar")), "allownulls": True,
+            "type": number, "length": length, "tdefault": 0, "domain": 0, "name": name, "ident": 0,
+            "hierarchy": hierarchy, "accessrule": 0,
+        }  # fmt: skip
+    for alias, user_type, length in (("sysname", 18, 30), ("longsysname", 42, 255), ("timestamp", 80, 8)):
+        yield {
+            "uid": 1, "usertype": user_type, "variable": True, "allownulls": False, "type": 39, "length": length,
+            "tdefault": 0, "domain": 0, "name": alias, "ident": 0, "hierarchy": 29, "accessrule": 0,
+        }  # fmt: skip
+
+
+def sysindexes(session: FunctionContext, database: str) -> Iterator[Row]:
+    """sysindexes of one database: the workload's tables and their indexes."""
+    number = session.names.databases().get(database)
+    for row in session.server.table("monOpenObjectActivity"):
+        if row["DBID"] == number:
+            index = int(str(row["IndexID"]))
+            yield {
+                "name": row["ObjectName"] if index == 0 else f"{row['ObjectName']}_{index}",
+                "id": row["ObjectID"], "indid": index, "segment": 1, "status": 2 * (index > 0),
+                "keycnt": int(index > 0),
+                "status2": 0, "crdate": boot_time(session.server),
+            }  # fmt: skip
+
+
+def syscomments(session: FunctionContext, database: str) -> Iterator[Row]:
+    """syscomments: the text of client procedures, in rows of 255 characters."""
+    for (place, name), made in session.shared.procedures.items():
+        if place == database:
+            for part, start in enumerate(range(0, len(made.text), 255), 1):
+                yield {
+                    "id": session.names.object_id(f"{place}..{name}"), "number": 1, "colid": part, "texttype": 0,
+                    "language": 0, "text": made.text[start : start + 255], "colid2": 0, "status": 0,
+                }  # fmt: skip
+
+
+def spt_values(session: FunctionContext, database: str) -> Iterator[Row]:
+    """spt_values: names of lock types, device and database states, and numbers."""
+    text = files(__package__).joinpath("spt_values.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        yield {
+            "name": row["name"] or None, "number": int(row["number"]), "type": row["type"],
+            "low": int(row["low"]) if row["low"] else None, "high": None, "msgnum": None,
+        }  # fmt: skip
+    for number in range(256):
+        yield {"name": None, "number": number, "type": "P", "low": number // 8 + 1, "high": 1 << number % 8}

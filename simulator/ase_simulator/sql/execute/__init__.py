@@ -1,0 +1,1 @@
+"""Runs statements: batches, queries, data changes, procedure calls, DBCC and administration commands."""

@@ -1,0 +1,164 @@
+"""EXEC and RPC: finds the procedure, binds its arguments, runs it in its own frame."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ase_simulator.contracts import ServerError
+from ase_simulator.results import Message, Result, Type
+from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.errors import SqlError, message
+from ase_simulator.sql.execute.control import LeaveBatch
+from ase_simulator.sql.procedures import PROCEDURES
+from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure
+from ase_simulator.sql.state.variables import Frame
+from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
+from ase_simulator.sql.types.convert import convert
+from ase_simulator.sql.types.values import EngineValue
+
+if TYPE_CHECKING:
+    from ase_simulator.sql.execute.interpreter import Interpreter
+
+_MAX_NESTING = 50
+_FAILED = -6
+
+
+@dataclass(slots=True)
+class BoundArgument:
+    """One argument of a call. name: '' by position; variable: target of an output argument, or ''."""
+
+    name: str
+    type: Type
+    value: EngineValue
+    variable: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Outcome of a call. values: final parameter values by name."""
+
+    status: int = 0
+    values: dict[str, EngineValue] | None = None
+    types: dict[str, Type] | None = None
+
+
+def find(session: StatementContext, name: str) -> SystemProcedure | CreateProcedure:
+    """The procedure of that name; raises SqlError 2812."""
+    parts = name.split(".")
+    database = parts[0] if len(parts) == 3 and parts[0] else session.database
+    made = session.shared.procedures
+    found = session.procedures.get(parts[-1]) or made.get((database, parts[-1]))
+    if found is None and parts[-1].startswith("sp_"):
+        found = made.get(("sybsystemprocs", parts[-1])) or made.get(("master", parts[-1]))
+    system = PROCEDURES.get(parts[-1])
+    if found is None and system is None:
+        raise SqlError(2812, name)
+    return found or system  # type: ignore[return-value]
+
+
+async def run(
+    interpreter: "Interpreter", name: str, arguments: Sequence[BoundArgument], outcome: Outcome
+) -> AsyncIterator[Result]:
+    """Yields the results of a call and fills in outcome. Raises SqlError if it cannot start."""
+    session = interpreter.session
+    found = find(session, name)
+    if session.nestlevel >= _MAX_NESTING:
+        raise SqlError(217)
+    outer = session.frame
+    frame = Frame(procedure=found.name)
+    _bind(found.name, found.parameters, arguments, frame)
+    session.nestlevel += 1
+    session.frame = frame
+    try:
+        results = (
+            _system_procedure(session, found, arguments, outcome)
+            if isinstance(found, SystemProcedure)
+            else _client_procedure(interpreter, found, outcome)
+        )
+        async for result in results:
+            if isinstance(result, Message) and not result.procedure:
+                result = replace(result, procedure=found.name)
+            yield result
+    finally:
+        session.frame = outer
+        session.nestlevel -= 1
+    outcome.values, outcome.types = frame.values, frame.types
+    session.status = outcome.status
+
+
+def _bind(name: str, specs: Sequence[VariableSpec], arguments: Sequence[BoundArgument], frame: Frame) -> None:
+    given: dict[str, BoundArgument] = {}
+    for place, argument in enumerate(arguments):
+        if argument.name:
+            given[argument.name] = argument
+        elif place < len(specs):
+            given[specs[place].name] = argument
+        else:
+            raise SqlError(8144, name)
+    for unknown in given.keys() - {spec.name for spec in specs}:
+        raise SqlError(8145, unknown, name)
+    for spec in specs:
+        supplied = given.get(spec.name)
+        if supplied is not None:
+            value = supplied.value
+            if value is not None and supplied.type != spec.type:
+                value = convert(supplied.type, spec.type, value, how="implicit")
+            frame.declare(spec.name, spec.type, value)
+        elif spec.default is not None:
+            frame.declare(spec.name, spec.type, _default(spec))
+        else:
+            raise SqlError(201, name, spec.name)
+
+
+def _default(spec: VariableSpec) -> EngineValue:
+    tokens = spec.default or ()
+    text = "".join(token.text for token in tokens)
+    if text.lower() == "null":
+        return None
+    source = Type("varchar", len(text) or 1)
+    return convert(source, spec.type, text, how="implicit")
+
+
+async def _system_procedure(
+    session: StatementContext, found: SystemProcedure, arguments: Sequence[BoundArgument], outcome: Outcome
+) -> AsyncIterator[Result]:
+    if found.roles and not set(found.roles) & set(session.roles):
+        outcome.status = 1
+        yield message(10353, ", ".join(found.roles))
+        return
+    names = {argument.name for argument in arguments if argument.name}
+    names |= {
+        spec.name for spec, argument in zip(found.parameters, arguments, strict=False) if not argument.name
+    }
+    call = ProcedureCall(session, session.frame.values, frozenset(names))
+    try:
+        results = found.run(call)
+        if isinstance(results, AsyncIterator):
+            async for result in results:
+                yield result
+        else:
+            for result in results:
+                yield result
+        outcome.status = call.status
+    except SqlError as error:
+        outcome.status = 1
+        yield error.message
+    except ServerError as error:
+        outcome.status = 1
+        yield error.message
+
+
+async def _client_procedure(
+    interpreter: "Interpreter", found: CreateProcedure, outcome: Outcome
+) -> AsyncIterator[Result]:
+    temporary = set(interpreter.session.temporary)
+    try:
+        async for result in interpreter.block(found.body):
+            yield result
+    except LeaveBatch as leave:
+        outcome.status = leave.status
+    except SqlError as error:
+        outcome.status = _FAILED
+        yield error.message
+    finally:
+        interpreter.session.drop_temporary(set(interpreter.session.temporary) - temporary)

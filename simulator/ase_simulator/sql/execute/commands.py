@@ -1,0 +1,216 @@
+"""DBCC, GRANT, REVOKE, SHUTDOWN, KILL, CREATE LOGIN and other statements known by their first words."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+from ase_simulator.results import Disconnect, Message, Result
+from ase_simulator.sql.context import ProcedureContext
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.logins import ROLES, Login
+from ase_simulator.sql.procedures.logins import change_role
+from ase_simulator.sql.procedures.registry import print_line
+
+Answers = Iterator[Result] | AsyncIterator[Result]
+DbccCommand = Callable[[ProcedureContext, Sequence[str]], Answers]
+
+_DONE = (
+    "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
+    "role."
+)
+DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
+
+
+def dbcc(name: str, *roles: str) -> Callable[[DbccCommand], DbccCommand]:
+    """Registers a DBCC command; any one of the roles is needed. It takes the session and the arguments."""
+
+    def register(run: DbccCommand) -> DbccCommand:
+        DBCC[name] = (roles, run)
+        return run
+
+    return register
+
+
+async def run_dbcc(session: ProcedureContext, name: str, arguments: Sequence[str]) -> AsyncIterator[Result]:
+    """One DBCC statement; raises SqlError 10353, 2526."""
+    if name not in DBCC:
+        raise SqlError(2526, name)
+    roles, run = DBCC[name]
+    if roles and not set(roles) & set(session.roles):
+        raise SqlError(10353, ", ".join(roles))
+    results = run(session, arguments)
+    if isinstance(results, AsyncIterator):
+        async for result in results:
+            yield result
+    else:
+        for result in results:
+            yield result
+    yield Message(2528, 10, 1, _DONE)
+
+
+@dbcc("traceon", "sa_role", "sybase_ts_role")
+def _traceon(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    for flag in arguments:
+        session.traceflags.add(flag)
+        session.record_change("dbcc traceon", session.server.name, flag, None, "on", "dynamic")
+    yield from ()
+
+
+@dbcc("traceoff", "sa_role", "sybase_ts_role")
+def _traceoff(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    session.traceflags.difference_update(arguments)
+    yield from ()
+
+
+@dbcc("traceflags", "sa_role", "sybase_ts_role")
+def _traceflags(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    flags = ", ".join(sorted(session.traceflags))
+    yield print_line(f"Active traceflags: {flags}" if flags else "There are no active traceflags.")
+
+
+@dbcc("tune", "sa_role")
+def _tune(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    if not arguments:
+        raise SqlError(102, "tune")
+    yield from ()
+
+
+@dbcc("proc_cache", "sa_role")
+def _proc_cache(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    yield from ()
+
+
+@dbcc("monitor", "sa_role")
+def _monitor(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    """sysmonitors is always up to date here, so that only `clear` has something to do."""
+    actions = ("clear", "decrement", "increment", "sample", "select")
+    if len(arguments) != 3 or arguments[0].lower() not in actions:
+        raise SqlError(102, "monitor")
+    if arguments[0].lower() == "clear":
+        session.server.clear_monitors()
+    yield from ()
+
+
+async def run_command(session: ProcedureContext, words: Sequence[str]) -> AsyncIterator[Result]:
+    """One statement by its words; raises SqlError."""
+    first = words[0].lower()
+    handler = _COMMANDS.get(first)
+    if handler is None:
+        raise SqlError(156, words[0])
+    for result in handler(session, [word for word in words if word != ","]):
+        yield result
+
+
+def _grant(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+    lowered = [word.lower() for word in words]
+    giving = lowered[0] == "grant"
+    between = "to" if giving else "from"
+    if between not in lowered:
+        raise SqlError(102, words[-1])
+    split = lowered.index(between)
+    names = words[split + 1 :]
+    if lowered[1] == "role":
+        if not {"sso_role", "sa_role"} & set(session.roles):
+            raise SqlError(10353, "sso_role")
+        for role in words[2:split]:
+            for name in names:
+                change_role(session.shared.logins.find(name), giving, role)
+    elif "sa_role" not in session.roles:
+        raise SqlError(230, lowered[0].upper(), session.database, "dbo")
+    yield from ()
+
+
+def _shutdown(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+    if "sa_role" not in session.roles:
+        raise SqlError(10353, "sa_role")
+    yield Message(0, 10, 1, "Server SHUTDOWN by request.")
+    yield Message(0, 10, 1, "ASE is terminating this process.")
+    session.server.shutdown()
+    yield Disconnect()
+
+
+def _kill(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+    if "sa_role" not in session.roles:
+        raise SqlError(10353, "sa_role")
+    number = words[1] if len(words) > 1 else ""
+    if not number.isdigit():
+        raise SqlError(102, number or words[0])
+    victim = int(number)
+    if victim == session.spid:
+        raise SqlError(6104)
+    if victim not in session.shared.sessions:
+        raise SqlError(6106, number)
+    session.shared.killed.add(victim)
+    yield from ()
+
+
+def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+    lowered = [word.lower() for word in words]
+    if lowered[1:2] != ["login"]:
+        raise SqlError(
+            262, f"CREATE {words[1].upper()}" if len(words) > 1 else "CREATE", session.database, "dbo"
+        )
+    if "sso_role" not in session.roles:
+        raise SqlError(10353, "sso_role")
+    name = words[2]
+    if session.shared.logins.find(name) is not None:
+        raise SqlError(17262)
+    database = "master"
+    if "database" in lowered:
+        database = words[lowered.index("database") + 1]
+    if database not in session.names.databases():
+        raise SqlError(911, database)
+    session.shared.logins.add(Login(name, _word_after(words, "password"), database=database))
+    yield from ()
+
+
+def _alter(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+    lowered = [word.lower() for word in words]
+    if lowered[1:2] != ["login"]:
+        if "sa_role" not in session.roles:
+            raise SqlError(262, "ALTER", session.database, "dbo")
+        return
+    if "sso_role" not in session.roles:
+        raise SqlError(10353, "sso_role")
+    login = session.shared.logins.find(words[2])
+    if login is None:
+        raise SqlError(17231)
+    if "lock" in lowered or "unlock" in lowered:
+        login.locked = "lock" in lowered
+    if "password" in lowered:
+        login.password = _word_after(words, "password")
+    for role in (word for word in lowered if word in ROLES):
+        change_role(login, "drop" not in lowered, role)
+    yield from ()
+
+
+def _word_after(words: Sequence[str], keyword: str) -> str:
+    lowered = [word.lower() for word in words]
+    if keyword not in lowered or lowered.index(keyword) + 1 >= len(words):
+        raise SqlError(102, words[-1])
+    at = lowered.index(keyword) + 1
+    return words[min(at + (lowered[at] == "modify"), len(words) - 1)]
+
+
+def _administration(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+    """Accepted with sa_role or oper_role; has no effect on the model."""
+    if not {"sa_role", "oper_role"} & set(session.roles):
+        raise SqlError(262, words[0].upper(), session.database, "dbo")
+    yield from ()
+
+
+_COMMANDS: dict[str, Callable[[ProcedureContext, Sequence[str]], Iterator[Result]]] = {
+    "grant": _grant,
+    "revoke": _grant,
+    "shutdown": _shutdown,
+    "kill": _kill,
+    "create": _create,
+    "alter": _alter,
+    "update": _administration,
+    "checkpoint": _administration,
+    "dump": _administration,
+    "load": _administration,
+    "disk": _administration,
+    "reconfigure": _administration,
+    "setuser": _administration,
+    "mount": _administration,
+    "unmount": _administration,
+}

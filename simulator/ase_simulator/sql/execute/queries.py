@@ -1,0 +1,151 @@
+"""Runs compiled queries: loads tables, checks permissions and options, converts rows for the client."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from ase_simulator.contracts import Row
+from ase_simulator.results import Column, Message, Rows
+from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.sql.compile.compiler import Compiled, QueryCompiler
+from ase_simulator.sql.compile.expressions import variable_key
+from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.dictionary.server_tables import DERIVED
+from ase_simulator.sql.errors import SqlError, message
+from ase_simulator.sql.syntax.grammar import parse_select
+from ase_simulator.sql.syntax.lexer import Token
+from ase_simulator.sql.types.values import EngineValue, from_engine
+
+_log = logging.getLogger(__name__)
+_SA_ONLY = frozenset({"sysmonitors"})
+_LOCK_POLL_SECONDS = 0.05
+Values = tuple[EngineValue, ...]
+
+
+@dataclass(slots=True)
+class QueryResult:
+    """The result of a query. notice: a message that accompanies an empty result set, such as 12036."""
+
+    compiled: Compiled
+    rows: Iterator[Values]
+    notice: Message | None = None
+
+
+def compile_query(session: StatementContext, tokens: Sequence[Token]) -> Compiled:
+    """Compiles a query for a session; raises SqlError."""
+    return QueryCompiler(session).query(parse_select(tokens))
+
+
+async def run_query(
+    session: StatementContext, compiled: Compiled, marks: Sequence[EngineValue] = ()
+) -> QueryResult:
+    """Loads tables and runs; raises SqlError. Returns with the first rows, the others are read lazily."""
+    handles: dict[str, str] = {}
+    notice = None
+    for load in compiled.loads:
+        check_rights(session, load.table)
+        while load.table.name in session.server.faults.locked_tables and session.settings.isolation:
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
+        if seconds := session.server.faults.slow_tables.get(load.table.name):
+            await asyncio.sleep(seconds)
+        missing = missing_switches(session, load.table)
+        rows: Iterable[Row] = []
+        if missing:
+            notice = notice or _switched_off(session, load.table, missing)
+        else:
+            rows = table_rows(session, load.table, load.database or session.database)
+            rows = _altered(session, load.table, rows)
+        handles[load.handle] = session.engine.load(load.table, rows, load.used(), load.database)
+    sql = compiled.sql
+    for handle, name in handles.items():
+        sql = sql.replace(handle, name)
+    if any(number >= len(marks) for number in compiled.marks):
+        raise SqlError(102, "?")
+    values: dict[str, EngineValue] = {f"mark{i}": value for i, value in enumerate(marks)}
+    for name in compiled.variables:
+        values[variable_key(name)] = session.variable_value(name)
+    if session.settings.rowcount and compiled.into is None:
+        sql = f"SELECT * FROM ({sql}) LIMIT {session.settings.rowcount}"
+    try:
+        first, rest = await asyncio.to_thread(session.engine.first_rows, sql, values)
+    except asyncio.CancelledError:
+        session.engine.interrupt()
+        raise
+    return QueryResult(compiled, chain(first, rest), notice)
+
+
+def result_set(columns: Sequence[Column], rows: Iterable[Values], failed: list[SqlError]) -> Rows:
+    """Converts rows for the client; an error that ends them early is appended to `failed`."""
+    converters = [from_engine(column.type) for column in columns]
+    changing = [(index, convert) for index, convert in enumerate(converters) if convert is not None]
+
+    def shaped() -> Iterator[Sequence[object]]:
+        try:
+            for row in rows:
+                values: list[object] = list(row)
+                for index, convert in changing:
+                    values[index] = convert(row[index])
+                yield values
+        except SqlError as error:
+            failed.append(error)
+        except (ArithmeticError, TypeError, ValueError):
+            _log.exception("a value does not fit its column: %s", columns)
+            failed.append(SqlError(702))
+
+    return Rows(columns, shaped())
+
+
+def table_rows(session: StatementContext, table: TableDefinition, database: str) -> Iterable[Row]:
+    """The rows of a table as of now, from the model, the schema or the configuration."""
+    permanent = session.shared.permanent.find(database, table.name)
+    if permanent is not None:
+        return permanent.as_rows()
+    derive = DERIVED.get(table.name)
+    if derive is not None:
+        return derive(session, database)
+    if session.frozen is not None and table.monitoring:
+        return session.frozen.setdefault(table.name, list(session.server.table(table.name)))
+    rows = session.server.table(table.name)
+    return session.unseen(table.name, rows) if table.stateful else rows
+
+
+def _altered(session: StatementContext, table: TableDefinition, rows: Iterable[Row]) -> Iterable[Row]:
+    """The rows as faults alter them, and those of all instances that the session sees."""
+    faults = session.server.faults
+    values = {
+        column: value
+        for name, value in faults.column_values.items()
+        for owner, _, column in [name.partition(".")]
+        if owner == table.name
+    }
+    if values:
+        rows = [{**row, **values} for row in rows]
+    if session.profile.cluster and faults.instances > 1 and "InstanceID" in table.by_name:
+        seen = range(1, faults.instances + 1) if session.settings.system_view == "cluster" else (1,)
+        rows = [{**row, "InstanceID": instance} for row in rows for instance in seen]
+    return rows
+
+
+def check_rights(session: StatementContext, table: TableDefinition) -> None:
+    """Raises SqlError 10353 without mon_role for a monitoring table, 10330 for a table that only sa_role may read."""
+    if table.needs_role and "mon_role" not in session.roles:
+        raise SqlError(10353, "mon_role")
+    if table.name in _SA_ONLY and "sa_role" not in session.roles:
+        raise SqlError(10330, "SELECT", table.name, "master", "dbo")
+
+
+def missing_switches(session: StatementContext, table: TableDefinition) -> list[str]:
+    """Options that a monitoring table needs and that are off; options that the version lacks are ignored."""
+    if not table.needs:
+        return []
+    run = {option.name: option.run for option in session.server.options()}
+    return [name for name in table.needs if run.get(name, 1) == 0]
+
+
+def _switched_off(session: StatementContext, table: TableDefinition, missing: Sequence[str]) -> Message:
+    wanted = ", ".join(f"'{name}'" for name in missing)
+    if session.profile.level < (15, 7, 0, 0, 0):
+        return message(12052, table.name, wanted)
+    return message(12036, 1 if session.profile.cluster else 0, table.name, wanted)

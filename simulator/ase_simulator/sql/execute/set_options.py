@@ -1,0 +1,75 @@
+"""Runs SET option statements."""
+
+from collections.abc import Iterator, Sequence
+
+from ase_simulator.results import EnvChange, Result
+from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.errors import SqlError, message
+from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS
+
+_SWITCHES = {"nocount", "quoted_identifier", "chained", "noexec", "parseonly", "fmtonly"}
+_LEVELS = {"0": 0, "1": 1, "2": 2, "3": 3}
+_LANGUAGES = frozenset({"us_english", "french", "german", "japanese", "spanish", "chinese", "korean"})
+
+
+def apply(session: StatementContext, words: Sequence[str]) -> Iterator[Result]:
+    """Runs one SET statement, given its words; raises SqlError 155 for an unknown option."""
+    rest = [word for word in words if word != ","]
+    name = rest[0].lower()
+    values = rest[1:]
+    value = values[-1] if values else ""
+    settings = session.settings
+    if name == "rowcount":
+        settings.rowcount = _whole(value, name)
+    elif name == "textsize":
+        settings.textsize = _whole(value, name) or 32768
+    elif name == "transaction":
+        settings.isolation = _isolation(values)
+    elif name == "system_view" and session.profile.cluster:
+        if value not in ("cluster", "instance"):
+            raise SqlError(102, value)
+        settings.system_view = value
+    elif name == "language":
+        yield from _language(session, value)
+    elif _SWITCHES.intersection(word.lower() for word in rest[:-1]):
+        for switch in rest[:-1]:
+            if switch.lower() in _SWITCHES:
+                setattr(settings, switch.lower(), _switch(value))
+    elif name in ACCEPTED_SETTINGS:
+        settings.others[name] = " ".join(values)
+    else:
+        raise SqlError(155, rest[0], "SET")
+
+
+def _whole(value: str, name: str) -> int:
+    if not value.isdigit():
+        raise SqlError(102, value or name)
+    return int(value)
+
+
+def _switch(value: str) -> bool:
+    if value.lower() not in ("on", "off"):
+        raise SqlError(102, value)
+    return value.lower() == "on"
+
+
+def _isolation(words: Sequence[str]) -> int:
+    """`isolation level 0` … `3`, or the ANSI names."""
+    lowered = [word.lower() for word in words]
+    if lowered[:2] != ["isolation", "level"] or len(lowered) < 3:
+        raise SqlError(102, words[-1] if words else "transaction")
+    named = {"uncommitted": 0, "committed": 1, "repeatable": 2, "serializable": 3}
+    for word in lowered[2:]:
+        if word in named:
+            return named[word]
+    if lowered[2] not in _LEVELS:
+        raise SqlError(102, words[2])
+    return _LEVELS[lowered[2]]
+
+
+def _language(session: StatementContext, value: str) -> Iterator[Result]:
+    if value not in _LANGUAGES:
+        raise SqlError(2740, value)
+    old, session.settings.language = session.settings.language, value
+    yield EnvChange("language", value, old)
+    yield message(5703, value)

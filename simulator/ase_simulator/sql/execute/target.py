@@ -1,0 +1,147 @@
+"""Tables that INSERT, UPDATE and DELETE change, CREATE TABLE and DROP TABLE."""
+
+from collections.abc import Mapping, Sequence
+
+from ase_simulator.results import Type
+from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.state.tables import PermanentTable, TemporaryTable
+from ase_simulator.sql.syntax.lexer import Token
+from ase_simulator.sql.types.values import EngineValue
+
+
+class TargetTable:
+    """A table that a statement changes, temporary or permanent; rows are identified by the engine's row numbers."""
+
+    def __init__(self, session: StatementContext, database: str, name: str) -> None:
+        self.session = session
+        self.name = name
+        self._permanent: PermanentTable | None = None
+        found = session.temporary.get(name)
+        if found is not None:
+            self.columns: Sequence[tuple[str, Type]] = found.columns
+            self.identity = found.identity
+            self.defaults = found.defaults
+            self.handle = found.handle
+            self.not_null = found.not_null
+            self.full_name = f"tempdb.dbo.{name}"
+            return
+        permanent = session.shared.permanent.find(database or session.database, name)
+        if permanent is None:
+            session.table(database, name)
+            raise SqlError(259)
+        self._permanent = permanent
+        self.columns = [(column.name, column.type) for column in permanent.table.columns]
+        self.identity = permanent.identity
+        self.defaults = permanent.defaults
+        self.not_null = permanent.not_null
+        self.full_name = f"{permanent.table.scope}.dbo.{name}"
+
+    def __enter__(self) -> "TargetTable":
+        if self._permanent is not None:
+            names = [column.name for column in self._permanent.table.columns]
+            engine = self.session.engine
+            self.handle = engine.load(self._permanent.table, self._permanent.as_rows(), names)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._permanent is not None and kind is None:
+            self.session.transactions.remember(self._permanent)
+            rows, _count = self.session.engine.run(f"SELECT * FROM {self.handle} ORDER BY rowid")
+            self._permanent.rows = list(rows)
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Raises SqlError 233 if an INSERT leaves out a column that is NOT NULL."""
+        for name, _ in self.columns:
+            if name in self.not_null and name not in columns and name not in self.defaults:
+                raise SqlError(233, name, self.name)
+
+    def check_values(self, places: Sequence[int], rows: Sequence[Sequence[EngineValue]]) -> None:
+        """Raises SqlError 515 if a row, with its values in the order of places, has NULL in a NOT NULL column."""
+        for index, place in enumerate(places):
+            name = self.columns[place][0]
+            if name in self.not_null and any(row[index] is None for row in rows):
+                raise SqlError(515, name, self.full_name)
+
+    def insert(self, rows: Sequence[Sequence[EngineValue]]) -> None:
+        """Adds rows that have a value for every column; the identity column gets the next numbers."""
+        if self.identity:
+            rows = self._numbered(rows)
+        self.session.engine.insert(self.handle, rows, len(self.columns))
+
+    def _numbered(self, rows: Sequence[Sequence[EngineValue]]) -> list[list[EngineValue]]:
+        place = [name for name, _ in self.columns].index(self.identity)
+        found, _ = self.session.engine.run(f"SELECT coalesce(max(c{place}), 0) FROM {self.handle}")
+        last = int(next(found)[0] or 0)
+        numbered = []
+        for row in rows:
+            values = list(row)
+            if values[place] is None:
+                last += 1
+                values[place] = last
+            numbered.append(values)
+        self.session.identity = last
+        return numbered
+
+    def update(self, places: Sequence[int], rows: Sequence[Sequence[EngineValue]]) -> None:
+        """Sets columns; each row is the engine's row number followed by the new values."""
+        setting = ", ".join(f"c{place} = ?" for place in places)
+        self.session.engine.change(
+            f"UPDATE {self.handle} SET {setting} WHERE rowid = ?", ([*row[1:], row[0]] for row in rows)
+        )
+
+    def delete(self, numbers: Sequence[EngineValue]) -> None:
+        """Removes rows by the engine's row numbers."""
+        self.session.engine.change(f"DELETE FROM {self.handle} WHERE rowid = ?", ((n,) for n in numbers))
+
+    def truncate(self) -> None:
+        """Removes all rows."""
+        self.session.engine.run(f"DELETE FROM {self.handle}")
+
+    def place(self, column: str) -> int:
+        """The index of a column; raises SqlError 207."""
+        for place, (name, _) in enumerate(self.columns):
+            if name == column:
+                return place
+        raise SqlError(207, column)
+
+
+def create_table(
+    session: StatementContext,
+    database: str,
+    name: str,
+    columns: Sequence[tuple[str, Type]],
+    identity: str = "",
+    defaults: Mapping[str, Sequence[Token]] | None = None,
+    not_null: frozenset[str] = frozenset(),
+) -> None:
+    """Creates a table, temporary if its name begins with #; raises SqlError 2714 if it exists."""
+    names = [column for column, _ in columns]
+    for index, column in enumerate(names):
+        if column in names[:index]:
+            raise SqlError(2705, column, name)
+    if name.startswith("#"):
+        if name in session.temporary:
+            raise SqlError(2714, name)
+        handle = session.engine.new_name()
+        session.engine.create(handle, [type_ for _, type_ in columns])
+        session.temporary[name] = TemporaryTable(handle, list(columns), identity, defaults or {}, not_null)
+        return
+    database = database or session.database
+    if database not in session.names.databases():
+        raise SqlError(911, database)
+    if session.shared.permanent.find(database, name) or session.shared.catalog.find(name, database):
+        raise SqlError(2714, name)
+    session.shared.permanent.create(database, name, columns, identity, defaults or {}, not_null)
+
+
+def drop_table(session: StatementContext, database: str, name: str) -> None:
+    """Drops a table; raises SqlError 3701 if it does not exist."""
+    stored = session.temporary.pop(name, None)
+    if stored is not None:
+        session.engine.drop(stored.handle)
+        return
+    database = database or session.database
+    if session.shared.permanent.find(database, name) is None:
+        raise SqlError(3701, "table", name)
+    session.shared.permanent.drop(database, name)

@@ -1,0 +1,152 @@
+"""Names and numbers of databases, objects, logins and roles, as a session sees them."""
+
+from collections.abc import Mapping
+
+from ase_simulator.contracts import Row, Server
+from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.schema.types import byte_length
+from ase_simulator.sql.logins import ROLES, Login
+from ase_simulator.sql.lookup.object_ids import ObjectIds
+from ase_simulator.sql.state.server_state import ServerState
+from ase_simulator.sql.state.tables import TemporaryTable
+
+TEMPDB = 2
+_STANDARD_DATABASES = {
+    "master": 1,
+    "tempdb": TEMPDB,
+    "model": 3,
+    "sybsystemdb": 31513,
+    "sybsystemprocs": 31514,
+    "sybsecurity": 31515,
+}
+_DATABASE: Row = {
+    "suid": 1,
+    "status": 8,
+    "version": 35,
+    "status2": 0,
+    "status3": 0,
+    "status4": 0,
+}
+_OWNERS = {"dbo": 1, "guest": 2, "public": 0}
+
+
+class Names:
+    """Answers db_name(), object_id(), suser_name() and their kin for one session.
+
+    database: the current one. temporary: the session's temporary tables by name.
+    """
+
+    def __init__(
+        self, server: Server, shared: ServerState, login: Login, temporary: Mapping[str, TemporaryTable]
+    ) -> None:
+        self.database = login.database
+        self._server = server
+        self._shared = shared
+        self._login = login
+        self._object_ids = ObjectIds(server, shared, temporary)
+
+    def refresh(self) -> None:
+        """A new statement begins: tables may have been created or dropped."""
+        self._object_ids.refresh()
+
+    def databases(self) -> Mapping[str, int]:
+        """All databases: name -> dbid."""
+        return {str(row["name"]): int(str(row["dbid"])) for row in self.database_rows()}
+
+    def database_rows(self) -> list[Row]:
+        """sysdatabases: the model's databases, and the standard ones that it lacks."""
+        rows = list(self._server.table("sysdatabases"))
+        present = {row["name"] for row in rows}
+        missing = {name: dbid for name, dbid in _STANDARD_DATABASES.items() if name not in present}
+        rows += [{**_DATABASE, "name": name, "dbid": dbid} for name, dbid in missing.items()]
+        return [self._with_options(row) for row in rows]
+
+    def _with_options(self, row: Row) -> Row:
+        set_bits, cleared = self._shared.database_options.get(str(row["name"]), (0, 0))
+        status = int(str(row.get("status") or 0))
+        return {**row, "status": (status | set_bits) & ~cleared}
+
+    def visible_tables(self) -> list[TableDefinition]:
+        """The tables of the current database."""
+        here = [t for t in self._shared.catalog.tables.values() if t.scope in ("each", self.database)]
+        return here + [made.table for made in self._shared.permanent.in_database(self.database)]
+
+    def find_table(self, name: str) -> TableDefinition | None:
+        """A table of the current database by its name, which may have an owner."""
+        wanted = name.split(".")[-1]
+        return next((table for table in self.visible_tables() if table.name == wanted), None)
+
+    def object_name(self, number: int | None, database: int | None = None) -> str | None:
+        """The name of an object, or of a cached statement where the database is 2."""
+        if number is None:
+            return None
+        place = self.database
+        if database is not None:
+            place = next((name for name, dbid in self.databases().items() if dbid == database), "")
+        return self._object_ids.name(number, place) or self._statement_name(number, database)
+
+    def _statement_name(self, number: int, database: int | None) -> str | None:
+        if database != TEMPDB:
+            return None
+        row = next((r for r in self._server.table("monCachedStatement") if r.get("SSQLID") == number), None)
+        return (
+            None if row is None else f"*ss{number:010d}_{int(str(row.get('Hashkey') or 0)) % 2**31:010d}ss*"
+        )
+
+    def object_id(self, name: str) -> int | None:
+        """The id of `table`, `owner.table` or `database.owner.table`."""
+        parts = name.split(".")
+        database = parts[0] if len(parts) == 3 and parts[0] else self.database
+        return self._object_ids.number(parts[-1], database)
+
+    def index_name(self, database: int | None, number: int | None, index: int | None) -> str | None:
+        """The name of an index; index 0 is the table itself."""
+        if number is None or index is None:
+            return None
+        name = self.object_name(number, database)
+        return name if index == 0 or name is None else f"{name}_{index}"
+
+    def column_name(self, number: int | None, column: int | None, database: int | None = None) -> str | None:
+        """The name of a column by its number."""
+        name = self.object_name(number, database)
+        table = self._shared.catalog.tables.get(name or "")
+        if table is None or column is None or not 1 <= column <= len(table.columns):
+            return None
+        return table.columns[column - 1].name
+
+    def column_length(self, table: str | None, column: str | None) -> int | None:
+        """The bytes a column takes."""
+        found = self._shared.catalog.tables.get((table or "").split(".")[-1])
+        definition = found.by_name.get(column or "") if found else None
+        return byte_length(definition.type) if definition else None
+
+    def login_name(self, number: int | None) -> str | None:
+        """The login of a server user id; by default this session's."""
+        if number is None:
+            return self._login.name
+        return self._shared.logins.name_of(number)
+
+    def login_number(self, name: str | None) -> int | None:
+        """The server user id of a login; by default this session's."""
+        return self._shared.logins.number_of(name.rstrip(" ")) if name else self._login.suid
+
+    def user_name(self, number: int | None) -> str | None:
+        """The database user; logins with sa_role are dbo."""
+        if number is None:
+            return "dbo" if "sa_role" in self._login.active_roles else self._login.name
+        named = {value: name for name, value in _OWNERS.items()}
+        return named.get(number)
+
+    def user_number(self, name: str | None) -> int | None:
+        """The number of a database user."""
+        if name is None:
+            return 1 if "sa_role" in self._login.active_roles else self._login.suid
+        return _OWNERS.get(name)
+
+    def role_number(self, name: str | None) -> int | None:
+        """The number of a role."""
+        return ROLES.get((name or "").rstrip(" "))
+
+    def role_name(self, number: int | None) -> str | None:
+        """The name of a role."""
+        return next((name for name, value in ROLES.items() if value == number), None)

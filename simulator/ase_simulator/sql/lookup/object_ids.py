@@ -1,0 +1,82 @@
+"""Ids and names of objects: system, monitoring and workload tables, client objects."""
+
+import zlib
+from collections.abc import Mapping
+
+from ase_simulator.contracts import Server
+from ase_simulator.schema.catalog import Catalog
+from ase_simulator.sql.state.server_state import ServerState
+from ase_simulator.sql.state.tables import TemporaryTable
+
+# Fixed ids of ASE.
+_FIXED = {
+    "sysobjects": 1, "sysindexes": 2, "syscolumns": 3, "systypes": 4, "sysprocedures": 5, "syscomments": 6,
+    "syssegments": 7, "syslogs": 8, "sysprotects": 9, "sysusers": 10, "sysalternates": 11, "sysdepends": 12,
+    "syskeys": 13, "sysreferences": 15, "systabstats": 23, "sysattributes": 21, "syspartitions": 28,
+    "systhresholds": 20, "sysconstraints": 18, "sysroles": 19,
+}  # fmt: skip
+_FIRST_SYSTEM = 30
+_FIRST_MONITORING = 1_420_529_063
+_STEP = 32_000_114
+_MAX_ID = 2_147_000_000
+
+
+def catalog_object_ids(catalog: Catalog) -> dict[str, int]:
+    """Ids of the tables that every server has."""
+    others = [t.name for t in catalog.tables.values() if not t.monitoring and t.name not in _FIXED]
+    numbers = dict(_FIXED) | {name: _FIRST_SYSTEM + place for place, name in enumerate(others)}
+    for place, table in enumerate(catalog.monitoring_tables()):
+        numbers[table.name] = (_FIRST_MONITORING + place * _STEP) % _MAX_ID
+    return numbers
+
+
+def hashed(name: str) -> int:
+    """A stable id for objects without one."""
+    return zlib.crc32(name.encode()) >> 1
+
+
+class ObjectIds:
+    """Names and ids of objects for one session; the workload's tables are read once per statement."""
+
+    def __init__(self, server: Server, shared: ServerState, temporary: Mapping[str, TemporaryTable]) -> None:
+        self._server = server
+        self._shared = shared
+        self._temporary = temporary
+        self._workload_names: dict[tuple[str, int], str] | None = None
+
+    def refresh(self) -> None:
+        """A new statement begins: tables may have been created or dropped."""
+        self._workload_names = None
+
+    def name(self, number: int, database: str) -> str | None:
+        """The name of an object id in a database."""
+        found = self._workload().get((database, number))
+        if found is not None:
+            return found
+        known = {value: name for name, value in self._shared.object_ids.items()}
+        return self._shared.permanent.name_of(number) or known.get(number)
+
+    def number(self, name: str, database: str) -> int | None:
+        """The id of an object in a database."""
+        for (place, number), known in self._workload().items():
+            if (place, known) == (database, name):
+                return number
+        if name in self._temporary:
+            return hashed(name)
+        shared = self._shared
+        permanent = shared.permanent.find(database, name)
+        if permanent is not None:
+            return permanent.number
+        if shared.catalog.find(name, database) is not None:
+            return shared.object_ids[name]
+        if name in shared.system_procedures or (database, name) in shared.procedures:
+            return hashed(name)
+        return None
+
+    def _workload(self) -> dict[tuple[str, int], str]:
+        if self._workload_names is None:
+            self._workload_names = {
+                (str(row["database"]), int(str(row["id"]))): str(row["name"])
+                for row in self._server.table("sysobjects")
+            }
+        return self._workload_names

@@ -1,0 +1,79 @@
+"""Space of databases and tables, in pages of 4 KB or in KB."""
+
+from ase_simulator.contracts import Server
+from ase_simulator.sql.errors import SqlError
+
+_PAGE_KB = 4
+# Bits of sysdatabases with which a database cannot be opened, and the message then.
+_UNAVAILABLE = (
+    ("status", 32, 937),
+    ("status", 64, 921),
+    ("status", 256, 926),
+    ("status", 2048, 923),
+    ("status", 4096, 924),
+    ("status2", 16, 950),
+    ("status2", 32, 921),
+    ("status2", 512, 921),
+    ("status3", 8, 950),
+    ("status3", 4096, 950),
+    ("status3", 8192, 950),
+    ("status3", 1 << 22, 950),
+)
+_RESERVED_FOR_ROLLBACKS = 0.01  # share of the log
+_LOG_SEGMENT = 4  # bit of sysusages.segmap
+
+
+def _check_available(server: Server, database: int | None) -> None:
+    """Raises SqlError if the database cannot be opened."""
+    for row in server.table("sysdatabases"):
+        if row.get("dbid") == database:
+            for column, bit, number in _UNAVAILABLE:
+                if int(str(row.get(column) or 0)) & bit:
+                    raise SqlError(number, row["name"])
+
+
+def free_pages(server: Server, database: int | None, start: int | None) -> int | None:
+    """Unreserved pages of one fragment (curunreservedpgs). Raises SqlError for an unavailable database."""
+    _check_available(server, database)
+    for row in server.table("sysusages"):
+        if row.get("dbid") == database and row.get("lstart") == start:
+            free = row.get("unreservedpgs")
+            return int(str(free)) if free is not None else 0
+    return 0
+
+
+def object_kilobytes(server: Server, database: int, number: int | None) -> tuple[int, int]:
+    """Data and index space of a table in KB, from monCachedObject."""
+    data, indexes = 0, 0
+    for row in server.table("monCachedObject"):
+        if (row["DBID"], row["ObjectID"]) == (database, number):
+            size = int(str(row.get("TotalSizeKB") or 0))
+            if int(str(row["IndexID"])) == 0:
+                data += size
+            else:
+                indexes += size
+    return data, indexes
+
+
+def object_pages(server: Server, database: int | None, number: int | None, index: int | None) -> int | None:
+    """Pages of a table, or of one of its indexes."""
+    if database is None or number is None:
+        return None
+    sizes = [
+        int(str(row.get("TotalSizeKB") or 0))
+        for row in server.table("monCachedObject")
+        if (row["DBID"], row["ObjectID"]) == (database, number) and index in (None, row["IndexID"])
+    ]
+    return sum(sizes) // _PAGE_KB
+
+
+def log_pages(server: Server, action: str | None, database: int | None) -> int | None:
+    """lct_admin(): size or free pages of a database's log. Raises SqlError for an unavailable database."""
+    _check_available(server, database)
+    if action not in ("logsegment_freepages", "num_logpages", "reserved_for_rollbacks"):
+        return 0
+    rows = [row for row in server.table("sysusages") if row.get("dbid") == database]
+    logs = [row for row in rows if int(str(row.get("segmap") or 0)) & _LOG_SEGMENT]
+    column = "unreservedpgs" if action == "logsegment_freepages" else "size"
+    pages = sum(int(str(row.get(column) or 0)) for row in logs)
+    return int(pages * _RESERVED_FOR_ROLLBACKS) if action == "reserved_for_rollbacks" else pages

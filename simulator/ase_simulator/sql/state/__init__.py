@@ -1,0 +1,1 @@
+"""State of connections and servers: variables, cursors, client tables, configuration history."""

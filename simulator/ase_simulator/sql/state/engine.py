@@ -1,0 +1,241 @@
+"""The embedded engine: one in-memory SQLite database per session, with ASE's functions and collation."""
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import chain, islice
+from statistics import StatisticsError
+from typing import Any, cast
+
+from ase_simulator.contracts import Row
+from ase_simulator.results import Type
+from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.types.rules import STRINGS
+from ase_simulator.sql.types.values import WIDE, EngineValue, decimal_of, exact, to_engine
+
+_AT_ONCE = 5000
+
+_log = logging.getLogger(__name__)
+
+
+class EmbeddedEngine:
+    """SQLite database of a session. A SqlError raised by a function reaches the caller unchanged."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        self._db.execute("PRAGMA case_sensitive_like = ON")
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._db.execute("PRAGMA trusted_schema = OFF")
+        self._in_thread = threading.Lock()
+        self._error: SqlError | None = None
+        self._loaded: dict[str, str] = {}
+        self._db.create_aggregate("only_value", 1, self._only_value())
+        self._db.create_aggregate("sum_exact", 1, cast(Any, _ExactSum))
+        self._named = 0
+        self._loaded_before: list[dict[str, str]] = []
+
+    def function(self, name: str, implementation: Callable[..., EngineValue], *, pure: bool) -> None:
+        """Registers a scalar function; a SqlError that it raises reaches the caller of run()."""
+
+        def wrapped(*arguments: EngineValue) -> EngineValue:
+            try:
+                return implementation(*arguments)
+            except SqlError as error:
+                self._error = error
+                raise
+
+        self._db.create_function(name, -1, wrapped, deterministic=pure)
+
+    def aggregate(self, name: str, spread: Callable[[list[float]], float]) -> None:
+        """Registers an aggregate over all values; NULL if there are too few."""
+
+        class Aggregate:
+            def __init__(self) -> None:
+                self.values: list[float] = []
+
+            def step(self, value: Any) -> None:
+                if value is not None:
+                    self.values.append(float(value))
+
+            def finalize(self) -> Any:
+                try:
+                    return float(spread(self.values))
+                except StatisticsError:
+                    return None
+
+        self._db.create_aggregate(name, 1, Aggregate)
+
+    def _only_value(self) -> Any:
+        """Aggregate for a subquery used as an expression; a second row raises SqlError 512."""
+        engine = self
+
+        class OnlyValue:
+            def __init__(self) -> None:
+                self.values: list[Any] = []
+
+            def step(self, value: Any) -> None:
+                self.values.append(value)
+                if len(self.values) > 1:
+                    engine._error = SqlError(512)
+                    raise engine._error
+
+            def finalize(self) -> Any:
+                return self.values[0] if self.values else None
+
+        return OnlyValue
+
+    def load(
+        self,
+        table: TableDefinition,
+        rows: Iterable[Row],
+        used: Sequence[str],
+        database: str = "",
+    ) -> str:
+        """Loads the used columns of a table's rows; returns its name in the engine."""
+        types = hash(tuple(column.type for column in table.columns))
+        key = f"{database}.{table.scope}.{table.name}/{len(table.columns)}/{types}"
+        name = self._loaded.get(key)
+        if name is None:
+            name = f"loaded{len(self._loaded)}"
+            self._loaded[key] = name
+            self.create(name, [column.type for column in table.columns])
+        else:
+            self._db.execute(f"DELETE FROM {name}")
+        order = {column.name: index for index, column in enumerate(table.columns)}
+        if used:
+            converters = [(column, to_engine(table.by_name[column].type)) for column in used]
+            places = ", ".join(f"c{order[column]}" for column in used)
+            marks = ", ".join("?" * len(used))
+            self._db.executemany(
+                f"INSERT INTO {name} ({places}) VALUES ({marks})",
+                ([convert(row.get(column)) for column, convert in converters] for row in rows),
+            )
+        else:
+            self._db.executemany(f"INSERT INTO {name} (c0) VALUES (?)", ((None,) for _ in rows))
+        return name
+
+    def create(self, name: str, types: Sequence[Type]) -> None:
+        """An empty table with columns c0, c1, …"""
+        self._db.execute(f"CREATE TABLE {name} ({', '.join(_column(i, t) for i, t in enumerate(types))})")
+
+    def new_name(self) -> str:
+        """A name that no table has yet."""
+        self._named += 1
+        return f"stored{self._named}"
+
+    def change(self, sql: str, rows: Iterable[Sequence[EngineValue]]) -> None:
+        """Runs a statement once for each row of values; raises SqlError."""
+        try:
+            self._db.executemany(sql, rows)
+        except sqlite3.Error as problem:
+            raise self.translate_error(problem) from None
+
+    def drop(self, name: str) -> None:
+        """Drops a table."""
+        self._db.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def run(
+        self, sql: str, values: Mapping[str, EngineValue] | None = None
+    ) -> tuple[Iterator[tuple[EngineValue, ...]], int]:
+        """Runs one statement: its rows, and how many rows it changed; raises SqlError."""
+        try:
+            cursor = self._db.execute(sql, values or {})
+        except sqlite3.Error as problem:
+            raise self.translate_error(problem) from None
+        return self._rows(cursor), cursor.rowcount
+
+    def first_rows(
+        self, sql: str, values: Mapping[str, EngineValue]
+    ) -> tuple[list[tuple[EngineValue, ...]], Iterator[tuple[EngineValue, ...]]]:
+        """For a worker thread: runs a query, returns its first rows and an iterator of the others; raises SqlError."""
+        with self._in_thread:
+            rows, _ = self.run(sql, values)
+            return list(islice(rows, _AT_ONCE)), rows
+
+    def insert(self, name: str, rows: Iterable[Sequence[EngineValue]], width: int) -> None:
+        """Adds rows as they are."""
+        self._db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", rows)
+
+    def begin(self) -> None:
+        """Begin a transaction. Changes are only journalled within one, as journalling is slow."""
+        self._db.execute("PRAGMA journal_mode = MEMORY")
+        self._db.execute("BEGIN")
+        self._loaded_before = [dict(self._loaded)]
+
+    def save(self, number: int) -> None:
+        """Set a savepoint."""
+        self._db.execute(f"SAVEPOINT saved{number}")
+        self._loaded_before.append(dict(self._loaded))
+
+    def commit(self) -> None:
+        """End the transaction and keep its changes."""
+        self._db.execute("COMMIT")
+        self._db.execute("PRAGMA journal_mode = OFF")
+
+    def rollback(self) -> None:
+        """End the transaction and undo its changes."""
+        self._db.execute("ROLLBACK")
+        self._db.execute("PRAGMA journal_mode = OFF")
+        self._loaded = self._loaded_before[0]
+
+    def rollback_to(self, number: int) -> None:
+        """Undo the changes since a savepoint, which stays set."""
+        self._db.execute(f"ROLLBACK TO saved{number}")
+        self._loaded = dict(self._loaded_before[number])
+        del self._loaded_before[number + 1 :]
+
+    def interrupt(self) -> None:
+        """Stops a query in another thread; returns when it has stopped."""
+        self._db.interrupt()
+        with self._in_thread:
+            pass
+
+    def close(self) -> None:
+        """Closes the database once no thread uses it; SQLite would crash otherwise."""
+        self._db.interrupt()
+        with self._in_thread:
+            self._db.close()
+
+    def translate_error(self, problem: sqlite3.Error) -> SqlError:
+        """ASE's error for one of SQLite's."""
+        kept, self._error = self._error, None
+        if kept is not None:
+            return kept
+        if "integer overflow" in str(problem):
+            return SqlError(3606)
+        if "sub-select returns" in str(problem):
+            return SqlError(121)
+        # "interrupted" is no fault: the session is being closed.
+        if str(problem) != "interrupted":
+            _log.error("the engine refused: %s", problem)
+        return SqlError(702)
+
+    def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[EngineValue, ...]]:
+        try:
+            # through chain, which has no close() to call once the connection is closed
+            yield from chain(cursor)
+        except sqlite3.Error as problem:
+            raise self.translate_error(problem) from None
+
+
+class _ExactSum:
+    """Sum of exact numbers; NULL without any."""
+
+    def __init__(self) -> None:
+        self._sum: Decimal | None = None
+
+    def step(self, value: EngineValue) -> None:
+        if value is not None:
+            self._sum = WIDE.add(self._sum or Decimal(0), decimal_of(value))
+
+    def finalize(self) -> EngineValue:
+        return None if self._sum is None else exact(self._sum)
+
+
+def _column(index: int, type_: Type) -> str:
+    return f"c{index} COLLATE RTRIM" if type_.name in STRINGS else f"c{index}"

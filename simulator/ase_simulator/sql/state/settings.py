@@ -1,0 +1,21 @@
+"""What SET changes in a session."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Settings:
+    """The options of one session."""
+
+    rowcount: int = 0
+    nocount: bool = False
+    quoted_identifier: bool = False
+    textsize: int = 32768
+    language: str = "us_english"
+    isolation: int = 1
+    chained: bool = False
+    noexec: bool = False
+    parseonly: bool = False
+    fmtonly: bool = False
+    system_view: str = "instance"
+    others: dict[str, str] = field(default_factory=dict)

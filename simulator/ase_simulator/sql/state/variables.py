@@ -1,0 +1,23 @@
+"""The variables of one batch or procedure."""
+
+from dataclasses import dataclass, field
+
+from ase_simulator.results import Type
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.types.values import EngineValue
+
+
+@dataclass(slots=True)
+class Frame:
+    """Types and values of @variables. procedure: its name, '' for a batch."""
+
+    types: dict[str, Type] = field(default_factory=dict)
+    values: dict[str, EngineValue] = field(default_factory=dict)
+    procedure: str = ""
+
+    def declare(self, name: str, type_: Type, value: EngineValue = None) -> None:
+        """A new variable; raises SqlError 134."""
+        if name in self.types:
+            raise SqlError(134, name)
+        self.types[name] = type_
+        self.values[name] = value

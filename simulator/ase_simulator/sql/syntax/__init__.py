@@ -1,0 +1,1 @@
+"""T-SQL text to statements: lexer, statement parser, query grammar, keywords."""

@@ -1,0 +1,429 @@
+"""Parses tokens into statements; the inside of queries is left to grammar.py.
+
+sqlglot cannot split a batch whose statements are not separated by `;`.
+"""
+
+from collections.abc import Callable
+
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.syntax import statements as ast
+from ase_simulator.sql.syntax.keywords import STARTERS
+from ase_simulator.sql.syntax.lexer import Kind, tokenize
+from ase_simulator.sql.syntax.token_stream import TokenStream
+
+_RIGHTS = frozenset(["select", "insert", "update", "delete", "execute", "create", "set", "truncate"])
+_TRANSACTION = ("tran", "transaction", "work")
+
+
+def parse_batch(text: str, *, quoted_identifier: bool = False) -> list[ast.Statement]:
+    """The statements of a batch; raises SqlError 102, 105 or 156."""
+    return Parser(tokenize(text, quoted_identifier=quoted_identifier), text).batch()
+
+
+class Parser(TokenStream):
+    """Recursive descent over one batch's tokens."""
+
+    def batch(self) -> list[ast.Statement]:
+        """All statements; the first one may be a procedure call without EXEC."""
+        found: list[ast.Statement] = []
+        fresh = True
+        while not self._done:
+            if self._take_operator(";"):
+                continue
+            if self._batch_separator():
+                fresh = True
+                continue
+            if (
+                fresh
+                and self._peek.is_identifier
+                and not self._peek.is_word(*STARTERS)
+                and not self._is_label()
+            ):
+                found.append(self._execute(self._peek.line))
+            else:
+                found.append(self.statement())
+            fresh = False
+        return found
+
+    def statement(self) -> ast.Statement:
+        """One statement."""
+        while self._take_operator(";"):
+            pass
+        if self._done:
+            raise self._cut_short()
+        token = self._peek
+        if self._is_label():
+            self._at += 2
+            return ast.Label(token.line, token.text)
+        parse = _STATEMENTS.get(token.text.lower()) if token.kind is Kind.WORD else None
+        if parse is None:
+            raise self._error(token)
+        self._at += 1
+        return parse(self, token.line)
+
+    def parameters(self) -> list[ast.VariableSpec]:
+        """The parameters of a procedure, as its CREATE statement lists them."""
+        return self._variables()
+
+    # -- control flow ---------------------------------------------------------------------------------
+
+    def _if(self, line: int) -> ast.Statement:
+        condition = self._condition()
+        then = self.statement()
+        while self._take_operator(";"):
+            pass
+        otherwise = self.statement() if self._take("else") else None
+        return ast.If(line, condition, then, otherwise)
+
+    def _while(self, line: int) -> ast.Statement:
+        return ast.While(line, self._condition(), self.statement())
+
+    def _begin(self, line: int) -> ast.Statement:
+        if self._take(*_TRANSACTION):
+            return ast.Transaction(line, "begin", self._optional_name())
+        body: list[ast.Statement] = []
+        while True:
+            while self._take_operator(";"):
+                pass
+            if self._done:
+                raise self._cut_short()
+            if self._take("end"):
+                return ast.Block(line, body)
+            body.append(self.statement())
+
+    def _return(self, line: int) -> ast.Statement:
+        return ast.Return(line, self._until_statement(allow_empty=True))
+
+    def _goto(self, line: int) -> ast.Statement:
+        return ast.Goto(line, self._identifier())
+
+    # -- variables and messages -------------------------------------------------------------------------
+
+    def _declare(self, line: int) -> ast.Statement:
+        if self._peek_or_error().is_identifier:
+            name = self._identifier()
+            for word in ("insensitive", "semi_sensitive", "scroll"):
+                self._take(word)
+            self._expect("cursor")
+            self._expect("for")
+            return ast.DeclareCursor(line, name, self._until_statement(query=True))
+        return ast.Declare(line, self._variables())
+
+    def _variables(self) -> list[ast.VariableSpec]:
+        found: list[ast.VariableSpec] = []
+        while True:
+            name = self._variable()
+            self._take("as")
+            type_ = self._type()
+            default = self._default_value() if self._take_operator("=") else None
+            output = self._take("output", "out")
+            found.append(ast.VariableSpec(name, type_, default, output))
+            if not self._take_operator(","):
+                return found
+
+    def _default_value(self) -> ast.Tokens:
+        start = self._at
+        if self._peek_or_error().text in ("-", "+"):
+            self._at += 1
+        self._at += 1
+        if self._take_operator("("):
+            self._inside_brackets()
+        return self._tokens[start : self._at]
+
+    def _set(self, line: int) -> ast.Statement:
+        if self._peek_or_error().kind is Kind.VARIABLE:
+            return ast.SetVariables(line, self._assignments(self._variable))
+        return ast.SetOption(line, self._until_statement())
+
+    def _assignments(self, name: Callable[[], str], *stops: str) -> list[tuple[str, ast.Tokens]]:
+        found = []
+        while True:
+            target = name()
+            if not self._take_operator("="):
+                raise self._error(self._peek_or_error())
+            found.append((target, self._expression(*stops)))
+            if not self._take_operator(","):
+                return found
+
+    def _print(self, line: int) -> ast.Statement:
+        return ast.Print(line, self._expressions())
+
+    def _raiserror(self, line: int) -> ast.Statement:
+        number = self._peek_or_error()
+        self._at += 1
+        arguments: list[ast.Tokens] = []
+        if not self._done and (self._peek.kind in (Kind.STRING, Kind.VARIABLE) or self._take_operator(",")):
+            arguments = self._expressions()
+        if self._take("with"):
+            self._until_statement()
+        return ast.Raiserror(line, [number], arguments)
+
+    def _waitfor(self, line: int) -> ast.Statement:
+        kind = self._identifier().lower()
+        if kind not in ("delay", "time"):
+            raise SqlError(102, kind)
+        value = self._peek_or_error()
+        self._at += 1
+        return ast.WaitFor(line, kind, [value])
+
+    def _cursor(self, line: int) -> ast.Statement:
+        action = self._tokens[self._at - 1].text.lower()
+        if action == "deallocate":
+            self._take("cursor")
+        if action == "fetch" and self._take("next", "prior", "first", "last"):
+            self._take("from")
+        name = self._identifier()
+        targets = []
+        if self._take("into"):
+            targets.append(self._variable())
+            while self._take_operator(","):
+                targets.append(self._variable())
+        return ast.CursorAction(line, action, name, targets)
+
+    # -- procedures -------------------------------------------------------------------------------------
+
+    def _execute(self, line: int) -> ast.Statement:
+        if self._take_operator("("):
+            return ast.Execute(line, [], text=self._inside_brackets())
+        status = ""
+        if self._peek_or_error().kind is Kind.VARIABLE and self._operator_follows("="):
+            status = self._variable()
+            self._at += 1
+        start = self._at
+        if self._peek_or_error().kind is Kind.VARIABLE:
+            self._at += 1
+        else:
+            self._qualified_name()
+        name = self._tokens[start : self._at]
+        arguments: list[ast.Argument] = []
+        while not self._done and not self._at_statement_end():
+            arguments.append(self._argument())
+            if not self._take_operator(","):
+                break
+        if self._take("with"):
+            self._expect("recompile")
+        return ast.Execute(line, name, arguments, status)
+
+    def _argument(self) -> ast.Argument:
+        name = ""
+        if self._peek_or_error().kind is Kind.VARIABLE and self._operator_follows("="):
+            name = self._variable()
+            self._at += 1
+        start = self._at
+        if self._take_operator("-") or self._take_operator("+"):
+            pass
+        if self._done:
+            raise self._cut_short()
+        token = self._peek
+        if token.kind is Kind.OPERATOR:
+            raise self._error(token)
+        self._at += 1
+        value = self._tokens[start : self._at]
+        return ast.Argument(name, value, self._take("output", "out"))
+
+    # -- data -------------------------------------------------------------------------------------------
+
+    def _select(self, line: int) -> ast.Statement:
+        self._at -= 1
+        return ast.Query(line, self._until_statement(query=True))
+
+    def _insert(self, line: int) -> ast.Statement:
+        self._take("into")
+        table = self._table_name()
+        columns = None
+        if not self._done and self._peek.is_operator("(") and not self._follows_select():
+            self._at += 1
+            columns = self._name_list()
+        if self._take("values"):
+            if not self._take_operator("("):
+                raise self._error(self._peek_or_error())
+            return ast.Insert(line, table, columns, values=self._inside_brackets())
+        if self._take("exec", "execute"):
+            call = self._execute(line)
+            assert isinstance(call, ast.Execute)
+            return ast.Insert(line, table, columns, execute=call)
+        if not self._done and (self._peek.is_word("select") or self._peek.is_operator("(")):
+            return ast.Insert(line, table, columns, query=self._until_statement(query=True))
+        raise self._error(self._peek_or_error())
+
+    def _update(self, line: int) -> ast.Statement:
+        start = self._at - 1
+        if self._take("statistics", "index", "all", "partition"):
+            self._until_statement(allow_empty=True)
+            return ast.Command(line, self._tokens[start : self._at])
+        table = self._table_name()
+        self._expect("set")
+        assignments = self._assignments(self._update_target, "from", "where", "plan")
+        return ast.Update(line, table, assignments, self._until_statement(allow_empty=True))
+
+    def _update_target(self) -> str:
+        if self._peek_or_error().kind is Kind.VARIABLE:
+            return self._variable()
+        return self._qualified_name()[-1]
+
+    def _delete(self, line: int) -> ast.Statement:
+        self._take("from")
+        return ast.Delete(line, self._table_name(), self._until_statement(allow_empty=True))
+
+    def _truncate(self, line: int) -> ast.Statement:
+        self._expect("table")
+        return ast.Truncate(line, self._table_name())
+
+    def _create(self, line: int) -> ast.Statement:
+        start = self._at - 1
+        if self._take("table"):
+            return self._create_table(line)
+        replace = self._take("or")
+        if replace:
+            self._expect("replace")
+        if self._take("proc", "procedure"):
+            return self._create_procedure(line, self._tokens[start].start, replace=bool(replace))
+        unique = self._at
+        while self._take("unique", "clustered", "nonclustered"):
+            pass
+        if self._take("index"):
+            self._identifier()
+            self._expect("on")
+            table = self._table_name()
+            self._until_statement()
+            return ast.CreateIndex(line, table)
+        self._at = unique
+        self._until_statement()
+        return ast.Command(line, self._tokens[start : self._at])
+
+    def _create_table(self, line: int) -> ast.Statement:
+        table = self._table_name()
+        if not self._take_operator("("):
+            raise self._error(self._peek_or_error())
+        columns: list[ast.ColumnSpec] = []
+        while True:
+            if self._peek_or_error().is_word("constraint", "primary", "unique", "foreign", "check"):
+                self._skip_constraint()
+            else:
+                columns.append(self._column())
+            if self._take_operator(")"):
+                break
+            if not self._take_operator(","):
+                raise self._error(self._peek_or_error())
+        while not self._done and self._peek.is_word("lock", "on", "with", "partition"):
+            self._at += 1
+            self._skip_clause()
+        return ast.CreateTable(line, table, columns)
+
+    def _column(self) -> ast.ColumnSpec:
+        spec = ast.ColumnSpec(self._identifier(), self._type(), False)
+        while not self._done and self._peek.text not in (",", ")"):
+            if self._take("not"):
+                self._expect("null")
+            elif self._take("null"):
+                spec.nullable = True
+            elif self._take("identity"):
+                spec.identity = True
+            elif self._take("default"):
+                spec.default = self._default_value()
+            else:
+                self._at += 1
+                if self._tokens[self._at - 1].is_operator("("):
+                    self._inside_brackets()
+        return spec
+
+    def _skip_constraint(self) -> None:
+        while not self._done and self._peek.text not in (",", ")"):
+            self._at += 1
+            if self._tokens[self._at - 1].is_operator("("):
+                self._inside_brackets()
+
+    def _skip_clause(self) -> None:
+        while not self._done and not self._at_statement_end():
+            self._at += 1
+
+    def _create_procedure(self, line: int, start: int, *, replace: bool) -> ast.Statement:
+        name = self._qualified_name()[-1]
+        bracket = self._take_operator("(")
+        parameters = []
+        if not self._done and self._peek.kind is Kind.VARIABLE:
+            parameters = self._variables()
+        if bracket and not self._take_operator(")"):
+            raise self._error(self._peek_or_error())
+        if self._take("with"):
+            self._expect("recompile")
+        self._expect("as")
+        body: list[ast.Statement] = []
+        while not self._done and not self._batch_separator():
+            if not self._take_operator(";"):
+                body.append(self.statement())
+        end = self._tokens[self._at - 1].end
+        return ast.CreateProcedure(line, name, parameters, body, self._text[start:end], replace)
+
+    def _drop(self, line: int) -> ast.Statement:
+        kind = self._identifier().lower()
+        names = [self._table_name()]
+        while self._take_operator(","):
+            names.append(self._table_name())
+        return ast.Drop(line, "procedure" if kind == "proc" else kind, names)
+
+    def _use(self, line: int) -> ast.Statement:
+        return ast.Use(line, self._identifier())
+
+    def _transaction(self, line: int) -> ast.Statement:
+        action = self._tokens[self._at - 1].text.lower()
+        name = self._optional_name() if self._take(*_TRANSACTION) or action == "save" else ""
+        return ast.Transaction(line, action, name)
+
+    def _dbcc(self, line: int) -> ast.Statement:
+        command = self._identifier().lower()
+        arguments: list[str] = []
+        if self._take_operator("("):
+            arguments = [token.text for token in self._inside_brackets() if not token.is_operator(",")]
+        return ast.Dbcc(line, command, arguments)
+
+    def _command(self, line: int) -> ast.Statement:
+        start = self._at - 1
+        rights = self._tokens[start].is_word("grant", "revoke")
+        self._until_statement(allow_empty=True, stops=STARTERS - _RIGHTS if rights else STARTERS)
+        return ast.Command(line, self._tokens[start : self._at])
+
+
+_STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
+    "select": Parser._select,
+    "insert": Parser._insert,
+    "update": Parser._update,
+    "delete": Parser._delete,
+    "truncate": Parser._truncate,
+    "create": Parser._create,
+    "drop": Parser._drop,
+    "declare": Parser._declare,
+    "set": Parser._set,
+    "if": Parser._if,
+    "while": Parser._while,
+    "begin": Parser._begin,
+    "break": lambda _, line: ast.BreakLoop(line),
+    "continue": lambda _, line: ast.ContinueLoop(line),
+    "return": Parser._return,
+    "goto": Parser._goto,
+    "print": Parser._print,
+    "raiserror": Parser._raiserror,
+    "waitfor": Parser._waitfor,
+    "exec": Parser._execute,
+    "execute": Parser._execute,
+    "use": Parser._use,
+    "commit": Parser._transaction,
+    "rollback": Parser._transaction,
+    "save": Parser._transaction,
+    "open": Parser._cursor,
+    "fetch": Parser._cursor,
+    "close": Parser._cursor,
+    "deallocate": Parser._cursor,
+    "dbcc": Parser._dbcc,
+    "grant": Parser._command,
+    "revoke": Parser._command,
+    "shutdown": Parser._command,
+    "kill": Parser._command,
+    "checkpoint": Parser._command,
+    "dump": Parser._command,
+    "load": Parser._command,
+    "alter": Parser._command,
+    "reconfigure": Parser._command,
+    "disk": Parser._command,
+    "setuser": Parser._command,
+}

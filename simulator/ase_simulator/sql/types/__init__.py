@@ -1,0 +1,1 @@
+"""ASE's data types: type rules, values inside the engine, conversions."""

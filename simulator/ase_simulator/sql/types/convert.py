@@ -1,0 +1,336 @@
+"""convert() and cast() between all types, with ASE's styles and errors."""
+
+import re
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import cache
+
+from ase_simulator.results import Type
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.types.rules import BINARIES, INTEGERS, MOMENTS, RANGES, STRINGS
+from ase_simulator.sql.types.values import (
+    DAY,
+    WIDE,
+    EngineValue,
+    exact,
+    microseconds,
+    moment_of,
+    scaled,
+    tick,
+)
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+# style: strftime pattern; %q is the day padded with a blank, %h the hour of 12 so padded, %f milliseconds
+_STYLES: dict[int, str] = {
+    0: "%b %q %Y %h:%M%p",
+    1: "%m/%d/%y",
+    2: "%y.%m.%d",
+    3: "%d/%m/%y",
+    4: "%d.%m.%y",
+    5: "%d-%m-%y",
+    6: "%d %b %y",
+    7: "%b %d, %y",
+    8: "%H:%M:%S",
+    9: "%b %q %Y %h:%M:%S:%f%p",
+    10: "%m-%d-%y",
+    11: "%y/%m/%d",
+    12: "%y%m%d",
+    13: "%y/%d/%m",
+    14: "%m/%y/%d",
+    15: "%d/%y/%m",
+    16: "%b %q %Y %H:%M:%S",
+    17: "%h:%M%p",
+    18: "%H:%M",
+    19: "%h:%M:%S:%f%p",
+    20: "%H:%M:%S:%f",
+    21: "%y/%m/%d %H:%M:%S",
+    22: "%y/%m/%d %h:%M %p",
+    23: "%Y-%m-%dT%H:%M:%S",
+    36: "%h:%M:%S.%u%p",
+    37: "%H:%M:%S.%u",
+    38: "%m/%d/%y %h:%M:%S.%u%p",
+    39: "%m/%d/%y %H:%M:%S.%u",
+    40: "%y-%m-%d %H:%M:%S.%u",
+    101: "%m/%d/%Y",
+    102: "%Y.%m.%d",
+    103: "%d/%m/%Y",
+    104: "%d.%m.%Y",
+    105: "%d-%m-%Y",
+    106: "%d %b %Y",
+    107: "%b %d, %Y",
+    108: "%H:%M:%S",
+    110: "%m-%d-%Y",
+    111: "%Y/%m/%d",
+    112: "%Y%m%d",
+    113: "%Y/%d/%m",
+    114: "%m/%Y/%d",
+    115: "%d/%Y/%m",
+    116: "%b %q %Y %H:%M:%S",
+    117: "%h:%M%p",
+    118: "%H:%M",
+    119: "%h:%M:%S:%f%p",
+    120: "%Y-%m-%d %H:%M:%S",
+    121: "%Y-%m-%d %H:%M:%S.%f",
+    123: "%Y-%m-%dT%H:%M:%S",
+    136: "%h:%M:%S.%u%p",
+    137: "%H:%M:%S.%u",
+    138: "%b %q %Y %h:%M:%S.%u%p",
+    139: "%b %q %Y %H:%M:%S.%u",
+    140: "%Y-%m-%d %H:%M:%S.%u",
+}
+_STYLES[100], _STYLES[109] = _STYLES[0], _STYLES[9]
+
+
+@cache
+def _type(spec: str) -> Type:
+    name, length, precision, scale = spec.split("|")
+    return Type(name, int(length), int(precision), int(scale))  # type: ignore[arg-type]
+
+
+MONEY_RANGES = {
+    "money": (Decimal("-922337203685477.5808"), Decimal("922337203685477.5807")),
+    "smallmoney": (Decimal("-214748.3648"), Decimal("214748.3647")),
+}
+
+
+def as_type(source: str, target: str, value: EngineValue, style: EngineValue, how: str) -> EngineValue:
+    """One value from one type to another; how: explicit or implicit. Raises SqlError 247, 249, 257, 529."""
+    if value is None:
+        return None
+    return convert(_type(source), _type(target), value, int(style or 0), how)
+
+
+def convert(
+    source: Type, target: Type, value: EngineValue, style: int = 0, how: str = "explicit"
+) -> EngineValue:
+    """One value (not NULL) from one type to another."""
+    name = target.name
+    if name in STRINGS:
+        return _to_string(source, target, value, style, how)
+    if name in BINARIES:
+        return _to_binary(source, target, value)
+    if name in MOMENTS:
+        return _to_moment(source, target, value, how)
+    return _to_number(source, target, value, how)
+
+
+# -- to strings -----------------------------------------------------------------------------------------
+
+
+def _to_string(source: Type, target: Type, value: EngineValue, style: int, how: str) -> str:
+    text = text_of(source, value, style)
+    limit = target.length or len(text)
+    if len(text) > limit:
+        if source.name in INTEGERS or source.name in ("numeric", "decimal", "money", "real", "float"):
+            raise SqlError(247, how, source.name.upper(), text, target.name.upper())
+        text = text[:limit]
+    return text.ljust(limit) if target.name in ("char", "nchar", "unichar") else text
+
+
+def text_of(source: Type, value: EngineValue, style: int = 0) -> str:
+    """A value as ASE writes it."""
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if source.name in STRINGS:
+        return str(value)
+    if source.name in ("numeric", "decimal"):
+        return f"{scaled(value, source.scale):f}"
+    if source.name in ("money", "smallmoney"):
+        if style == 1:
+            return f"{scaled(value, 2):,f}"
+        return f"{scaled(value, 4 if style == 2 else 2):f}"
+    if source.name in ("real", "float"):
+        return _real(float(value or 0))
+    if source.name in MOMENTS:
+        return _moment_text(source, int(value or 0), style)
+    return str(value)
+
+
+def _real(value: float) -> str:
+    text = repr(value)
+    return text if "e" in text or "." in text else text + ".0"
+
+
+def _moment_text(source: Type, value: int, style: int) -> str:
+    moment = moment_of(tick(value) if source.name == "datetime" else value)
+    if style == 0 and source.name == "date":
+        return moment.strftime("%b ") + f"{moment.day:2d} {moment.year}"
+    if style == 0 and source.name in ("time", "bigtime"):
+        return _styled(moment, _STYLES[117])
+    if style not in _STYLES:
+        raise SqlError(247, "explicit", "INT", style, "STYLE")
+    return _styled(moment, _STYLES[style])
+
+
+def _styled(moment: datetime, pattern: str) -> str:
+    pattern = pattern.replace("%q", f"{moment.day:2d}").replace("%h", f"{(moment.hour + 11) % 12 + 1:2d}")
+    pattern = pattern.replace("%f", f"{moment.microsecond // 1000:03d}").replace(
+        "%u", f"{moment.microsecond:06d}"
+    )
+    return moment.strftime(pattern.replace("%Y", f"{moment.year:04d}"))
+
+
+# -- to numbers -----------------------------------------------------------------------------------------
+
+
+def _to_number(source: Type, target: Type, value: EngineValue, how: str) -> EngineValue:
+    number = _decimal(source, target, value, how)
+    if target.name in INTEGERS:
+        if target.name == "bit":
+            return int(number != 0)
+        whole = int(number)
+        low, high = RANGES[target.name]
+        if not low <= whole <= high:
+            raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+        return whole if whole < 2**63 else float(whole)
+    if target.name in ("real", "float"):
+        return float(number)
+    if target.name in ("money", "smallmoney"):
+        money = number.quantize(Decimal("0.0001"), ROUND_HALF_UP, WIDE)
+        min_money, max_money = MONEY_RANGES[target.name]
+        if not min_money <= money <= max_money:
+            raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+        return float(money) if Decimal(repr(float(money))) == money else f"{money:f}"
+    step = Decimal(1).scaleb(-target.scale)
+    cut = source.name in ("numeric", "decimal")
+    fitted = number.quantize(step, "ROUND_DOWN" if cut else ROUND_HALF_UP, WIDE)
+    if len(str(abs(int(fitted)))) > target.precision - target.scale and int(fitted):
+        raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+    held = exact(fitted)
+    return float(held) if target.scale and isinstance(held, int) else held
+
+
+def _decimal(source: Type, target: Type, value: EngineValue, how: str) -> Decimal:
+    if isinstance(value, int):
+        if source.name in MOMENTS:
+            raise SqlError(257 if how == "implicit" else 529, source.name.upper(), target.name.upper())
+        return Decimal(value)
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    if isinstance(value, bytes):
+        return Decimal(int.from_bytes(value[-8:], "big"))
+    text = str(value).strip()
+    if target.name in ("money", "smallmoney"):
+        text = text.lstrip("$").replace(",", "")
+    try:
+        if target.name in INTEGERS and text:
+            return Decimal(int(text))
+        return Decimal(text or "0")
+    except (ValueError, InvalidOperation):
+        raise SqlError(249, how, source.name.upper(), str(value), target.name.upper()) from None
+
+
+def _shown(source: Type, value: EngineValue) -> str:
+    return text_of(source, value)
+
+
+# -- to dates and times ---------------------------------------------------------------------------------
+
+
+def _to_moment(source: Type, target: Type, value: EngineValue, how: str) -> int:
+    if isinstance(value, str):
+        found = parse_moment(value)
+        if found is None:
+            raise SqlError(249, how, source.name.upper(), value, target.name.upper())
+    elif isinstance(value, int) and source.name in MOMENTS:
+        found = value
+    else:
+        raise SqlError(257 if how == "implicit" else 529, source.name.upper(), target.name.upper())
+    if target.name == "date":
+        return found // DAY * DAY
+    if target.name in ("time", "bigtime"):
+        return found % DAY
+    return found
+
+
+_TIME = re.compile(
+    r"(?P<h>\d{1,2})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2})(?:[:.](?P<f>\d{1,6}))?)?)?\s*(?P<p>[AaPp][Mm])?$"
+)
+
+
+def parse_moment(text: str) -> int | None:
+    """Parses a date string in any of ASE's formats: microseconds since 1900-01-01, or None."""
+    text = text.strip()
+    if not text:
+        return 0
+    clock = 0
+    at = re.search(
+        r"(?:^|[\sT])(\d{1,2}:\d{1,2}(?::\d{1,2}(?:[:.]\d{1,6})?)?\s*(?:[AaPp][Mm])?|\d{1,2}\s*[AaPp][Mm])$",
+        text,
+    )
+    if at:
+        parsed = _clock(at[1])
+        if parsed is None:
+            return None
+        clock, text = parsed, text[: at.start()].strip()
+    day = _day(text) if text else datetime(1900, 1, 1)
+    return None if day is None else microseconds(day) + clock
+
+
+def _clock(text: str) -> int | None:
+    found = _TIME.match(text)
+    if found is None:
+        return None
+    hour, minute, second = int(found["h"]), int(found["m"] or 0), int(found["s"] or 0)
+    if found["p"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if found["p"].lower() == "pm" else 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = found["f"] or ""
+    colon = f":{fraction}" in text and fraction
+    micro = int(fraction) * 1000 if colon and len(fraction) <= 3 else int((fraction or "0").ljust(6, "0"))
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micro
+
+
+def _day(text: str) -> datetime | None:
+    lowered = text.lower().replace(",", " ")
+    try:
+        if re.fullmatch(r"\d{8}", lowered):
+            return datetime(int(lowered[:4]), int(lowered[4:6]), int(lowered[6:]))
+        if re.fullmatch(r"\d{6}", lowered):
+            return datetime(_century(lowered[:2]), int(lowered[2:4]), int(lowered[4:]))
+        if re.fullmatch(r"\d{4}", lowered):
+            return datetime(int(lowered), 1, 1)
+        month = next((i + 1 for i, name in enumerate(_MONTHS) if name in lowered), None)
+        numbers = re.findall(r"\d+", lowered)
+        if month is not None:
+            year_first = len(numbers) == 2 and len(numbers[0]) == 4
+            day, year = (numbers[1], numbers[0]) if year_first else [*numbers, "1", "1900"][:2]
+            if len(numbers) == 1 and len(numbers[0]) == 4:
+                day, year = "1", numbers[0]
+            return datetime(_century(year), month, int(day))
+        if len(numbers) != 3 or not re.fullmatch(r"\d+[-/.]\d+[-/.]\d+", lowered):
+            return None
+        if len(numbers[0]) == 4:
+            return datetime(int(numbers[0]), int(numbers[1]), int(numbers[2]))
+        return datetime(_century(numbers[2]), int(numbers[0]), int(numbers[1]))
+    except ValueError:
+        return None
+
+
+def _century(text: str) -> int:
+    year = int(text)
+    if len(text) > 2:
+        return year
+    return 2000 + year if year < 50 else 1900 + year
+
+
+# -- to binary ------------------------------------------------------------------------------------------
+
+
+def _to_binary(source: Type, target: Type, value: EngineValue) -> bytes:
+    if isinstance(value, bytes):
+        raw = value
+    elif isinstance(value, str):
+        raw = value.encode("utf-8")
+    else:
+        width = {"tinyint": 1, "smallint": 2, "unsigned smallint": 2, "bigint": 8, "unsigned bigint": 8}.get(
+            source.name, 4
+        )
+        raw = (int(value or 0) % (1 << 8 * width)).to_bytes(width, "big")
+    limit = target.length or len(raw)
+    raw = raw[:limit]
+    return raw.ljust(limit, b"\x00") if target.name == "binary" else raw
