@@ -1,9 +1,8 @@
-"""Writes alerts/rules/*.alerts.yaml from definitions/*.yaml and the one file of thresholds, parameters.yaml.
+"""Writes the alerting rules, the PrometheusRule for Kubernetes and the table of alerts in README.md.
 
-All rules are written once more as one object for the Prometheus operator.
-
-A definition names its alerts as Prometheus does; `<<group.name>>` takes a parameter. Links to dashboard and
-runbook are filled in here, the same way for every alert, so that none can be forgotten.
+Rules come from definitions/*.yaml and from the thresholds in parameters.yaml. A definition names its alerts as
+Prometheus does, and says in `when` what the table of README.md shows; `<<group.name>>` inserts a parameter. Links to
+dashboard (that of the group, or of the alert itself) and runbook are filled in here, so that none is forgotten.
 """
 
 import argparse
@@ -14,55 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from alerts.parameters import DefinitionError, parameters
+
+from ase_exporter.rules.intervals import adapted, dump
 
 HERE = Path(__file__).parent
 DEFINITIONS = HERE / "definitions"
 RULES = HERE / "rules"
-PARAMETERS = HERE / "parameters.yaml"
+RULES_60S = HERE / "rules-60s"
+README = HERE / "README.md"
 PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
 PLACEHOLDER = re.compile(r"<<([a-z0-9_.]+)>>")
+TABLE = re.compile(r"(?<=<!-- alerts -->\n).*(?=<!-- end of alerts -->\n)", re.DOTALL)
 HEADER = (
     "# Written by alerts/write.py from alerts/definitions/{name} and alerts/parameters.yaml: edit those.\n"
 )
 PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make alerts): edit those.\n"
 
 
-class DefinitionError(Exception):
-    """A definition or a parameter is not as it must be: one line that names it."""
-
-
-def parameters(own: Path | None = None) -> dict[str, str]:
-    """Parameters by dotted name, as the text that goes into a rule.
-
-    own: a file in the form of parameters.yaml that names what differs. Raises DefinitionError.
-    """
-    shipped = _read(PARAMETERS)
-    changed = _read(own) if own else {}
-    if unknown := sorted(changed.keys() - shipped.keys()):
-        raise DefinitionError(f"{own}: {unknown[0]}: no such parameter; parameters.yaml has them all")
-    return shipped | changed
-
-
-def _read(path: Path) -> dict[str, str]:
-    content = yaml.safe_load(path.read_text()) or {}
-    try:
-        return {
-            f"{group}.{name}": str(value)
-            for group, values in content.items()
-            for name, value in values.items()
-        }
-    except AttributeError:
-        raise DefinitionError(f"{path}: expected groups of parameters, as in parameters.yaml") from None
-
-
 def placeholders(definition: Path) -> set[str]:
-    """The parameters that a definition uses."""
+    """Return the names of the parameters that a definition uses."""
     return set(PLACEHOLDER.findall(definition.read_text()))
 
 
 def rule_file(definition: Path, values: Mapping[str, str]) -> str:
-    """The Prometheus rule file of one definition, as text."""
+    """Return the Prometheus rule file of one definition, as text. Raises DefinitionError."""
 
     def value(match: re.Match[str]) -> str:
         try:
@@ -74,19 +50,17 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
     for group in content["groups"]:
         dashboard = group.pop("dashboard", None)
         group["rules"] = [_rule(each, dashboard, values) for each in group["rules"]]
-    return HEADER.format(name=definition.name) + yaml.dump(
-        content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150
-    )
+    return HEADER.format(name=definition.name) + dump(content)
 
 
 def rule_files(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """(file name, text) of every rule file that the definitions make."""
+    """Yield (file name, text) of the rule file of each definition."""
     for definition in sorted(DEFINITIONS.glob("*.yaml")):
         yield f"{definition.stem}.alerts.yaml", rule_file(definition, values)
 
 
 def prometheus_rule(directory: Path = RULES) -> str:
-    """The PrometheusRule with the groups of all rule files, in the order of the files' names, as text."""
+    """Return the PrometheusRule with the groups of all rule files, sorted by file name, as text."""
     files = [yaml.safe_load(path.read_text()) for path in sorted(directory.glob("*.yaml"))]
     content = {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -94,9 +68,30 @@ def prometheus_rule(directory: Path = RULES) -> str:
         "metadata": {"name": "ase-exporter"},
         "spec": {"groups": [group for each in files for group in each["groups"]]},
     }
-    return PROMETHEUS_RULE_HEADER + yaml.dump(
-        content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=150
-    )
+    return PROMETHEUS_RULE_HEADER + dump(content)
+
+
+def with_alert_table(readme: str) -> str:
+    """Return the text of README.md with its table of alerts replaced. Raises DefinitionError without its marks."""
+    severities: dict[str, list[str]] = {}
+    conditions: dict[str, str] = {}
+    for definition in sorted(DEFINITIONS.glob("*.yaml")):
+        # A placeholder may stand where YAML allows only a plain word, so it is replaced before loading.
+        content = yaml.safe_load(PLACEHOLDER.sub("0", definition.read_text()))
+        for rule in (rule for group in content["groups"] for rule in group["rules"] if "alert" in rule):
+            severities.setdefault(rule["alert"], []).append(rule["severity"])
+            conditions.setdefault(rule["alert"], rule.get("when", ""))
+    if missing := [name for name, condition in conditions.items() if not condition]:
+        raise DefinitionError(f"{missing[0]}: its first rule has no `when`")
+    rows = [
+        f"| [{name}](runbooks/{name}.md) | {', '.join(severities[name])} | {condition} |"
+        for name, condition in conditions.items()
+    ]
+    table = "\n".join(["", "| alert | severity | fires when |", "| --- | --- | --- |", *rows, "", ""])
+    text, found = TABLE.subn(lambda _: table, readme)
+    if not found:
+        raise DefinitionError("README.md: no marks for the table of alerts")
+    return text
 
 
 def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
@@ -104,6 +99,9 @@ def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> di
     if "record" in rule:
         return rule | {"expr": expr}
     grafana, runbooks = values["links.grafana"], values["links.runbooks"]
+    # Alerts of machines open the dashboard with the machine chosen.
+    variable = "var-host" if rule["alert"].startswith("DbHost") else "var-instance"
+    dashboard = rule.get("dashboard", dashboard)
     return {
         "alert": rule["alert"],
         "expr": expr,
@@ -112,52 +110,56 @@ def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> di
         "annotations": {
             "summary": rule["summary"].strip(),
             "description": rule["description"].strip(),
-            "dashboard_url": f"{grafana}/d/{dashboard}?var-instance={{{{ $labels.instance }}}}",
+            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.instance }}}}",
             "runbook_url": f"{runbooks}/{rule['alert']}.md",
         },
     }
 
 
-class _Dumper(yaml.SafeDumper):
-    """Block style for text of several lines, and list items indented as yamllint wants them."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text)
-
-
 def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
-    """All files to be written; the last one is made of the others, as they are by then."""
+    """Yield (path, text) of every file to write. The PrometheusRule reads the rule files written before it."""
     for name, text in rule_files(parameters(own)):
         yield directory / name, text
     if directory == RULES:
+        yield README, with_alert_table(README.read_text())
         yield PROMETHEUS_RULE, prometheus_rule()
+        shipped = {path.name: path.read_text() for path in sorted(directory.glob("*.yaml"))}
+        for name, text in shipped.items():
+            yield RULES_60S / name, adapted(text, 60.0)
+    else:
+        for path in sorted(RULES.glob("*.rules.yaml")):
+            yield directory / path.name, path.read_text()
+
+
+def _stale(path: Path, text: str) -> bool:
+    if path.exists() and path.read_text() == text:
+        return False
+    print(f"{path} is not up to date: make alerts", file=sys.stderr)
+    return True
 
 
 def main() -> None:
-    """Write the rule files; with --check, only say whether they are up to date (exit code 1 if not)."""
+    """Write all files; with --check write none and exit with 1 if any is out of date."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--parameters", type=Path, help="a file with your own, where they differ")
-    arguments.add_argument("--to", type=Path, default=RULES, help="directory to write the rule files into")
-    arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if any is stale")
+    arguments.add_argument(
+        "--parameters", type=Path, help="a YAML file with your own values, where they differ"
+    )
+    arguments.add_argument(
+        "--to", type=Path, default=RULES, help="directory for all alerting and recording rules"
+    )
+    arguments.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 if a file is stale"
+    )
     options = arguments.parse_args()
     try:
-        stale = False
-        for path, text in _files(options.parameters, options.to):
-            if options.check:
-                if not path.exists() or path.read_text() != text:
-                    print(f"{path} is not up to date: make alerts", file=sys.stderr)
-                    stale = True
-            else:
-                path.write_text(text)
-        sys.exit(stale)
-    except (DefinitionError, OSError, yaml.YAMLError) as error:
+        files = _files(options.parameters, options.to)
+        if options.check:
+            stale = [path for path, text in files if _stale(path, text)]
+            sys.exit(1 if stale else 0)
+        for path, text in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    except (DefinitionError, OSError) as error:
         print(f"alerts.write: {error}", file=sys.stderr)
         sys.exit(2)
 
