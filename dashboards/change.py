@@ -1,28 +1,29 @@
-"""One change: before and after, side by side, measure by measure."""
+"""Dashboard of one change: measures before and after it, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards import common
+from dashboards import change_windows, common
 from dashboards.layout import choice, dashboard
 from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name, steps
 from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
 
-# The window before it ends `$settle` early, for a change is found a little after it was
-# made; the window after it begins with it.
-BEFORE = "[$window] @ $change offset $settle"
-AFTER = "[$window] @ $change offset -$window"
+WINDOWS = {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600}
 
-# Stands for "not measured on this side": a number no share can be.
-NO_SIDE = "-9"
+# Both windows are hidden variables (see change_windows), so that panels query whole ranges that have data.
+BEFORE = "[${before}s] @ $before_to"
+AFTER = "[${after}s] @ $after_to"
 
-NO_CHANGE = "Choose a change above; with none in the list, none was found in the last hours"
-NO_DATA_BEFORE = "No data before or after this change: choose a shorter window, or a later change"
+# Marks "not measured on this side": outside the range of a ratio.
+NOT_MEASURED = "-9"
+
+NO_CHANGE = "Choose a change above; an empty list means that none was detected in the last hours"
+NO_DATA = "No data before or after this change (yet): wait until it has settled, or choose another change"
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """title, unit; better: down or up is good, or neither; expr: PromQL in which `$w` stands for the window."""
+class BeforeAfter:
+    """A measure before and after a change. better: up, down or neither is good; expr: PromQL with window `$w`."""
 
     title: str
     description: str
@@ -45,40 +46,40 @@ CPU_UNITS = (
 )
 
 MEASURES = (
-    Measure(
+    BeforeAfter(
         "Throughput per CPU unit (good: up)",
-        "Committed transactions for each CPU consumed: what the change did for the work. Sources: "
+        "Committed transactions per CPU consumed: the effect of the change on efficiency. Sources: "
         "monState.Transactions, monThread.",
         "short",
         "up",
         f"{TRANSACTIONS} / ({CPU_UNITS} > 0)",
     ),
-    Measure(
+    BeforeAfter(
         "Transactions per second (the load)",
-        "Committed transactions per second. Where the load differs much, the other measures compare "
+        "Committed transactions per second. If the load differs a lot, the other measures compare "
         "different work. Source: monState.Transactions.",
         "short",
         "neither",
         TRANSACTIONS,
         0,
     ),
-    Measure(
+    BeforeAfter(
         "CPU busy (good: down)",
-        "User and system time by all time of all engines. Source: monEngine.",
+        "User and system time as a share of all engine time. Source: monEngine.",
         "percentunit",
         "down",
         'sum(rate(ase_engine_cpu_seconds_total{$selector,mode=~"user|system"}$w))'
         " / sum(rate(ase_engine_cpu_seconds_total{$selector}$w))",
     ),
-    Measure(
+    BeforeAfter(
         "Spins per transaction (good: down)",
-        "Turns of the spin loop per committed transaction. Sources: monSpinlockActivity.Spins, "
+        "Iterations of the spin loop per committed transaction. Sources: monSpinlockActivity.Spins, "
         "monState.Transactions.",
         "short",
         "down",
         f"sum(rate(ase_spinlock_spins_total{{$selector}}$w)) / ({TRANSACTIONS} > 0)",
     ),
-    Measure(
+    BeforeAfter(
         "Reads from disk per transaction (good: down)",
         "Buffers read from disk per committed transaction. Source: monState.PhysicalReads, Transactions.",
         "short",
@@ -86,7 +87,7 @@ MEASURES = (
         f"sum(rate(ase_physical_reads_total{{$selector}}$w)) / ({TRANSACTIONS} > 0)",
         2,
     ),
-    Measure(
+    BeforeAfter(
         "Deadlocks per second (good: down)",
         "Deadlocks per second. Source: monState.Deadlocks.",
         "si:/s",
@@ -97,12 +98,12 @@ MEASURES = (
 )
 
 
-def _stat(measure: Measure) -> Stat:
+def _stat(measure: BeforeAfter) -> Stat:
     less, more = {"up": ("red", "green"), "down": ("green", "red")}.get(measure.better, ("text", "text"))
     coloured = steps([(-0.03, "text"), (0.03, more)], less)
     return Stat(
         title=measure.title,
-        description=f"{measure.description} Difference: after against before, as a share of before.",
+        description=f"{measure.description} Difference: (after - before) / before.",
         unit=measure.unit,
         decimals=measure.decimals,
         queries=[
@@ -114,7 +115,7 @@ def _stat(measure: Measure) -> Stat:
         show="value_and_name",
         orientation="vertical",
         overrides=[by_name("difference", unit="percentunit", decimals=0, thresholds=coloured)],
-        empty=NO_DATA_BEFORE,
+        empty=NO_DATA,
         blank="no data then",
         width=8,
         height=5,
@@ -125,12 +126,12 @@ def _table(
     title: str, description: str, label: str, heading: str, expr: str, better: str, empty: str
 ) -> Table:
     before, after = f"({expr.replace('$w', BEFORE)})", f"({expr.replace('$w', AFTER)})"
-    # Each query has all rows: Grafana calls the columns otherwise where one of them has none.
-    one_side = f"({before} or {after}) * 0 + {NO_SIDE}"
+    # Each query returns all rows: otherwise Grafana names the columns differently if one of them is empty.
+    one_side = f"({before} or {after}) * 0 + {NOT_MEASURED}"
     colours: Sequence[tuple[float, str]] = [(-0.005, "text"), (0.005, "green" if better == "up" else "red")]
     return Table(
         title=title,
-        description=f"{description} Difference: after less before, in percentage points.",
+        description=f"{description} Difference: after - before, in percentage points.",
         queries=[
             rows(f"{before} or {one_side}"),
             rows(f"{after} or {one_side}"),
@@ -138,8 +139,12 @@ def _table(
         ],
         columns=[
             Column(name=label, title=heading),
-            Column(name="Value #A", title="Before", unit="percentunit", decimals=1, none=NO_SIDE, width=95),
-            Column(name="Value #B", title="After", unit="percentunit", decimals=1, none=NO_SIDE, width=95),
+            Column(
+                name="Value #A", title="Before", unit="percentunit", decimals=1, none=NOT_MEASURED, width=95
+            ),
+            Column(
+                name="Value #B", title="After", unit="percentunit", decimals=1, none=NOT_MEASURED, width=95
+            ),
             Column(
                 name="Value #C",
                 title="Difference",
@@ -147,7 +152,7 @@ def _table(
                 decimals=1,
                 thresholds=colours,
                 base="red" if better == "up" else "green",
-                none=NO_SIDE,
+                none=NOT_MEASURED,
                 width=95,
             ),
         ],
@@ -165,11 +170,11 @@ def _contention(matchers: str) -> str:
     )
 
 
-# The start of the server ends the list, so that there is always something to choose.
+# The server start ends the list. "no change" keeps queries valid where there is no server.
 CHANGES = (
     f"query_result(sort_desc(last_over_time(ase_change_timestamp_seconds{{{SELECTOR}}}[1h])"
     f" or label_replace(last_over_time(ase_start_timestamp_seconds{{{SELECTOR}}}[1h]),"
-    ' "name", "start of the server", "", "")))'
+    ' "name", "start of the server", "", "")) or on () label_replace(vector(0), "name", "no change", "", ""))'
 )
 
 CHANGE: Json = {
@@ -189,24 +194,22 @@ CHANGE: Json = {
 
 PANELS: list[Panel] = [
     Stat(
-        title="Made at",
-        description="When the chosen change was made, as far as is known: without an audit trail the "
-        "exporter finds a change at its next look. Source: ase_change_timestamp_seconds.",
+        title="Time of the change",
+        description="When the chosen change was made, as far as known: without an audit trail this is when the "
+        "exporter detected it. Source: ase_change_timestamp_seconds.",
         unit="dateTimeAsIso",
-        queries=[now("vector($change) * 1000")],
+        queries=[now("(vector($change) > 0) * 1000")],
         base="text",
         empty=NO_CHANGE,
         blank="choose a change",
         height=7,
     ),
     Table(
-        title="What changed then: everything within a minute of the chosen change",
-        description="All changes of the server within a minute of the chosen one: what is compared is their "
-        "effect together. Source: ase_change_timestamp_seconds.",
+        title="All changes between before and after",
+        description="The chosen change, and all others that follow each other within the settling time: the "
+        "comparison shows their combined effect. Source: ase_change_timestamp_seconds.",
         queries=[
-            rows(
-                "(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $change - 60) < $change + 60"
-            ),
+            rows("(last_over_time(ase_change_timestamp_seconds{$selector}[1h]) > $before_to) <= $after_from"),
         ],
         columns=[
             Column(name="kind", title="Kind", width=110),
@@ -218,42 +221,42 @@ PANELS: list[Panel] = [
         width=20,
         height=7,
     ),
-    Row("Before and after: each window is as long as chosen above"),
+    Row("Before and after, each over up to the window chosen above, without other changes and restarts"),
     *(_stat(measure) for measure in MEASURES),
-    Row("Contention and caches, one by one"),
+    Row("Contention and caches by name"),
     _table(
         "Spinlock contention of caches (good: down)",
-        "Waits / grabs of the spinlocks of data caches with over 1,000 grabs a second. Source: "
+        "Waits / grabs of data cache spinlocks with over 1,000 grabs per second. Source: "
         "monSpinlockActivity.",
         "spinlock",
         "Cache",
         _contention('class="data_cache",spinlock!~"bufspin .*"'),
         "down",
-        "Not collected, or no cache with over 1,000 grabs a second before and after",
+        "Not collected, or no cache with over 1,000 grabs per second before and after",
     ),
     _table(
         "Contention of other spinlocks (good: down)",
-        "Waits / grabs of other spinlocks with over 1,000 grabs a second. Source: monSpinlockActivity.",
+        "Waits / grabs of other spinlocks with over 1,000 grabs per second. Source: monSpinlockActivity.",
         "spinlock",
         "Spinlock",
         _contention('class!="data_cache"'),
         "down",
-        "Not collected, or no spinlock with over 1,000 grabs a second before and after",
+        "Not collected, or no spinlock with over 1,000 grabs per second before and after",
     ),
     _table(
         "Hit ratio of caches (good: up)",
-        "Searches that found their page. Source: monDataCache.",
+        "Share of searches that found their page in the cache. Source: monDataCache.",
         "cache",
         "Cache",
         "1 - sum by (cache) (rate(ase_cache_physical_reads_total{$selector}$w))"
         " / (sum by (cache) (rate(ase_cache_searches_total{$selector}$w)) > 0)",
         "up",
-        NO_DATA_BEFORE,
+        NO_DATA,
     ),
     _table(
-        "Where the waits went: share of all time waited",
-        "Share of the time waited by class of events, without waiting for clients and timers. A share that "
-        "grew is what the server waits for now. Source: monSysWaits.",
+        "Waits by class: share of all time waited",
+        "Share of the time waited by event class, without clients and timers. A share that grew is "
+        "what the server waits for now. Source: monSysWaits.",
         "class",
         "Class",
         'sum by (class) (rate(ase_wait_seconds_total{$selector,class!~"waiting for internal system '
@@ -264,9 +267,10 @@ PANELS: list[Panel] = [
         common.NO_WAITS,
     ),
     Table(
-        title="What the exporter itself found of these changes, at the same load and beyond chance",
-        description="Verdicts of `ase-exporter compare`, made by the exporter where `changes: verdicts:` is "
-        "set: the difference as a share of before, with confidence. Source: ase_change_effect_ratio.",
+        title="Verdicts of the exporter on these changes, at equal load",
+        description="Significant differences found by the exporter at equal load (`ase-exporter compare`), as a "
+        "share of before; needs `changes: verdicts:` in the configuration. Source: "
+        "ase_change_effect_ratio.",
         queries=[rows("last_over_time(ase_change_effect_ratio{$selector}[1h])")],
         columns=[
             Column(name="name", title="Change"),
@@ -279,17 +283,17 @@ PANELS: list[Panel] = [
                 names={"better": ("better", "green"), "worse": ("worse", "red")},
             ),
         ],
-        empty="Not judged: verdicts are off (changes: verdicts: in the configuration)",
+        empty="No verdicts: they are off (changes: verdicts: in the configuration)",
         height=7,
     ),
-    Row("The same over time, with every change as a mark"),
+    Row("Over time, with a mark for every change"),
     common.throughput_per_cpu(),
     common.cpu_busy(),
     common.cache_contention(),
     TimeSeries(
         title="Instructions per cycle of the machine (good: up)",
-        description="For changes of huge pages: how much work a CPU cycle does. Huge pages and TLB has the "
-        "rest. Source: perf stat.",
+        description="For huge-page changes: instructions completed per CPU cycle. More on the dashboard Huge "
+        "pages and TLB. Source: perf stat.",
         unit="short",
         queries=[Query("dbhost:instructions_per_cycle:ratio_rate1m{$machine}", "{{instance}}")],
         empty="Not counted: no machine's exporter runs perf (host: collectors: perf)",
@@ -299,14 +303,20 @@ PANELS: list[Panel] = [
 CHANGE_IMPACT = dashboard(
     uid="ase-change",
     title="ASE change impact",
-    description="Choose a change: what was measured before it and after it. `ase-exporter compare` adds "
-    "confidence intervals and compares at the same load.",
+    description="Measures before and after a chosen change. `ase-exporter compare` adds confidence intervals "
+    "and compares at equal load.",
     panels=PANELS,
     one_server=True,
     variables=[
         CHANGE,
-        choice("window", "Compared", ["10s", "20s", "1m", "5m", "10m", "30m", "1h", "6h"], "10m"),
-        choice("settle", "Left out before it", ["1s", "5s", "1m", "5m"], "1m"),
+        choice(
+            "window",
+            "Window",
+            {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600},
+            "10m",
+        ),
+        choice("settle", "Settling time after it", {"1s": 1, "5s": 5, "1m": 60, "5m": 300}, "1m"),
+        *change_windows.VARIABLES,
     ],
     past="3h",
 )

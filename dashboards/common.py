@@ -1,4 +1,4 @@
-"""Panels that stand on several dashboards, and texts for what is not collected."""
+"""Panels shared by several dashboards, and texts for missing data."""
 
 from dashboards import thresholds
 from dashboards.panels import Column, Stat, Table, TimeSeries
@@ -14,23 +14,23 @@ NO_WAITS = "Not collected (yet): the collector, wait event timing or enable moni
 NO_SPACE = "Not collected (yet): the collector is off, or the login may not read sysusages"
 NO_LOG = f"{NO_SPACE}, or no database has a log of its own"
 NO_HOST = "Not collected: no exporter with `host:` runs on the machine"
-NO_CHANGES = "No change found in the last hours"
+NO_CHANGES = "No change detected in the last hours"
 
 
 def not_collected(collectors: str = ".+", height: int = 4) -> Table:
-    """What the server cannot give of these collectors (a pattern), and why."""
+    """Collectors (a pattern) that are unavailable on the server, with the reason."""
     return Table(
         title="Not collected here, and why (good: empty)",
-        description="Collectors that the server cannot give: a switch is off, a role is missing, the version "
-        "or edition does not have the table. `ase-exporter check` prints the SQL that mends it. "
-        "Source: ase_exporter_collector_available.",
+        description="Collectors that are unavailable: an option is off, a role is missing, or the version or "
+        "edition lacks the table. `ase-exporter check` prints the SQL that fixes it. Source: "
+        "ase_exporter_collector_available.",
         queries=[rows(f'ase:collector_unavailable:info{{$selector,collector=~"{collectors}"}}')],
         columns=[
             Column(name="instance", title="Server"),
             Column(name="collector", title="Collector"),
             Column(name="reason", title="Reason"),
         ],
-        empty="Everything that these panels need is collected",
+        empty="All collectors of these panels are available",
         height=height,
     )
 
@@ -38,9 +38,9 @@ def not_collected(collectors: str = ".+", height: int = 4) -> Table:
 def latest_changes(width: int = 24, height: int = 8) -> Table:
     """The last ten changes of each server."""
     return Table(
-        title="What changed last (the marks on all graphs)",
-        description="Options, caches, bindings, engines, restarts and annotations, the last ten of each "
-        "server, as the exporter found them. What they did: Change impact. Source: "
+        title="Latest changes (marked on all graphs)",
+        description="Options, caches, bindings, engines, restarts and annotations: the last ten of each server, "
+        "as detected by the exporter. Their effect: Change impact. Source: "
         "ase_change_timestamp_seconds.",
         queries=[rows("ase:changes_latest:timestamp_seconds{$selector} * 1000")],
         columns=[
@@ -59,11 +59,11 @@ def latest_changes(width: int = 24, height: int = 8) -> Table:
 
 
 def changes_beside(width: int, height: int = 9) -> Table:
-    """The last ten changes of each server, in little room."""
+    """The last ten changes of each server, in a narrow table."""
     return Table(
-        title="What changed last (the marks)",
-        description="Options, caches, bindings, engines, restarts and annotations, the last ten of each "
-        "server. What they did: Change impact. Source: ase_change_timestamp_seconds.",
+        title="Latest changes (marked on graphs)",
+        description="Options, caches, bindings, engines, restarts and annotations: the last ten of each server. "
+        "Their effect: Change impact. Source: ase_change_timestamp_seconds.",
         queries=[
             rows(
                 'label_join(ase:changes_latest:timestamp_seconds{$selector}, "change", " → ", "from", "to") '
@@ -84,12 +84,12 @@ def changes_beside(width: int, height: int = 9) -> Table:
 
 
 def cpu_busy(width: int = 12) -> TimeSeries:
-    """CPU busy and the part of it that spins."""
+    """CPU busy, and the part of it spent spinning."""
     return TimeSeries(
-        title="CPU busy, and how much of it spins (good: no spinning)",
-        description="User and system time over all time of all engines; I/O busy is idle time with I/O "
-        "pending and does not count. A spinning engine counts as busy: the second line estimates how much of "
-        "the CPU that is. High busy with little spinning is a server at work. Sources: monEngine, "
+        title="CPU busy and spinning (good: no spinning)",
+        description="User and system time as a share of all engine time. I/O busy is idle time with I/O pending "
+        "and is not included. A spinning engine counts as busy: the second line estimates the CPU "
+        "spent spinning. Busy without spinning is useful work. Sources: monEngine, "
         "monSpinlockActivity.Spins.",
         unit="percentunit",
         queries=[
@@ -107,9 +107,9 @@ def throughput_per_cpu(width: int = 12) -> TimeSeries:
     """Throughput per CPU unit."""
     return TimeSeries(
         title="Throughput per CPU unit (good: high and steady)",
-        description="Committed transactions per second for each CPU that the threads of the server consume, "
-        "as sp_sysmon prints it. It falls when engines spin: more CPU, no more work. What to do when it "
-        "fell: look for the change mark before the fall, then at Spinlock contention. Sources: "
+        description="Committed transactions per second for each CPU consumed by the server's threads, as in "
+        "sp_sysmon. It falls when engines spin: more CPU, but no more work. What to do after a fall: "
+        "look for a change mark before it, then open Spinlock contention. Sources: "
         "monState.Transactions, monThread.",
         unit="short",
         queries=[Query("ase:transactions_per_cpu_unit:ratio_rate1m{$selector}", "{{instance}}")],
@@ -122,10 +122,10 @@ def cache_contention(width: int = 12) -> TimeSeries:
     """Contention of the spinlocks of data caches."""
     return TimeSeries(
         title="Spinlock contention of data caches (good: under 10 %)",
-        description="Waits / grabs of the spinlocks of each data cache. Over 10 % calls for action, over 50 "
-        "% is severe: engines loop until the spinlock is free. What to do: more cache partitions, relaxed "
-        "LRU, a named cache for the hot tables, a lockless cache. Check grabs first: a ratio of few grabs "
-        "means nothing. Source: monSpinlockActivity.",
+        description="Waits / grabs of the spinlocks of each data cache. Over 10 % calls for action, over 50 % is "
+        "severe: engines loop until the spinlock is free. What to do: more cache partitions, relaxed "
+        "LRU, a named cache for hot tables, a lockless cache. Check grabs first: a ratio of few "
+        "grabs means nothing. Source: monSpinlockActivity.",
         unit="percentunit",
         queries=[
             Query(
@@ -142,13 +142,13 @@ def cache_contention(width: int = 12) -> TimeSeries:
 
 
 def spinning_cpu(width: int = 12) -> TimeSeries:
-    """CPU that spins, by spinlock."""
+    """CPU time spent spinning, by spinlock."""
     return TimeSeries(
-        title="CPU burnt spinning, by spinlock (good: near 0)",
-        description="Share of all engine time that spins for each spinlock, the ten that spin most: this, "
-        f"not the ratio of waits, is what contention costs. An estimate, {thresholds.SECONDS_PER_SPIN:g} s a "
-        "spin: alerts/README.md says how to calibrate it. What to do: ease the topmost. Sources: "
-        "monSpinlockActivity.Spins, monEngine.",
+        title="CPU spent spinning, by spinlock (good: near 0)",
+        description="Share of all engine time spent spinning for each of the ten most expensive spinlocks: this "
+        "is the cost of contention, not the ratio of waits. An estimate at "
+        f"{thresholds.SECONDS_PER_SPIN:g} s per spin; alerts/README.md explains how to calibrate it. "
+        "What to do: reduce contention of the topmost. Sources: monSpinlockActivity.Spins, monEngine.",
         unit="percentunit",
         queries=[
             Query("topk(10, ase:spinlock_top_cpu:ratio_rate1m{$selector})", "{{instance}} {{spinlock}}")
@@ -159,17 +159,17 @@ def spinning_cpu(width: int = 12) -> TimeSeries:
 
 
 def verdict(width: int = 4) -> Stat:
-    """One word for the state of a server."""
+    """The state of a server in one word."""
     mild, severe = (value for value, _ in thresholds.SPINNING)
     contended, critical = (value for value, _ in thresholds.CACHES)
     busy = thresholds.PARAMETERS["cpu"]["saturated"]
     return Stat(
-        title="Verdict (good: works)",
-        description="What the server does with its CPU, the worst of the chosen ones. contended: the "
-        f"spinlock that spins most is waited for at over {thresholds.percent(contended)} of its grabs, or "
-        f"over {thresholds.percent(mild)} of "
-        f"engine time spins; spins: over {thresholds.percent(critical)}, or {thresholds.percent(severe)}; "
-        f"saturated: over {thresholds.percent(busy)} busy without that; down. Sources: ase_up, monEngine, "
+        title="State (good: working)",
+        description="What the CPU is used for; the worst of the chosen servers. contended: the most expensive "
+        f"spinlock has over {thresholds.percent(contended)} contention, or over "
+        f"{thresholds.percent(mild)} of engine time is spent spinning; spinning: over "
+        f"{thresholds.percent(critical)}, or {thresholds.percent(severe)}; saturated: over "
+        f"{thresholds.percent(busy)} busy without either; down. Sources: ase_up, monEngine, "
         "monSpinlockActivity.",
         unit="none",
         queries=[
@@ -186,10 +186,10 @@ def verdict(width: int = 4) -> Stat:
             )
         ],
         names={
-            "0": ("works", "green"),
+            "0": ("working", "green"),
             "1": ("saturated", "orange"),
             "2": ("contended", "orange"),
-            "3": ("spins", "red"),
+            "3": ("spinning", "red"),
             "4": ("down", "red"),
         },
         show="value",
@@ -200,11 +200,11 @@ def verdict(width: int = 4) -> Stat:
 
 
 def time_per_io(advice: str, width: int = 8) -> TimeSeries:
-    """Service time of I/Os by what they are for. advice: what to do about it, on that dashboard."""
+    """Service time of I/Os by purpose. advice: what to do about it, depending on the dashboard."""
     return TimeSeries(
-        title="Time per I/O by kind (good: under 30 ms)",
-        description="Service time of I/Os by what they are for. Log writes make every commit wait. What to "
-        f"do: {advice}. Source: monIOQueue.IOTime, IOs.",
+        title="Time per I/O by purpose (good: under 30 ms)",
+        description=f"Service time of I/Os by purpose. Every commit waits for log writes. What to do: {advice}. "
+        "Source: monIOQueue.IOTime, IOs.",
         unit="s",
         queries=[
             Query(
@@ -220,12 +220,11 @@ def time_per_io(advice: str, width: int = 8) -> TimeSeries:
 
 
 def log_space_used() -> TimeSeries:
-    """Used part of the ten fullest logs."""
+    """Used share of the ten fullest logs."""
     return TimeSeries(
         title="Log space used (good: under 80 %)",
-        description="Used space of the log of each database, the ten fullest. A full log suspends everybody "
-        "who writes. What to do: dump the log; look for the oldest transaction. Source: sysusages, "
-        "lct_admin.",
+        description="Used log space of the ten fullest databases. A full log suspends all writers. What to do: "
+        "dump the log; look for the oldest transaction. Source: sysusages, lct_admin.",
         unit="percentunit",
         queries=[
             Query(

@@ -1,18 +1,18 @@
-"""Where the server spins instead of works: contention by cache, class and slot, what it costs and what eases it."""
+"""Dashboard of spinlock contention: by cache, class and slot, its CPU cost, and remedies."""
 
 from dashboards import common, thresholds
 from dashboards.common import NO_SPINLOCKS
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, Stat, Text, TimeSeries, by_pattern, right_axis
 from dashboards.queries import Query, now
-from dashboards.remedies import what_to_do
+from dashboards.remedies import remedies_markdown
 
 HEADLINES: list[Panel] = [
     common.verdict(),
     Stat(
         title="Hottest spinlock (good: < 10 %)",
-        description="The spinlock that burns most CPU of the chosen servers, and its contention (waits / "
-        "grabs). What eases it: the table below. Source: monSpinlockActivity.",
+        description="The spinlock with the highest CPU cost on the chosen servers, and its contention (waits / "
+        "grabs). Remedies: the table below. Source: monSpinlockActivity.",
         unit="percentunit",
         decimals=1,
         queries=[
@@ -29,9 +29,9 @@ HEADLINES: list[Panel] = [
         width=6,
     ),
     Stat(
-        title="CPU burnt (good: 0)",
-        description="Share of all engine time that spins for spinlocks, the worst of the chosen servers: an "
-        "estimate by the number of spins. Sources: monSpinlockActivity.Spins, monEngine.",
+        title="Spinning (good: 0)",
+        description="Share of all engine time spent spinning, the worst of the chosen servers; estimated from "
+        "the number of spins. Sources: monSpinlockActivity.Spins, monEngine.",
         unit="percentunit",
         decimals=1,
         queries=[now("max(ase:cpu_spinning:ratio_rate1m{$selector})")],
@@ -40,17 +40,17 @@ HEADLINES: list[Panel] = [
     ),
     Stat(
         title="Contended since",
-        description="When contention of the spinlock that is contended longest went over its threshold. Look "
-        "for a change mark just before. Source: the alert AseSpinlockContention, pending or firing.",
+        description="Since when the longest contended spinlock has been over its threshold. Look for a change "
+        "mark just before. Source: the alert AseSpinlockContention, pending or firing.",
         unit="dateTimeFromNow",
         queries=[now('min(ALERTS_FOR_STATE{alertname="AseSpinlockContention",$selector}) * 1000')],
         base="orange",
-        empty="No spinlock is over the limit of its class",
+        empty="No spinlock is over the threshold of its class",
         blank="not contended",
     ),
     Stat(
         title="Last change",
-        description="When something was last changed on the chosen servers, and what. Source: "
+        description="Time and content of the last change on the chosen servers. Source: "
         "ase_change_timestamp_seconds.",
         unit="dateTimeFromNow",
         queries=[
@@ -70,44 +70,44 @@ HEADLINES: list[Panel] = [
 
 PANELS: list[Panel] = [
     *HEADLINES,
-    Row("Where it spins, since when, and what changed then (orange marks)"),
+    Row("Contention, its cost, and changes (orange marks)"),
     common.cache_contention(),
     common.changes_beside(width=12),
     common.spinning_cpu(),
     common.throughput_per_cpu(),
-    Row("Ratio beside what it is a ratio of: few grabs do no harm"),
+    Row("Grabs, waits and spins: contention of few grabs is harmless"),
     TimeSeries(
         title="Grabs of the hottest spinlocks",
-        description="How often each spinlock is taken, the ten that spin most. Under 1,000 a second "
-        "contention is of no interest, whatever the ratio. Source: monSpinlockActivity.Grabs.",
+        description="How often each of the ten spinlocks with most spins is taken. Under 1,000 per second "
+        "contention does not matter, whatever the ratio. Source: monSpinlockActivity.Grabs.",
         unit="si:/s",
         queries=[Query("topk(10, ase:spinlock_top_grabs:rate1m{$selector})", "{{instance}} {{spinlock}}")],
         empty=NO_SPINLOCKS,
         width=12,
     ),
     TimeSeries(
-        title="Waits for them (good: few)",
-        description="Grabs that found the spinlock taken, the ten that spin most. What to do: the table "
-        "below. Source: monSpinlockActivity.Waits.",
+        title="Waits of the hottest spinlocks (good: few)",
+        description="Grabs that found the spinlock taken, for the ten spinlocks with most spins. Remedies: the "
+        "table below. Source: monSpinlockActivity.Waits.",
         unit="si:/s",
         queries=[Query("topk(10, ase:spinlock_top_waits:rate1m{$selector})", "{{instance}} {{spinlock}}")],
         empty=NO_SPINLOCKS,
         width=12,
     ),
     TimeSeries(
-        title="Spins for them (good: few)",
-        description="Turns of the spin loop, each some CPU cycles that do no work; the ten that spin most. "
-        "Source: monSpinlockActivity.Spins.",
+        title="Spins of the hottest spinlocks (good: few)",
+        description="Iterations of the spin loop, which cost CPU and do no work, for the ten spinlocks with "
+        "most. Source: monSpinlockActivity.Spins.",
         unit="si:/s",
         queries=[Query("topk(10, ase:spinlock_top_spins:rate1m{$selector})", "{{instance}} {{spinlock}}")],
         empty=NO_SPINLOCKS,
         width=24,
     ),
-    Row("Other spinlocks, each with the threshold of its class"),
+    Row("Other spinlocks, with the threshold of their class"),
     TimeSeries(
         title="Object and index descriptors (good: under 3 %)",
-        description="Contention of the spinlocks of object, index and partition descriptors (DES, IDES, "
-        "PDES). Over 3 % calls for action: lower `open object spinlock ratio` and its like. Source: "
+        description="Contention of the spinlocks of object, index and partition descriptors (DES, IDES, PDES). "
+        "Over 3 % calls for action: lower `open object spinlock ratio` or its counterpart. Source: "
         "monSpinlockActivity.",
         unit="percentunit",
         queries=[
@@ -121,9 +121,9 @@ PANELS: list[Panel] = [
         empty=NO_SPINLOCKS,
     ),
     TimeSeries(
-        title="All the others, by class (good: under 10 %)",
-        description="Contention of each class of spinlocks but caches and descriptors: waits / grabs of all "
-        "spinlocks of the class. What to do: the table below. Source: monSpinlockActivity.",
+        title="Other spinlocks by class (good: under 10 %)",
+        description="Contention (waits / grabs) of each spinlock class other than caches and descriptors. "
+        "Remedies: the table below. Source: monSpinlockActivity.",
         unit="percentunit",
         queries=[
             Query(
@@ -137,10 +137,10 @@ PANELS: list[Panel] = [
         empty=NO_SPINLOCKS,
     ),
     TimeSeries(
-        title="Hottest slots (good: as hot as each other)",
-        description="Contention of single slots: cache partitions, hash buckets. One slot far above its "
-        "neighbours means one hot page or object: more partitions will not ease it, a named cache may. "
-        "Opt-in: collector spinlock_slots. Source: monSpinlockActivity.SpinlockSlotID.",
+        title="Hottest slots (good: even)",
+        description="Contention of single slots: cache partitions, hash buckets. One slot far above the others "
+        "indicates one hot page or object: more partitions will not help, a named cache may. Opt-in: "
+        "collector spinlock_slots. Source: monSpinlockActivity.SpinlockSlotID.",
         unit="percentunit",
         queries=[
             Query(
@@ -153,15 +153,13 @@ PANELS: list[Panel] = [
         empty="Not collected (yet): the collector spinlock_slots is opt-in, and needs 15.7 SP100",
     ),
     TimeSeries(
-        title="Does adding engines make it worse? (good: contention stays)",
-        description="Contention of the hottest spinlock beside CPU busy, and engines online on the right "
-        "axis. When the step up of the engines is a step up of contention, take engines away. Sources: "
-        "monSpinlockActivity, monEngine.",
+        title="Contention and engines (good: contention stays)",
+        description="Contention of the hottest spinlock and CPU busy, with engines online on the right axis. If "
+        "contention rises with the number of engines, reduce engines. Sources: monSpinlockActivity, "
+        "monEngine.",
         unit="percentunit",
         queries=[
-            Query(
-                "max(ase:spinlock_hottest_contention:ratio_rate1m{$selector})", "contention of the hottest"
-            ),
+            Query("max(ase:spinlock_hottest_contention:ratio_rate1m{$selector})", "hottest spinlock"),
             Query("max(ase:cpu_busy:ratio_rate1m{$selector})", "CPU busy"),
             Query('sum(ase_engines{$selector,state="online"})', "engines online"),
         ],
@@ -172,8 +170,9 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Compare-and-swap waits of lockless caches (good: few)",
-        description="A lockless cache takes no spinlock: its contention shows here, as compare-and-swap "
-        "tries that failed by all tries. From 16.0 SP02. Source: monDataCache.CASWaits, CASGrabs.",
+        description="A lockless cache takes no spinlock. Its contention shows here: failed compare-and-swap "
+        "attempts as a share of all attempts. From 16.0 SP02. Source: monDataCache.CASWaits, "
+        "CASGrabs.",
         unit="percentunit",
         queries=[
             Query(
@@ -186,9 +185,9 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Spins per transaction (good: falling)",
-        description="Turns of the spin loop for each committed transaction: what contention costs a "
-        "transaction, whatever the load. Compare it before and after a change. Sources: "
-        "monSpinlockActivity.Spins, monState.Transactions.",
+        description="Iterations of the spin loop per committed transaction: the cost of contention independent "
+        "of load. Compare it before and after a change. Sources: monSpinlockActivity.Spins, "
+        "monState.Transactions.",
         unit="short",
         queries=[
             Query(
@@ -201,9 +200,9 @@ PANELS: list[Panel] = [
     ),
     Row("What to do"),
     Text(
-        title="What eases which spinlock",
-        description="Out of the advisor's remedies (ase-exporter advise).",
-        content=what_to_do(),
+        title="Remedies by spinlock",
+        description="From the remedies of `ase-exporter advise`.",
+        content=remedies_markdown(),
         height=22,
     ),
     common.not_collected("spinlocks|spinlock_slots|data_caches|engines|threads"),
@@ -212,7 +211,6 @@ PANELS: list[Panel] = [
 CONTENTION = dashboard(
     uid="ase-contention",
     title="ASE spinlock contention",
-    description="Which spinlock burns which share of the CPU, since when, what changed then, and what eases "
-    "it.",
+    description="Which spinlock costs which share of the CPU, since when, what changed then, and remedies.",
     panels=PANELS,
 )

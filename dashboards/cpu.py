@@ -1,19 +1,19 @@
-"""CPU and throughput: engines, threads, run queues, CPU units, and work per CPU unit."""
+"""Dashboard of CPU and throughput: engines, threads, run queues, CPU units, throughput per CPU unit."""
 
 from dashboards import common, thresholds
 from dashboards.common import NO_MONITORING
 from dashboards.layout import dashboard
 from dashboards.panels import Heatmap, Panel, Row, TimeSeries, right_axis
-from dashboards.queries import Query
+from dashboards.queries import Query, rate
 
 NO_THREADS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 
 PANELS: list[Panel] = [
     Heatmap(
-        title="Engines by how busy they are (good: one band, under the top)",
-        description="How many engines are how busy. One band at the top with high spinning below is "
-        "contention; a band split in two means that work is not spread. Source: monEngine, user and system "
-        "by all.",
+        title="Engines by CPU busy (good: one band, below the top)",
+        description="Number of engines by how busy they are. One band at the top with high spinning is "
+        "contention; two separate bands mean that work is spread unevenly. Source: monEngine, user "
+        "and system time as a share of all.",
         queries=[
             Query("sum by (le) (ase:engines_busy_bucket:count{$selector})", "{{le}}", format="heatmap"),
         ],
@@ -23,9 +23,9 @@ PANELS: list[Panel] = [
     common.throughput_per_cpu(),
     Row("Where engine time goes"),
     TimeSeries(
-        title="Engine time by mode (good: idle left, system small)",
-        description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System "
-        "over a third of user hints at the machine: huge pages, network. Source: monEngine.",
+        title="Engine time by mode (good: some idle, little system)",
+        description="Share of all engine time: user, system, I/O (idle with I/O outstanding), idle. System time "
+        "over a third of user time points to the machine: huge pages, network. Source: monEngine.",
         unit="percentunit",
         queries=[
             Query("avg by (mode) (ase:engine_modes:ratio_rate1m{$selector})", "{{mode}}"),
@@ -35,9 +35,9 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
     ),
     TimeSeries(
-        title="Throughput against CPU units (good: they rise together)",
-        description="Transactions, and CPU units: CPU seconds per second of all threads. More CPU units "
-        "without more transactions: engines spin. Sources: monState.Transactions, monThread.",
+        title="Throughput and CPU units (good: they rise together)",
+        description="Transactions per second, and CPU units: CPU seconds per second of all threads. More CPU "
+        "units without more transactions: engines spin. Sources: monState.Transactions, monThread.",
         unit="short",
         queries=[
             Query("sum(ase:transactions:rate1m{$selector})", "transactions per second"),
@@ -48,9 +48,9 @@ PANELS: list[Panel] = [
     ),
     Row("Threads and queues"),
     TimeSeries(
-        title="CPU units by thread pool (good: engines)",
-        description="CPU seconds per second by thread pool. syb_system_pool holds I/O and network threads: "
-        "near 1 for each of its threads, it is a bottleneck. Source: monThread.",
+        title="CPU units by thread pool (good: mostly engines)",
+        description="CPU seconds per second by thread pool. syb_system_pool holds I/O and network threads: near "
+        "1 per thread it is a bottleneck. Source: monThread.",
         unit="short",
         queries=[Query("sum by (pool) (ase:thread_pool_cpu:rate1m{$selector})", "{{pool}}")],
         stacked=True,
@@ -59,7 +59,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Threads by pool (good: as configured)",
-        description="Threads of each pool, and what it is configured to have. Source: monThreadPool.",
+        description="Threads of each pool, actual and configured. Source: monThreadPool.",
         unit="none",
         queries=[
             Query("sum by (pool) (ase_thread_pool_threads{$selector})", "{{pool}}"),
@@ -70,8 +70,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Run queue per engine (good: under 2)",
-        description="Runnable tasks that wait for an engine, for each engine online. Long queues with little "
-        "spinning ask for CPU; with much spinning they ask for less contention. Source: monSysLoad.",
+        description="Runnable tasks waiting for an engine, per online engine. Long queues with little spinning "
+        "need more CPU; with much spinning, less contention. Source: monSysLoad.",
         unit="short",
         queries=[
             Query(
@@ -87,8 +87,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Engines online (good: steady)",
-        description="Engines by state. Fewer engines spin less: take some away before you add any. Source: "
-        "monEngine.",
+        description="Engines by state. Fewer engines spin less: reduce before you add. Source: monEngine.",
         unit="none",
         queries=[Query("sum by (instance, state) (ase_engines{$selector})", "{{instance}} {{state}}")],
         empty=NO_MONITORING,
@@ -96,8 +95,9 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Task switches and yields of engines",
-        description="Context switches of tasks, and times that engines gave their CPU back to the operating "
-        "system. Many yields: idle engines that come and go. Source: monEngine.ContextSwitches, Yields.",
+        description="Context switches of tasks, and times that engines yielded their CPU to the operating "
+        "system. Many yields: engines that are idle most of the time. Source: "
+        "monEngine.ContextSwitches, Yields.",
         unit="si:/s",
         queries=[
             Query(
@@ -111,8 +111,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Involuntary switches by pool (good: near 0)",
-        description="Times that the operating system took the CPU from a thread of ASE: the machine has "
-        "fewer CPUs free than the server has engines. Source: monThread.NonVoluntaryCtxtSwitches.",
+        description="Times that the operating system preempted a thread of ASE: the machine has fewer free CPUs "
+        "than the server has engines. Source: monThread.NonVoluntaryCtxtSwitches.",
         unit="si:/s",
         queries=[
             Query(
@@ -124,12 +124,43 @@ PANELS: list[Panel] = [
         empty=NO_THREADS,
         width=8,
     ),
+    TimeSeries(
+        title="Runnable tasks of the kernel (good: few)",
+        description="Tasks of ASE's kernel that wait for an engine, average of a minute. Source: "
+        "monSysLoad (Kernel run queue length).",
+        unit="short",
+        queries=[Query("ase_kernel_run_queue_length{$selector}", "{{instance}}")],
+        empty=NO_MONITORING,
+        width=8,
+    ),
+    TimeSeries(
+        title="Page faults of threads by pool (good: 0 major)",
+        description="Page faults by severity. Major faults read from disk: the memory of the server is swapped. "
+        "Source: monThread.MinorFaults, MajorFaults.",
+        unit="si:/s",
+        queries=[
+            Query(
+                f"sum by (pool, severity) ({rate('ase_threads_page_faults_total')})",
+                "{{pool}} {{severity}}",
+            )
+        ],
+        empty=NO_THREADS,
+        width=8,
+    ),
+    TimeSeries(
+        title="Tasks run by pool",
+        description="Tasks that the threads of each pool ran. Source: monThread.TaskRuns.",
+        unit="si:/s",
+        queries=[Query(f"sum by (pool) ({rate('ase_threads_task_runs_total')})", "{{pool}}")],
+        empty=NO_THREADS,
+        width=8,
+    ),
     common.not_collected("engines|engine_details|run_queues|threads|thread_.*|tasks|work_queues|state"),
 ]
 
 CPU = dashboard(
     uid="ase-cpu",
     title="ASE CPU and throughput",
-    description="What the engines do with their time, and how much work comes out of a CPU.",
+    description="How engines spend their time, and throughput per CPU.",
     panels=PANELS,
 )

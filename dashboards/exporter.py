@@ -1,4 +1,4 @@
-"""The exporter itself: does it read everything, how long does it take, what does it cost the server."""
+"""Dashboard of the exporter: completeness, duration, cost to the server."""
 
 from dashboards import common
 from dashboards.common import NO_MONITORING, NO_SERVER
@@ -19,7 +19,7 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Servers down (good: 0)",
-        description="Targets that could not be reached or logged in to: the table below says why. Source: "
+        description="Targets without a connection or login: the table below gives the reason. Source: "
         "ase_up.",
         unit="none",
         queries=[now("sum(1 - ase_up{$selector})")],
@@ -29,7 +29,8 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Slowest scrape (good: < 5 s)",
-        description="The longest scrape of the chosen servers. Source: ase_exporter_scrape_duration_seconds.",
+        description="Duration of the slowest scrape of the chosen servers. Source: "
+        "ase_exporter_scrape_duration_seconds.",
         unit="s",
         queries=[now("max(ase_exporter_scrape_duration_seconds{$selector})")],
         thresholds=[(LIMITS["slow_seconds"], "orange")],
@@ -38,7 +39,7 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Failing collectors (good: 0)",
-        description="Collectors that failed in the last scrape: the log of the exporter says why. Source: "
+        description="Collectors that failed in the last scrape: see the exporter's log. Source: "
         "ase_exporter_collector_success.",
         unit="none",
         queries=[now("count(ase:collector_failing:info{$selector}) or vector(0)")],
@@ -48,20 +49,20 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Configuration (good: ok)",
-        description="Whether the configuration was read without an error when it was last asked for. Source: "
+        description="Whether the last reload of the configuration succeeded. Source: "
         "ase_exporter_config_last_reload_successful.",
         unit="none",
         queries=[now("min(ase_exporter_config_last_reload_successful)")],
-        names={"0": ("refused", "red"), "1": ("ok", "green")},
+        names={"0": ("invalid", "red"), "1": ("ok", "green")},
         empty="No exporter's own metrics are scraped (/metrics)",
         width=5,
     ),
     Row("Scrapes"),
     TimeSeries(
-        title="Time a scrape takes, the ten slowest (good: under 5 s)",
-        description="Time that a scrape of a server took. Past the deadline a scrape gives what it has. What "
-        "to do: the slowest collectors beside; give them an interval, or switch them off. "
-        "Source: ase_exporter_scrape_duration_seconds.",
+        title="Scrape duration, the ten slowest (good: under 5 s)",
+        description="Duration of a scrape by server. A scrape that reaches its deadline returns what was read. "
+        "What to do: give the slowest collectors (right) an interval, or disable them. Source: "
+        "ase_exporter_scrape_duration_seconds.",
         unit="s",
         queries=[Query("topk(10, ase_exporter_scrape_duration_seconds{$selector})", "{{instance}}")],
         thresholds=[(LIMITS["slow_seconds"], "orange")],
@@ -69,7 +70,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="The slowest collectors",
-        description="Time that reading a collector took, the ten slowest of the chosen servers. Source: "
+        description="Duration of collectors, the ten slowest of the chosen servers. Source: "
         "ase_exporter_collector_duration_seconds.",
         unit="s",
         queries=[
@@ -79,9 +80,10 @@ PANELS: list[Panel] = [
     ),
     Row("What the exporter costs the server"),
     TimeSeries(
-        title="CPU of our session (good: under 10 %)",
-        description="CPU seconds per second that the exporter's own session takes in the server. What to do: "
-        "longer scrape intervals, fewer collectors. Source: monProcessActivity.CPUTime of our own spid.",
+        title="CPU of the exporter's session (good: < 10 %)",
+        description="CPU seconds per second used by the exporter's session in the server. What to do: longer "
+        "scrape intervals, fewer collectors. Source: monProcessActivity.CPUTime of the exporter's "
+        "spid.",
         unit="percentunit",
         queries=[
             Query(
@@ -96,8 +98,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Statements and rows read (good: steady)",
-        description="Statements sent, and on the same scale in hundreds the rows read, per second. A step in "
-        "rows: a table grew. Source: ase_exporter_statements_total, ase_exporter_rows_total.",
+        description="Statements sent per second, and rows read per second in hundreds. A step in rows: a table "
+        "grew. Source: ase_exporter_statements_total, ase_exporter_rows_total.",
         unit="short",
         queries=[
             Query("sum(rate(ase_exporter_statements_total{$selector}[$__rate_interval]))", "statements"),
@@ -109,8 +111,8 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="Reads of our session (good: none from disk)",
-        description="Buffers that the exporter's own session read, from cache and from disk. Source: "
+        title="Reads of its session (good: none from disk)",
+        description="Buffers that the exporter's session read, from cache and from disk. Source: "
         "monProcessActivity.",
         unit="si:/s",
         queries=[
@@ -127,21 +129,21 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="Read less often, to keep the budget (good: none)",
-        description="How many times its own interval a collector is read in, because reading all would cost the "
-        "server more than its budget. What to do: a higher `budget`, or switch the dear collectors off. "
-        "Source: ase_exporter_collector_stretch.",
+        title="Collectors read less often to keep the budget (good: none)",
+        description="Factor by which a collector's interval is extended, because reading all collectors would "
+        "exceed the budget. What to do: raise `budget`, or disable expensive collectors. Source: "
+        "ase_exporter_collector_stretch.",
         unit="short",
         queries=[Query("topk(10, ase_exporter_collector_stretch{$selector})", "{{instance}} {{collector}}")],
-        empty="Every collector is read as often as asked for",
+        empty="Every collector is read at its configured interval",
         width=24,
         height=5,
     ),
-    Row("Truth of the counters, and series"),
+    Row("Counters and series"),
     TimeSeries(
-        title="Falls of raw counters by kind (good: few)",
-        description="Times that a raw counter of the server fell, by how it was read: clear, restart, wrap, "
-        "dip, reset. All are made good: rates stay true. Source: ase_exporter_falls_total.",
+        title="Decreases of raw counters by kind (good: few)",
+        description="Times that a raw counter of the server decreased, by interpretation: clear, restart, wrap, "
+        "dip, reset. All are compensated, so rates stay correct. Source: ase_exporter_falls_total.",
         unit="short",
         queries=[
             Query(
@@ -153,26 +155,26 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Series by server, the ten largest",
-        description="Samples in a scrape, as Prometheus counts them. A step: a table grew; the series limit "
-        "of a module bounds it. Source: scrape_samples_scraped.",
+        description="Samples per scrape, as counted by Prometheus. A step: a table grew; the module's series "
+        "limit bounds it. Source: scrape_samples_scraped.",
         unit="short",
         queries=[Query("topk(10, scrape_samples_scraped{$selector})", "{{instance}}")],
         empty="No target of Prometheus has this name as its instance",
         width=8,
     ),
     TimeSeries(
-        title="Series cut off (good: 0)",
-        description="Series that the limit of a module cut, so that a scrape stays bounded. What to do: a "
-        "higher `series_limit`, or a smaller `top`. Source: ase_exporter_series_cut.",
+        title="Series dropped (good: 0)",
+        description="Series dropped by the module's limit, which bounds a scrape. What to do: a higher "
+        "`series_limit`, or a smaller `top`. Source: ase_exporter_series_cut.",
         unit="short",
         queries=[Query("topk(10, ase_exporter_series_cut{$selector})", "{{instance}} {{collector}}")],
-        empty="Nothing was cut off",
+        empty="No series was dropped",
         width=8,
     ),
     Row("What is missing"),
     Table(
-        title="Failing, and why (good: empty)",
-        description="Targets that could not be reached or logged in to, and collectors that failed. Sources: "
+        title="Failures, and why (good: empty)",
+        description="Targets without a connection or login, and collectors that failed. Sources: "
         "ase_exporter_target_error, ase_exporter_collector_success.",
         queries=[rows("ase_exporter_target_error{$selector} == 1 or ase:collector_failing:info{$selector}")],
         columns=[
@@ -180,14 +182,14 @@ PANELS: list[Panel] = [
             Column(name="reason", title="Error"),
             Column(name="collector", title="Collector"),
         ],
-        empty="Nothing fails",
+        empty="No failures",
         width=10,
         height=9,
     ),
     Table(
         title="Not collected, and why (good: as expected)",
-        description="Collectors that a server cannot give, with the reason: a role, a switch, a version. "
-        "`ase-exporter check` prints the SQL that mends it. Source: ase_exporter_collector_available.",
+        description="Collectors that are unavailable on a server, with the reason: a role, an option, a version. "
+        "`ase-exporter check` prints the SQL that fixes it. Source: ase_exporter_collector_available.",
         queries=[rows("ase:collector_unavailable:info{$selector}")],
         columns=[
             Column(name="instance", title="Server"),
@@ -204,6 +206,7 @@ PANELS: list[Panel] = [
 EXPORTER = dashboard(
     uid="ase-exporter",
     title="ASE exporter health",
-    description="Does the exporter read everything, how long does it take, and what does it cost the server?",
+    description="Whether the exporter collects everything, how long scrapes take, and what they cost the "
+    "server.",
     panels=PANELS,
 )

@@ -1,4 +1,4 @@
-"""All servers, a row each, sorted by pain."""
+"""Dashboard of all servers, one row each, the worst first."""
 
 from dashboards import thresholds
 from dashboards.layout import dashboard
@@ -9,7 +9,7 @@ SERVER_LINK = (
     "/d/ase-server?${__url_time_range}&${datasource:queryparam}&var-instance=${__data.fields.Server}"
 )
 NOT_SCRAPED = "No server is scraped: see the targets page of Prometheus"
-# Stands for "no data a week ago": a number no share can be, for VictoriaMetrics drops NaN.
+# Marks "no data a week ago": outside the range of a ratio. NaN would not do, because VictoriaMetrics drops it.
 NO_WEEK = "-9"
 NO_SPINLOCKS = "Not collected (yet): enable spinlock monitoring is off, or no recording rules"
 
@@ -24,8 +24,8 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Servers down (good: 0)",
-        description="Targets that could not be reached or logged in to. The error is in "
-        "ase_exporter_target_error; `ase-exporter check` says more. Source: ase_up.",
+        description="Targets without a connection or login. The error is in ase_exporter_target_error; "
+        "`ase-exporter check` says more. Source: ase_up.",
         unit="none",
         queries=[now("sum(1 - ase_up{$selector})")],
         empty=NOT_SCRAPED,
@@ -34,9 +34,9 @@ PANELS: list[Panel] = [
         width=5,
     ),
     Stat(
-        title="Servers that spin (good: 0)",
-        description=f"Servers that burn over {thresholds.percent(thresholds.SPINNING[0][0])} of their engine "
-        "time spinning for spinlocks. Open the worst below. Source: ase:cpu_spinning:ratio_rate1m.",
+        title="Servers spinning (good: 0)",
+        description=f"Servers that spend over {thresholds.percent(thresholds.SPINNING[0][0])} of their engine "
+        "time spinning. Open the worst below. Source: ase:cpu_spinning:ratio_rate1m.",
         unit="none",
         queries=[
             now(
@@ -50,9 +50,9 @@ PANELS: list[Panel] = [
         width=5,
     ),
     Stat(
-        title="Engines burnt spinning (good: 0)",
-        description="Engines' worth of CPU of all servers together that spins for spinlocks instead of "
-        f"working: an estimate, {thresholds.SECONDS_PER_SPIN:g} s a spin. Source: monSpinlockActivity.Spins.",
+        title="Engines lost to spinning (good: 0)",
+        description="CPU time of all servers together that is spent spinning instead of working, in engines; "
+        f"estimated at {thresholds.SECONDS_PER_SPIN:g} s per spin. Source: monSpinlockActivity.Spins.",
         unit="none",
         decimals=1,
         queries=[
@@ -69,7 +69,7 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Alerts (good: 0)",
-        description="Alerts that fire now for the chosen servers. Each has a runbook. Source: ALERTS.",
+        description="Alerts firing now for the chosen servers. Each has a runbook. Source: ALERTS.",
         unit="none",
         queries=[now("sum(ase:alerts_firing:count{$selector}) or vector(0)")],
         empty=NOT_SCRAPED,
@@ -77,10 +77,10 @@ PANELS: list[Panel] = [
         minimum=0,
     ),
     Table(
-        title="Servers, the most painful first: click one to see why",
-        description="One row for each server: those that are down, then by the share of the CPU that is "
-        "burnt spinning. A high contention with little CPU burnt does not matter. Throughput per CPU unit is "
-        "to be high and steady: beside it, how it stands against the same hour a week ago. Sources: "
+        title="Servers, the worst first: click one for details",
+        description="One row per server: first those that are down, then by the share of CPU spent spinning. "
+        "High contention with little spinning does not matter. Throughput per CPU unit should be "
+        "high and steady; beside it, its difference from the same hour a week ago. Sources: "
         "monEngine, monThread, monState, monSpinlockActivity, ALERTS, changes.",
         queries=[
             rows("max by (job, instance) (ase_up{$selector})"),
@@ -158,15 +158,15 @@ PANELS: list[Panel] = [
             Column(name="name", title="Last change"),
             Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=150),
         ],
-        # A server that is down has no figures: it comes first by its state.
+        # A server that is down has no figures, so its state sorts it first.
         sort=["-State", "Spinning", "Alerts"],
         empty=NOT_SCRAPED,
         height=13,
     ),
     TimeSeries(
-        title="CPU burnt spinning, the ten worst (good: near 0)",
-        description="Share of engine time spent spinning for spinlocks: CPU that does no work. An estimate "
-        "by the number of spins. What to do: open the server, then Spinlock contention. Source: "
+        title="CPU spent spinning, the ten worst (good: near 0)",
+        description="Share of engine time spent spinning, which does no work; estimated from the number of "
+        "spins. What to do: open the server, then Spinlock contention. Source: "
         "monSpinlockActivity.Spins, monEngine.",
         unit="percentunit",
         queries=[Query("topk(10, ase:cpu_spinning:ratio_rate1m{$selector})", "{{instance}}")],
@@ -175,9 +175,10 @@ PANELS: list[Panel] = [
         empty=NO_SPINLOCKS,
     ),
     TimeSeries(
-        title="Throughput per CPU unit against what is usual (good: near 100 %)",
-        description="Committed transactions per CPU unit by their own median of a day, the ten lowest. Less "
-        "work for the same CPU is the earliest sign of spinning. Sources: monState.Transactions, monThread.",
+        title="Throughput per CPU unit, relative to its daily median (good: near 100 %)",
+        description="Committed transactions per CPU unit as a share of their median over a day, the ten lowest. "
+        "Less work for the same CPU is the earliest sign of spinning. Sources: "
+        "monState.Transactions, monThread.",
         unit="percentunit",
         queries=[
             Query(
@@ -187,14 +188,14 @@ PANELS: list[Panel] = [
             )
         ],
         thresholds=[(thresholds.PARAMETERS["cpu"]["throughput_share"], "orange")],
-        empty="Not known yet: the median needs some time at over 30 % busy",
+        empty="Unknown: the median needs some time at over 30 % busy",
     ),
 ]
 
 FLEET = dashboard(
     uid="ase-fleet",
     title="ASE fleet",
-    description="One row for each server, the most painful first.",
+    description="One row per server, the worst first.",
     panels=PANELS,
     past="6h",
 )

@@ -1,4 +1,4 @@
-"""Huge pages, THP, page tables, NUMA and the TLB of the machines under the servers."""
+"""Dashboard of the database machines: huge pages, THP, page tables, NUMA, TLB."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_na
 from dashboards.queries import Json, Query, now, rows
 from dashboards.thresholds import PARAMETERS
 
-NO_REQUIRED = "No verdict: `host: required:` does not say what the databases need"
+NO_REQUIRED = "No verdict: `host: required:` is not configured"
 NO_PROCESS = "No database process was found on the machine (`host: processes:`)"
 NO_PERF = "Not counted: perf is off, not allowed (perf_event_paranoid), or the CPU (a VM?) has no such event"
 
@@ -25,15 +25,15 @@ MODES = (("never", "green"), ("madvise", "orange"), ("always", "red"))
 
 
 def _coloured(names: Sequence[tuple[str, str]]) -> list[Json]:
-    """Overrides that give each series, by its name, a colour of its own."""
+    """Overrides that assign a colour to each series name."""
     return [by_name(name, color={"mode": "fixed", "fixedColor": colour}) for name, colour in names]
 
 
 PANELS: list[Panel] = [
     Stat(
-        title="Verdict (good: enough, and nothing else)",
-        description="What holds of the machine's huge pages now: `ase-exporter hugepages` explains each "
-        "state and prints the commands that mend it. Source: dbhost_hugepages_state.",
+        title="Verdict (good: only enough)",
+        description="States that hold for the machine's huge pages now: `ase-exporter hugepages` explains each "
+        "and prints the commands that fix it. Source: dbhost_hugepages_state.",
         unit="none",
         queries=[now("max by (state) (dbhost_hugepages_state{$machine}) == 1", "{{state}}")],
         show="name",
@@ -47,9 +47,9 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Short (good: 0)",
-        description="Huge pages missing to what the databases need: the rest of their memory lies in small "
-        "pages, or they do not start. What to do: vm.nr_hugepages, see `ase-exporter hugepages`. Source: "
-        "dbhost_hugepages_short.",
+        description="Required huge pages that are missing: the rest of the memory is in small pages, or the "
+        "database does not start. What to do: raise vm.nr_hugepages, see `ase-exporter hugepages`. "
+        "Source: dbhost_hugepages_short.",
         unit="none",
         queries=[now("sum by (size) (dbhost_hugepages_short{$machine})", "{{size}}")],
         thresholds=[(1, "red")],
@@ -58,8 +58,8 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Stranded (good: 0)",
-        description="Memory in huge pages that are neither required nor used: nobody can use it. Over 4 GiB "
-        "is worth giving back. Source: dbhost_hugepages_stranded.",
+        description="Memory in huge pages that are neither required nor used, so that no program can use it. "
+        "Release it if it is over 4 GiB. Source: dbhost_hugepages_stranded.",
         unit="bytes",
         queries=[
             now(
@@ -73,8 +73,8 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="THP (good: never)",
-        description="The mode of transparent huge pages. Databases want `never`: khugepaged stalls them. "
-        "Only the kernel's boot line is sure: transparent_hugepage=never. Source: "
+        description="Mode of transparent huge pages. Use `never` for databases: khugepaged stalls them. Only the "
+        "kernel boot parameter transparent_hugepage=never is reliable. Source: "
         "transparent_hugepage/enabled.",
         unit="none",
         queries=[now("max by (mode) (dbhost_thp_enabled{$machine}) == 1", "{{mode}}")],
@@ -86,13 +86,14 @@ PANELS: list[Panel] = [
     ),
     Row("Huge pages: required, in the pool, used"),
     TimeSeries(
-        title="Pool against need (good: a little over it)",
-        description="Huge pages in the pool, taken (touched or promised), and required by the databases, by "
-        "size. Pool under required: short. Taken far under pool: stranded. Source: /sys/kernel/mm/hugepages.",
+        title="Pool and requirement (good: pool just above)",
+        description="Huge pages in the pool, in use (touched or reserved), and required by the databases, by "
+        "size. Pool below required: short. Use far below pool: stranded. Source: "
+        "/sys/kernel/mm/hugepages.",
         unit="short",
         queries=[
             Query("sum by (size) (dbhost_hugepages{$machine})", "{{size}} pool"),
-            Query("sum by (size) (dbhost:hugepages_taken:pages{$machine})", "{{size}} taken"),
+            Query("sum by (size) (dbhost:hugepages_taken:pages{$machine})", "{{size}} in use"),
             Query("sum by (size) (dbhost_hugepages_required{$machine})", "{{size}} required"),
         ],
         empty=NO_HOST,
@@ -100,8 +101,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Free, reserved, surplus (good: little free)",
-        description="Pages not handed out; of them those promised to a process but not touched yet; pages "
-        "over the pool's size. Source: free_hugepages, resv_hugepages, surplus_hugepages.",
+        description="Free pages; those of them reserved for a process but not touched yet; pages above the "
+        "pool's configured size. Source: free_hugepages, resv_hugepages, surplus_hugepages.",
         unit="short",
         queries=[
             Query("sum by (size) (dbhost_hugepages_free{$machine})", "{{size}} free"),
@@ -112,9 +113,9 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="By NUMA node: in the pool, and free",
-        description="Huge pages of each node's pool. Very uneven pools put a server's memory far from some "
-        "of its engines. Source: node*/hugepages.",
+        title="By NUMA node: pool and free",
+        description="Huge pages of each node's pool. Uneven pools place a server's memory far from some of its "
+        "engines. Source: node*/hugepages.",
         unit="short",
         queries=[
             Query("topk(10, dbhost_numa_hugepages{$machine})", "{{instance}} node {{node}} {{size}} pool"),
@@ -125,11 +126,12 @@ PANELS: list[Panel] = [
         empty=NO_HOST,
         width=8,
     ),
-    Row("The databases' processes"),
+    Row("Database processes"),
     Table(
-        title="Who uses what (good: huge pages near the server's memory)",
-        description="Memory of each database server by kind of page. Shared memory in small pages costs page "
-        "tables and TLB misses. memlock must cover the huge pages. Sources: /proc/PID/status, smaps, limits.",
+        title="Memory by page size (good: nearly all in huge pages)",
+        description="Memory of each database server by page size. Shared memory in small pages costs page tables "
+        "and TLB misses. The memlock limit must cover the huge pages. Sources: /proc/PID/status, "
+        "smaps, limits.",
         queries=[
             rows("max by (instance, database, server_name) (dbhost_process_hugetlb_bytes{$machine})"),
             rows("max by (instance, database, server_name) (dbhost_process_shmem_bytes{$machine})"),
@@ -143,11 +145,11 @@ PANELS: list[Panel] = [
             Column(name="database", title="Database"),
             Column(name="server_name", title="Server"),
             Column(name="Value #A", title="In huge pages", unit="bytes", width=120),
-            Column(name="Value #B", title="Shared, small", unit="bytes", width=120),
-            Column(name="Value #C", title="Own memory", unit="bytes", width=120),
+            Column(name="Value #B", title="Shared, 4 KiB", unit="bytes", width=120),
+            Column(name="Value #C", title="Private", unit="bytes", width=120),
             Column(
                 name="Value #F",
-                title="Of it in THP",
+                title="of which THP",
                 unit="bytes",
                 thresholds=[(1, "orange")],
                 base="text",
@@ -160,12 +162,12 @@ PANELS: list[Panel] = [
         empty=NO_PROCESS,
         height=5,
     ),
-    Row("What it does to the CPU: the TLB"),
+    Row("The TLB and CPU cycles"),
     TimeSeries(
         title="TLB misses per dTLB load (good: low)",
-        description="Misses of the TLB (dTLB loads and stores, iTLB) by dTLB loads. Huge pages are "
-        "meant to lower it, and this shows whether they do: each miss is a walk through page tables. Over "
-        "one and a half times the day's median raises an alert. Source: perf stat.",
+        description="TLB misses (dTLB loads and stores, iTLB) per dTLB load. Each miss is a walk through the "
+        "page tables, which huge pages reduce. Over 1.5 times the daily median raises an alert. "
+        "Source: perf stat.",
         unit="percentunit",
         queries=[
             Query("dbhost:tlb_misses:ratio_rate1m{$machine}", "{{instance}}"),
@@ -175,16 +177,16 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Instructions per cycle (good: high)",
-        description="How much work a CPU cycle does. Spinning and waiting for memory both lower what it is "
-        "worth: read it beside throughput. Source: perf stat instructions, cycles.",
+        description="Instructions completed per CPU cycle. Spinning raises it without doing work, waiting for "
+        "memory lowers it: compare with throughput. Source: perf stat instructions, cycles.",
         unit="short",
         queries=[Query("dbhost:instructions_per_cycle:ratio_rate1m{$machine}", "{{instance}}")],
         empty=NO_PERF,
     ),
     TimeSeries(
         title="Cycles waited for page walks (good: low)",
-        description="Share of CPU cycles spent walking page tables after a TLB miss: what huge pages win "
-        "back. Needs raw events that the CPU's profile names. Source: perf stat.",
+        description="Share of CPU cycles spent walking page tables after a TLB miss: the cost that huge pages "
+        "reduce. Needs raw events from the CPU's profile. Source: perf stat.",
         unit="percentunit",
         queries=[Query("dbhost:cycles_waited:ratio_rate1m{$machine}", "{{instance}}")],
         empty=NO_PERF,
@@ -192,7 +194,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Page walks to main memory (good: few)",
-        description="Page walks that had to read main memory, per second: the dearest misses. Source: perf "
+        description="Page walks per second that read main memory, the most expensive TLB misses. Source: perf "
         "stat, raw events.",
         unit="si:/s",
         queries=[Query("dbhost:main_memory_reads:rate1m{$machine}", "{{instance}}")],
@@ -201,8 +203,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="TLB shootdowns (good: few)",
-        description="Interrupts that make other CPUs forget pages. Many: memory is mapped and unmapped, or "
-        "NUMA balancing and THP move pages. Source: /proc/interrupts TLB.",
+        description="Interrupts that make other CPUs invalidate address translations. Many: memory is mapped and "
+        "unmapped, or NUMA balancing and THP move pages. Source: /proc/interrupts TLB.",
         unit="si:/s",
         queries=[Query("dbhost:tlb_shootdowns:rate1m{$machine}", "{{instance}}")],
         empty=NO_HOST,
@@ -211,8 +213,8 @@ PANELS: list[Panel] = [
     Row("Transparent huge pages, page tables, NUMA"),
     TimeSeries(
         title="Memory in THP (good: 0)",
-        description="Memory in transparent huge pages by kind. Over 0 shows that THP is in use, whatever the "
-        "mode says. Source: /proc/meminfo AnonHugePages, ShmemHugePages, FileHugePages.",
+        description="Memory in transparent huge pages by kind. Above 0, THP is in use, whatever the mode. "
+        "Source: /proc/meminfo AnonHugePages, ShmemHugePages, FileHugePages.",
         unit="bytes",
         queries=[
             Query("dbhost_memory_anon_hugepages_bytes{$machine}", "{{instance}} anonymous"),
@@ -224,8 +226,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Page tables (good: under 2 % of memory)",
-        description="Share of all memory that holds page tables. Many processes on one large shared memory "
-        "in small pages multiply it; huge pages end it. Source: /proc/meminfo PageTables.",
+        description="Share of memory used by page tables. Many processes that map a large shared memory in small "
+        "pages multiply it; huge pages avoid it. Source: /proc/meminfo PageTables.",
         unit="percentunit",
         queries=[
             Query(
@@ -238,8 +240,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="NUMA: pages on the wrong node (good: 0)",
-        description="Pages allocated here though meant for another node. A server larger than a node cannot "
-        "avoid it; one that fits can be bound. Source: node*/numastat numa_miss.",
+        description="Pages allocated on a node though intended for another. A server larger than a node cannot "
+        "avoid it; a smaller one can be bound. Source: node*/numastat numa_miss.",
         unit="si:/s",
         queries=[
             Query(
@@ -252,7 +254,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="NUMA: free memory by node (good: even)",
-        description="Free memory of each node. A node without any makes its engines reach far. Source: "
+        description="Free memory of each node. Engines on a node without free memory use remote memory. Source: "
         "node*/meminfo.",
         unit="bytes",
         queries=[Query("topk(20, dbhost_numa_memory_free_bytes{$machine})", "{{instance}} node {{node}}")],
@@ -261,8 +263,9 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="NUMA balancing: hint faults (good: 0)",
-        description="Page faults that automatic NUMA balancing makes to learn who uses a page. Databases "
-        "with huge pages want it off: kernel.numa_balancing=0. Source: /proc/vmstat numa_hint_faults.",
+        description="Page faults that automatic NUMA balancing causes to find out which node uses a page. "
+        "Disable it for databases with huge pages: kernel.numa_balancing=0. Source: /proc/vmstat "
+        "numa_hint_faults.",
         unit="si:/s",
         queries=[
             Query(
@@ -274,8 +277,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Page faults of databases (good: few)",
-        description="Page faults served from memory, by server. Many in steady work: memory is touched for "
-        "the first time, or given back and taken again. Source: /proc/PID/stat minflt.",
+        description="Page faults served from memory, by server. Many under steady load: memory is touched for "
+        "the first time, or released and allocated again. Source: /proc/PID/stat minflt.",
         unit="si:/s",
         queries=[
             Query(
@@ -287,9 +290,9 @@ PANELS: list[Panel] = [
         width=8,
     ),
     Table(
-        title="Not counted here, and why (good: empty)",
-        description="What this machine, kernel or container does not offer, and events that perf cannot "
-        "count, with what helps. Sources: dbhost_collector_unavailable, dbhost_perf_problem, "
+        title="Not collected here, and why (good: empty)",
+        description="What this machine, kernel or container lacks, and events that perf cannot count, with a "
+        "remedy. Sources: dbhost_collector_unavailable, dbhost_perf_problem, "
         "dbhost_perf_event_problem.",
         queries=[
             rows(
@@ -302,7 +305,7 @@ PANELS: list[Panel] = [
             Column(name="collector", title="Collector"),
             Column(name="event", title="Event"),
             Column(name="reason", title="Reason"),
-            Column(name="hint", title="What helps"),
+            Column(name="hint", title="What to do"),
         ],
         empty="Everything is collected",
         height=5,
@@ -312,7 +315,6 @@ PANELS: list[Panel] = [
 HUGEPAGES = dashboard(
     uid="ase-hugepages",
     title="Huge pages and TLB",
-    description="Do the databases of this machine really use their huge pages, and what do the TLB and "
-    "memory do?",
+    description="Whether the databases of a machine use huge pages, and the state of TLB and memory.",
     panels=PANELS,
 )

@@ -1,14 +1,13 @@
-"""From panels to a dashboard: the grid, variables, change marks and links, the same for every dashboard."""
+"""Builds a dashboard from panels: grid, variables, change annotations and links."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dashboards.panels import COLUMNS, Panel
 from dashboards.queries import DATASOURCE, MACHINE, SELECTOR, Json
 
 TAG = "ase-exporter"
 
-# name, metric, its selector, colour: changes as annotations, out of metrics, so that viewers without rights see
-# them, too.
+# name, metric, selector, colour. Annotations come from metrics, so that viewers need no annotation permission.
 CHANGES = (
     ("Changes of the server", "ase_change_timestamp_seconds", SELECTOR, "orange"),
     ("Changes of the machine", "dbhost_change_timestamp_seconds", MACHINE, "purple"),
@@ -26,10 +25,9 @@ def dashboard(
     variables: Sequence[Json] = (),
     past: str = "1h",
 ) -> Json:
-    """A dashboard with variables for data source, job, server and machine, and more of its own.
+    """Return a dashboard with variables for data source, job, server and machine, and `variables`.
 
-    servers_with: the metric that a server must have to be chosen. one_server: exactly one can be.
-    past: the time range shown at first.
+    servers_with: metric that the selectable servers have; one_server: select exactly one; past: initial time range.
     """
     return {
         "uid": uid,
@@ -57,7 +55,7 @@ def dashboard(
                     "instance",
                     "Server",
                     f'label_values({servers_with}{{job=~"$job"}}, instance)',
-                    many=not one_server,
+                    multi=not one_server,
                 ),
                 label_variable("host_job", "Job of machines", "label_values(dbhost_memory_bytes, job)"),
                 label_variable(
@@ -81,12 +79,12 @@ def dashboard(
                 "url": "",
             }
         ],
-        "panels": on_grid(panels),
+        "panels": place_on_grid(panels),
     }
 
 
-def on_grid(panels: Sequence[Panel]) -> list[Json]:
-    """Panels left to right, then down; each gets its id and its place."""
+def place_on_grid(panels: Sequence[Panel]) -> list[Json]:
+    """Place panels left to right, then down; each gets an id and a position."""
     placed: list[Json] = []
     x = y = row_height = 0
     for number, panel in enumerate(panels, start=1):
@@ -98,8 +96,8 @@ def on_grid(panels: Sequence[Panel]) -> list[Json]:
     return placed
 
 
-def label_variable(name: str, label: str, query: str, *, many: bool = True) -> Json:
-    """A variable whose values are those of a label. All is one short pattern, whatever the number of servers."""
+def label_variable(name: str, label: str, query: str, *, multi: bool = True) -> Json:
+    """Return a variable with the values of a label. `All` is one short pattern for any number of servers."""
     everything: Json = {
         "includeAll": True,
         "allValue": ".+",
@@ -116,25 +114,27 @@ def label_variable(name: str, label: str, query: str, *, many: bool = True) -> J
         "query": {"query": query, "refId": name},
         "refresh": 2,
         "sort": 1,
-    } | (everything if many else single)
+    } | (everything if multi else single)
 
 
-def choice(name: str, label: str, values: Sequence[str], first: str) -> Json:
-    """A variable with fixed values."""
+def choice(name: str, label: str, values: Mapping[str, int], first: str) -> Json:
+    """Return a variable with fixed numbers by the text to show."""
     return {
         "name": name,
         "label": label,
         "type": "custom",
-        "query": ",".join(values),
-        "options": [{"text": each, "value": each, "selected": each == first} for each in values],
-        "current": {"text": first, "value": first},
+        "query": ",".join(f"{text} : {value}" for text, value in values.items()),
+        "options": [
+            {"text": text, "value": str(value), "selected": text == first} for text, value in values.items()
+        ],
+        "current": {"text": first, "value": str(values[first])},
         "includeAll": False,
         "multi": False,
     }
 
 
 def _changes(name: str, metric: str, selector: str, colour: str) -> Json:
-    """Annotations whose time is the series' value: Grafana wants milliseconds."""
+    """Return annotations whose time is the value of the series, in ms as Grafana expects."""
     return {
         "name": name,
         "datasource": DATASOURCE,

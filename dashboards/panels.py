@@ -1,4 +1,4 @@
-"""Plain helpers that build the JSON of Grafana panels, for Grafana 9.3 and later."""
+"""Builds the JSON of Grafana panels, for Grafana 9.3 and later."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from dashboards.queries import DATASOURCE, Json, Query
 COLUMNS = 24
 DASH: Json = {"index": 9, "text": "–", "color": "text"}
 UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
-# Of a figure that is missing: neither good nor bad, and legible on dark and light.
+# Colour of a missing figure: neither good nor bad, and legible on dark and light.
 NEUTRAL = "#808080"
 Thresholds = Sequence[tuple[float, str]]
-# The top of an axis at least, by unit: a line at 0 would get one of 100.
-LEAST_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
+# Minimum top of an axis by unit: Grafana would scale a line at 0 to 100.
+MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
 
 
 class Panel(Protocol):
-    """What can stand on the grid. width, height: in columns (of 24) and rows."""
+    """A panel on the grid. width, height: in columns (of 24) and rows."""
 
     @property
     def width(self) -> int: ...
@@ -27,7 +27,7 @@ class Panel(Protocol):
 
 
 def steps(thresholds: Thresholds, base: str) -> Json:
-    """Thresholds from (value, colour) pairs; `base` is the colour below the first."""
+    """Return thresholds from (value, colour) pairs; `base` is the colour below the first."""
     return {
         "mode": "absolute",
         "steps": [{"value": None, "color": base}, *({"value": v, "color": c} for v, c in thresholds)],
@@ -35,7 +35,7 @@ def steps(thresholds: Thresholds, base: str) -> Json:
 
 
 def by_name(name: str, **properties: Any) -> Json:
-    """An override of one field or series. `__` in a property's name stands for a dot."""
+    """Return an override of one field or series. `__` in a property's name stands for a dot."""
     return {
         "matcher": {"id": "byName", "options": name},
         "properties": [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()],
@@ -43,13 +43,13 @@ def by_name(name: str, **properties: Any) -> Json:
 
 
 def by_pattern(pattern: str, **properties: Any) -> Json:
-    """An override of all fields or series whose name fits a regular expression."""
+    """Return an override of all fields or series whose name matches a regular expression."""
     return by_name(pattern, **properties) | {"matcher": {"id": "byRegexp", "options": pattern}}
 
 
 def right_axis(name: str, unit: str, **properties: Any) -> Json:
-    """An override that draws a series against the right axis, in its own unit."""
-    # The left axis' limits are not this one's.
+    """Return an override that draws a series on the right axis, in its own unit."""
+    # The limits of the left axis do not apply.
     free: dict[str, Any] = {"min": 0, "max": None}
     return by_name(
         name, unit=unit, custom__axisPlacement="right", custom__fillOpacity=0, **(free | properties)
@@ -74,7 +74,7 @@ class TimeSeries:
     """A graph over time.
 
     unit: a Grafana unit (percentunit, short, reqps…). thresholds: (value, colour) drawn as lines.
-    empty: shown in place of a graph without data; says why there may be none.
+    empty: text shown without data; explains why there may be none.
     """
 
     title: str
@@ -109,8 +109,8 @@ class TimeSeries:
             "stacking": {"group": "A", "mode": "normal" if self.stacked else "none"},
             "thresholdsStyle": {"mode": "line" if self.thresholds else "off"},
         }
-        if self.minimum == 0 and self.maximum is None and self.unit in LEAST_TOP:
-            defaults["custom"]["axisSoftMax"] = LEAST_TOP[self.unit]
+        if self.minimum == 0 and self.maximum is None and self.unit in MIN_TOP:
+            defaults["custom"]["axisSoftMax"] = MIN_TOP[self.unit]
         return {
             "type": "timeseries",
             "title": self.title,
@@ -134,10 +134,10 @@ class TimeSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """One figure, or a few, large enough to be read from afar.
+    """One or a few large figures.
 
-    show: value, name, or value_and_name. names: of a value, the text and colour that stand for it.
-    empty: why there may be no figure, told by the description; the panel has room for `blank` alone.
+    show: value, name, or value_and_name. names: value -> (text, colour) to show instead. blank: short text shown
+    without data; empty: why there may be none, which goes into the description for lack of space.
     """
 
     title: str
@@ -194,7 +194,7 @@ class Stat:
                 "colorMode": self.coloured,
                 "graphMode": "none",
                 "justifyMode": self.justify,
-                # A name beside a figure is to be read, too, however long it is.
+                # Fixed sizes keep a long name beside a figure legible.
                 "text": {"titleSize": self.name_size, "valueSize": self.value_size}
                 if self.show == "value_and_name"
                 else {},
@@ -205,10 +205,9 @@ class Stat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table. name: as Grafana calls it (a label, or `Value #A`…), shown as `title`.
+    """A column of a table. name: Grafana's name (a label, or `Value #A`…), shown as `title`.
 
-    bar: drawn as a gauge; thresholds colour the cell. none: the value that stands for none. link: where a
-    click leads.
+    bar: draw a gauge; thresholds: colour the cell; none: value that means no data; link: target of a click.
     """
 
     name: str
@@ -254,9 +253,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table out of instant queries, merged on the labels that they share; only `columns` are shown.
+    """A table of instant queries, merged on their common labels; only `columns` are shown.
 
-    sort: titles of the columns by which it is sorted, the largest first, or after "-" the smallest.
+    sort: titles of the sort columns, descending, or ascending after "-".
     """
 
     title: str
@@ -306,7 +305,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heatmap:
-    """Counts by bucket over time, out of cumulative series with the label `le`."""
+    """Counts by bucket over time, from cumulative series with the label `le`."""
 
     title: str
     description: str
@@ -342,7 +341,7 @@ class Heatmap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Markdown."""
+    """A Markdown text."""
 
     title: str
     description: str
@@ -361,7 +360,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A heading over the panels that follow."""
+    """A heading above the panels that follow."""
 
     title: str
     width: int = COLUMNS

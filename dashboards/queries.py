@@ -1,4 +1,4 @@
-"""PromQL for panels: which servers a selector takes, and a query with the legend of its series."""
+"""PromQL queries of panels, and the label matchers of the chosen servers and machines."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,21 +7,26 @@ Json = dict[str, Any]
 
 DATASOURCE: Json = {"type": "prometheus", "uid": "${datasource}"}
 
-# What `$selector` and `$machine` stand for in every expression: the servers, and the machines, that were chosen.
+# Replace `$selector` and `$machine` in every expression: the chosen servers, and the chosen machines.
 SELECTOR = 'job=~"$job",instance=~"$instance"'
 MACHINE = 'job=~"$host_job",instance=~"$host"'
 
 
-def filled(expr: str) -> str:
-    """The expression with the label matchers in place of `$selector` and `$machine`."""
+def with_selectors(expr: str) -> str:
+    """Replace `$selector` and `$machine` by label matchers."""
     return expr.replace("$selector", SELECTOR).replace("$machine", MACHINE)
+
+
+def rate(metric: str, matchers: str = "") -> str:
+    """Return the rate of a counter of the chosen servers. matchers: further label matchers, as `,use="log"`."""
+    return f"rate({metric}{{$selector{matchers}}}[$__rate_interval])"
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A PromQL expression and the legend of its series.
 
-    instant: the value now instead of a graph; format: how Grafana reads the answer (time_series, table, heatmap).
+    instant: current value instead of a range; format: Grafana's result format (time_series, table, heatmap).
     """
 
     expr: str
@@ -34,7 +39,7 @@ class Query:
             "datasource": DATASOURCE,
             "editorMode": "code",
             "exemplar": False,
-            "expr": filled(self.expr),
+            "expr": with_selectors(self.expr),
             "format": self.format,
             "instant": self.instant,
             "legendFormat": self.legend,
@@ -44,10 +49,10 @@ class Query:
 
 
 def rows(expr: str) -> Query:
-    """A query for a table: the values now, a row for each series."""
+    """Return a query for a table: current values, one row per series."""
     return Query(expr, instant=True, format="table")
 
 
 def now(expr: str, legend: str = "") -> Query:
-    """A query for figures: the values now."""
+    """Return a query for a Stat: current values."""
     return Query(expr, legend, instant=True)

@@ -1,4 +1,4 @@
-"""What to do about a hot spinlock, as Markdown out of the advisor's remedies."""
+"""Remedies for hot spinlocks as Markdown, from the advisor's remedies.yaml."""
 
 from pathlib import Path
 from typing import Any
@@ -8,17 +8,17 @@ import yaml
 PATH = Path(__file__).parents[1] / "exporter" / "ase_exporter" / "advise" / "remedies.yaml"
 
 
-def what_to_do() -> str:
-    """A table of spinlocks, what they guard and the option that eases them; then what not to do."""
+def remedies_markdown() -> str:
+    """Return what not to do, and a table of spinlocks, what they protect, and the option to change."""
     content = yaml.safe_load(PATH.read_text())
-    lines = ["| spinlock | guards | from | what eases it |", "| --- | --- | --- | --- |"]
+    lines = ["| spinlock | protects | from | remedy |", "| --- | --- | --- | --- |"]
     for remedy in content["remedies"]:
-        name = remedy.get("spinlock") or f"class `{remedy['class']}`"
-        lines.append(f"| {name} | {remedy['guards']} | {remedy['contention']:.0%} | {_cure(remedy)} |")
+        name = remedy.get("spinlock") or f"class `{remedy['spinlock_class']}`"
+        lines.append(f"| {name} | {remedy['protects']} | {remedy['contention']:.0%} | {_fix(remedy)} |")
     cautions = [f"- **{caution.split('. ')[0].rstrip('.')}.**" for caution in content["do_not"]]
     return "\n".join(
         [
-            "`ase-exporter advise` does the arithmetic for your server and prints the exact statements.",
+            "`ase-exporter advise` computes the values for your server and prints the exact statements.",
             "",
             *cautions,
             "",
@@ -27,10 +27,10 @@ def what_to_do() -> str:
     )
 
 
-def _cure(remedy: dict[str, Any]) -> str:
+def _fix(remedy: dict[str, Any]) -> str:
     start = " (at the next start)" if remedy["static"] else ""
     if ratio := remedy.get("ratio"):
         return f"lower `{ratio['option']}`{start}"
-    if grow := remedy.get("grow"):
-        return f"raise `{grow['option']}`{start}"
+    if increase := remedy.get("increase"):
+        return f"raise `{increase['option']}`{start}"
     return f"more cache partitions, a named cache for hot tables, relaxed LRU; 16.0 SP02: lockless data cache{start}"

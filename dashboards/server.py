@@ -1,4 +1,4 @@
-"""The ten-second page: one server from verdict to memory."""
+"""Dashboard of one server at a glance, from its state to its memory."""
 
 from dashboards import common, thresholds
 from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
@@ -9,7 +9,7 @@ from dashboards.queries import Query
 
 PANELS: list[Panel] = [
     *HEADLINES,
-    Row("Is it working or spinning? (orange marks are changes)"),
+    Row("Working or spinning? (orange marks are changes)"),
     common.cpu_busy(),
     common.throughput_per_cpu(),
     common.cache_contention(),
@@ -18,18 +18,17 @@ PANELS: list[Panel] = [
     Row("Work and waits"),
     TimeSeries(
         title="Transactions (good: steady)",
-        description="Committed transactions. Read it beside throughput per CPU unit: the same work for more "
-        "CPU is the trouble, not less work at night. Source: monState.Transactions.",
+        description="Committed transactions. Compare with throughput per CPU unit: fewer transactions at night "
+        "are normal, the same number for more CPU is a problem. Source: monState.Transactions.",
         unit="si:/s",
         queries=[Query("ase:transactions:rate1m{$selector}", "{{instance}}")],
         empty=NO_MONITORING,
         width=6,
     ),
     TimeSeries(
-        title="What tasks wait for (good: few)",
-        description="How many tasks wait at any time, by event: seconds waited per second, without waiting "
-        "for clients and timers; the ten largest. What to do: Waits, locks and log. Source: "
-        "monSysWaits.WaitTime.",
+        title="Waiting tasks by event (good: few)",
+        description="Average number of waiting tasks by event (seconds waited per second), the ten largest, "
+        "without clients and timers. What to do: Waits, locks and log. Source: monSysWaits.WaitTime.",
         unit="short",
         queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
         empty=NO_WAITS,
@@ -37,8 +36,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Blocked processes (good: 0)",
-        description="Processes blocked by another, and on the right axis how long the longest has waited. "
-        "What to do: Waits, locks and log. Source: sysprocesses.blocked, time_blocked.",
+        description="Processes blocked by another; right axis: longest wait. What to do: Waits, locks and log. "
+        "Source: sysprocesses.blocked, time_blocked.",
         unit="none",
         queries=[
             Query("sum(ase_processes_blocked{$selector})", "blocked"),
@@ -52,9 +51,9 @@ PANELS: list[Panel] = [
     common.time_per_io("Storage and network"),
     common.log_space_used(),
     TimeSeries(
-        title="Memory, logical of max (good: room left)",
-        description="Memory that the configuration asks for, and the most it may: `total logical memory` and "
-        "`max memory`. No room means that the next change of an option may fail. Source: syscurconfigs.",
+        title="Logical and max memory (good: headroom)",
+        description="Memory that the configuration requires (`total logical memory`), and its limit (`max "
+        "memory`). Without headroom the next change of an option may fail. Source: syscurconfigs.",
         unit="bytes",
         queries=[
             Query(
@@ -68,12 +67,31 @@ PANELS: list[Panel] = [
         empty=NO_COLLECTOR,
         width=8,
     ),
+    TimeSeries(
+        title="Time since the start (good: steadily rising)",
+        description="Time since the server was started. Source: monState.StartDate.",
+        unit="s",
+        queries=[Query("time() - ase_start_timestamp_seconds{$selector}", "{{instance}}")],
+        empty=NO_COLLECTOR,
+    ),
+    TimeSeries(
+        title="Messages of the error log by severity (good: none over 16)",
+        description="Messages per hour by severity, the ten most frequent. Source: monErrorLog.",
+        unit="none",
+        queries=[
+            Query(
+                "topk(10, sum by (instance, severity) (increase(ase_error_log_messages_total{$selector}[1h])))",
+                "{{instance}} {{severity}}",
+            )
+        ],
+        empty="No message since the exporter was started, or the collector is off",
+    ),
     common.not_collected(),
 ]
 
 SERVER = dashboard(
     uid="ase-server",
     title="ASE server",
-    description="The ten-second page: does it work or spin, since when, and what changed then.",
+    description="One server at a glance: whether it works or spins, since when, and what changed then.",
     panels=PANELS,
 )

@@ -1,19 +1,19 @@
-"""Devices, I/O queues, space, backups, and the network."""
+"""Dashboard of storage and network: devices, I/O queues, space, backups, network."""
 
 from dashboards import common, thresholds
 from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_SPACE
 from dashboards.layout import dashboard
 from dashboards.panels import Column, Panel, Row, Table, TimeSeries
-from dashboards.queries import Query, rows
+from dashboards.queries import Query, rate, rows
 
 NO_CONTROLLERS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 
 PANELS: list[Panel] = [
-    Row("I/O by what it is for"),
-    common.time_per_io("look at the devices below, then at the storage itself", width=12),
+    Row("I/O by purpose"),
+    common.time_per_io("check the devices below, then the storage system", width=12),
     TimeSeries(
-        title="I/Os per second by kind",
-        description="I/Os completed by what they are for. Source: monIOQueue.IOs.",
+        title="I/Os per second by purpose",
+        description="I/Os completed by purpose. Source: monIOQueue.IOs.",
         unit="iops",
         queries=[Query("rate(ase_io_queue_ios_total{$selector}[$__rate_interval])", "{{instance}} {{io}}")],
         empty=NO_MONITORING,
@@ -21,8 +21,8 @@ PANELS: list[Panel] = [
     Row("Devices"),
     TimeSeries(
         title="Time per I/O of the busiest devices (good: under 30 ms)",
-        description="Time that an I/O takes, of the ten devices with most I/Os. One slow device among "
-        "equals: its path or disk; all slow: the storage. Source: monDeviceIO.IOTime.",
+        description="Time per I/O of the ten devices with most I/Os. If one device is slow, check its path or "
+        "disk; if all are, the storage system. Source: monDeviceIO.IOTime.",
         unit="s",
         queries=[
             Query("topk(10, ase:device_top_latency:seconds_rate1m{$selector})", "{{instance}} {{device}}")
@@ -32,15 +32,31 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="I/Os of the busiest devices (good: spread evenly)",
-        description="I/Os per second of the ten devices with most. Source: monDeviceIO.Reads, APFReads, "
+        description="I/Os per second of the ten busiest devices. Source: monDeviceIO.Reads, APFReads, "
         "Writes.",
         unit="iops",
         queries=[Query("topk(10, ase:device_top_ios:rate1m{$selector})", "{{instance}} {{device}}")],
         empty=NO_MONITORING,
     ),
     TimeSeries(
+        title="Requests to I/O controllers (good: reads and writes complete)",
+        description="I/Os issued by direction, and completed, all controllers. Source: monIOController.Reads, "
+        "Writes, Completed.",
+        unit="iops",
+        queries=[
+            Query(
+                f"sum by (instance, direction) ({rate('ase_io_controller_ios_total')})",
+                "{{instance}} {{direction}}",
+            ),
+            Query(
+                f"sum by (instance) ({rate('ase_io_controller_completed_total')})", "{{instance}} completed"
+            ),
+        ],
+        empty=NO_CONTROLLERS,
+    ),
+    TimeSeries(
         title="Waits for the device semaphore (good: 0)",
-        description="Share of the I/Os that waited for a mirror semaphore, all devices. Source: "
+        description="Share of I/Os that waited for a mirror semaphore, all devices. Source: "
         "monDeviceIO.DevSemaphoreWaits.",
         unit="percentunit",
         queries=[
@@ -63,9 +79,9 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="I/Os put off (good: 0)",
-        description="I/Os that had to be put off for want of a structure: raise `disk i/o structures`, or "
-        "the limit of the operating system. Source: monIOController.Deferred.",
+        title="Deferred I/Os (good: 0)",
+        description="I/Os deferred for lack of a structure: raise `disk i/o structures`, or the limit of the "
+        "operating system. Source: monIOController.Deferred.",
         unit="si:/s",
         queries=[
             Query(
@@ -78,9 +94,9 @@ PANELS: list[Panel] = [
     ),
     Row("Space and backups"),
     TimeSeries(
-        title="Data space used (good: room to grow)",
-        description="Used space of each database, the ten fullest; mixed holds data and log. What to do: "
-        "alter database. Source: sysusages, curunreservedpgs.",
+        title="Data space used (good: under 90 %)",
+        description="Used space of the ten fullest databases; mixed holds data and log. What to do: alter "
+        "database. Source: sysusages, curunreservedpgs.",
         unit="percentunit",
         queries=[
             Query(
@@ -89,13 +105,30 @@ PANELS: list[Panel] = [
                 "{{instance}} {{database}}",
             )
         ],
-        thresholds=[(0.9, "orange")],
+        thresholds=[
+            (thresholds.PARAMETERS["space"]["warning"], "orange"),
+            (thresholds.PARAMETERS["space"]["critical"], "red"),
+        ],
         maximum=1,
         empty=NO_SPACE,
     ),
     TimeSeries(
-        title="Age of the last full dump (good: under a day and a half)",
-        description="Time since the last full dump of each database began, the ten oldest. Source: "
+        title="Time until full, at the pace of the last hours (good: days)",
+        description="When space, connections, locks or the procedure cache will run out, the ten soonest; at most a "
+        "month. A forecast from the last six hours (data) or the last hour. Source: ase:full:seconds_forecast.",
+        unit="s",
+        queries=[
+            Query(
+                "bottomk(10, ase:full:seconds_forecast{$selector} < 2592000)",
+                "{{instance}} {{resource}} {{database}}",
+            )
+        ],
+        thresholds=[(thresholds.PARAMETERS["space"]["forecast_data_seconds"], "orange")],
+        empty="Nothing runs out within a month, or the server is not scraped for three hours yet",
+    ),
+    TimeSeries(
+        title="Age of the last full dump (good: under 36 h)",
+        description="Time since the start of each database's last full dump, the ten oldest. Source: "
         "monOpenDatabases.BackupStartTime.",
         unit="s",
         queries=[
@@ -107,10 +140,74 @@ PANELS: list[Panel] = [
         thresholds=[(thresholds.PARAMETERS["log"]["backup_age_seconds"], "orange")],
         empty="No database was dumped since the server was started",
     ),
+    TimeSeries(
+        title="Age of the last log dump",
+        description="Time since the last dump of each database's log, the ten oldest. Databases with `trunc log on "
+        "chkpt` have none. Source: monOpenDatabases.LastTranLogDumpTime.",
+        unit="s",
+        queries=[
+            Query(
+                "topk(10, time() - ase_database_log_dump_timestamp_seconds{$selector})",
+                "{{instance}} {{database}}",
+            )
+        ],
+        empty="No log was dumped since the server was started",
+    ),
+    TimeSeries(
+        title="Age of the last checkpoint (good: minutes)",
+        description="Time since the last checkpoint of each database, the ten oldest. It bounds the time of a "
+        "recovery. Source: monOpenDatabases.LastCheckpointTime.",
+        unit="s",
+        queries=[
+            Query(
+                "topk(10, time() - ase_database_checkpoint_timestamp_seconds{$selector})",
+                "{{instance}} {{database}}",
+            )
+        ],
+        empty=f"{NO_MONITORING}; or ASE is older than this column",
+    ),
     Table(
-        title="Databases (good: no log full, no dump failed)",
-        description="State of each database; memory of tempdbs is in sp_sysmon. Sources: monOpenDatabases, "
-        "sysusages.",
+        title="Databases that are not available (good: empty)",
+        description="Databases in a state in which they cannot be used, or only in part. Source: "
+        "sysdatabases.status, status2, status3.",
+        queries=[rows("max by (instance, database, state) (ase_database_state{$selector})")],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="database", title="Database"),
+            Column(name="state", title="State"),
+        ],
+        empty="All databases are available",
+        width=12,
+    ),
+    Table(
+        title="Licences",
+        description="Licences in use, with their state, and when they and their grace periods end. Source: "
+        "monLicense.",
+        queries=[
+            rows("max by (instance, licence, edition, status) (ase_licence_info{$selector})"),
+            rows("max by (instance, licence, edition) (ase_licence_quantity{$selector})"),
+            rows(
+                "max by (instance, licence, edition) (ase_licence_expiry_timestamp_seconds{$selector}) * 1000"
+            ),
+            rows(
+                "max by (instance, licence, edition) (ase_licence_grace_timestamp_seconds{$selector}) * 1000"
+            ),
+        ],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="licence", title="Licence"),
+            Column(name="edition", title="Edition"),
+            Column(name="status", title="State"),
+            Column(name="Value #B", title="Number"),
+            Column(name="Value #C", title="Ends", unit="dateTimeAsIso"),
+            Column(name="Value #D", title="Grace ends", unit="dateTimeAsIso"),
+        ],
+        empty="Not collected (yet): the collector is off, or no licence is reported",
+        width=12,
+    ),
+    Table(
+        title="Databases (good: no full log, no failed dump)",
+        description="State of each database. Sources: monOpenDatabases, sysusages.",
         queries=[
             rows("max by (instance, database) (ase_database_log_full{$selector})"),
             rows("max by (instance, database) (ase_database_suspended_processes{$selector})"),
@@ -120,7 +217,7 @@ PANELS: list[Panel] = [
             Column(name="instance", title="Server"),
             Column(name="database", title="Database"),
             Column(name="Value #A", title="Log full", names={"0": ("no", "green"), "1": ("yes", "red")}),
-            Column(name="Value #B", title="Suspended by it", thresholds=[(1, "red")]),
+            Column(name="Value #B", title="Suspended tasks", thresholds=[(1, "red")]),
             Column(
                 name="Value #C", title="Last dump failed", names={"0": ("no", "green"), "1": ("yes", "red")}
             ),
@@ -154,7 +251,7 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Connections (good: under 90 % of limit)",
-        description="Connections open, and `number of user connections`. Source: monState.Connections, "
+        description="Open connections, and `number of user connections`. Source: monState.Connections, "
         "syscurconfigs.",
         unit="none",
         queries=[
@@ -167,12 +264,14 @@ PANELS: list[Panel] = [
         empty=NO_COLLECTOR,
         width=8,
     ),
-    common.not_collected("devices|io_.*|device_.*|databases|database_space|tempdbs|network"),
+    common.not_collected(
+        "devices|io_.*|device_.*|databases|database_space|tempdbs|network|database_states|licences"
+    ),
 ]
 
 STORAGE = dashboard(
     uid="ase-storage",
     title="ASE storage and network",
-    description="How fast the devices answer, how full the databases are, and what goes over the network.",
+    description="Device latency, database space, backups, and network traffic.",
     panels=PANELS,
 )

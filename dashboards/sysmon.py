@@ -1,4 +1,4 @@
-"""sp_sysmon as the exporter runs it on a schedule: the report's headlines over time."""
+"""Dashboard of sp_sysmon, which the exporter runs on a schedule: key figures of the report over time."""
 
 from dashboards import thresholds
 from dashboards.layout import dashboard
@@ -10,8 +10,8 @@ NO_SYSMON = "Not collected: sp_sysmon is off (targets: sysmon: in the configurat
 HEADLINES: list[Panel] = [
     Stat(
         title="Age of sample (good: under 2 h)",
-        description="Time since the last sample of sp_sysmon ended; what stands below is of that sample. "
-        "Source: Sampling Ended at.",
+        description="Time since the last sample of sp_sysmon ended, from which all figures below come. Source: "
+        "Sampling Ended at.",
         unit="s",
         queries=[now("max(ase_sysmon_sample_age_seconds{$selector})")],
         thresholds=[(thresholds.PARAMETERS["exporter"]["sysmon_age_seconds"], "orange")],
@@ -21,8 +21,8 @@ HEADLINES: list[Panel] = [
     ),
     Stat(
         title="Last run (good: ok)",
-        description="Whether the last run of sp_sysmon gave a sample. The outcomes by kind are in "
-        "ase_sysmon_runs_total.",
+        description="Whether the last run of sp_sysmon returned a sample. ase_sysmon_runs_total counts runs by "
+        "outcome.",
         unit="none",
         queries=[now("min(ase_sysmon_last_run_success{$selector})")],
         names={"0": ("failed", "red"), "1": ("ok", "green")},
@@ -31,8 +31,8 @@ HEADLINES: list[Panel] = [
         width=6,
     ),
     Stat(
-        title="Length of the sample",
-        description="How long the last sample lasted. Source: Sample Interval.",
+        title="Sample length",
+        description="Duration of the last sample. Source: Sample Interval.",
         unit="s",
         queries=[now("max(ase_sysmon_sample_interval_seconds{$selector})")],
         base="text",
@@ -41,9 +41,9 @@ HEADLINES: list[Panel] = [
         width=6,
     ),
     Stat(
-        title="Warnings in it (good: 0)",
-        description="Overflown or negative figures in the report: read those in the report itself with care. "
-        "Source: the text of the report.",
+        title="Warnings in the report (good: 0)",
+        description="Overflowed or negative figures in the report; treat those with care. Source: the text of "
+        "the report.",
         unit="none",
         queries=[now("max(ase_sysmon_sample_warnings{$selector})")],
         thresholds=[(1, "orange")],
@@ -96,8 +96,7 @@ PANELS: list[Panel] = [
     ),
     _graph(
         "CPU units consumed",
-        "CPUs that the threads of the server consume. Source: Adaptive Server threads are consuming … CPU "
-        "units.",
+        "CPUs consumed by the server's threads. Source: Adaptive Server threads are consuming … CPU units.",
         "short",
         "ase_sysmon_cpu_units{$selector}",
         "",
@@ -105,8 +104,8 @@ PANELS: list[Panel] = [
     Row("Spinlocks and caches"),
     _graph(
         "Cache spinlock contention (good: under 10 %)",
-        "Spinlock contention of each data cache as the report prints it. What to do: Spinlock contention. "
-        "Source: Data Cache Management / Spinlock Contention.",
+        "Spinlock contention of each data cache, as printed in the report. What to do: Spinlock "
+        "contention. Source: Data Cache Management / Spinlock Contention.",
         "percentunit",
         "ase_sysmon_cache_spinlock_contention_ratio{$selector}",
         "{{cache}}",
@@ -116,8 +115,8 @@ PANELS: list[Panel] = [
     ),
     _graph(
         "Other spinlocks (good: under 3 %)",
-        "Contention of the metadata cache's and the lock manager's spinlocks. All others never show in "
-        "sp_sysmon. Source: Metadata Cache, Lock Management.",
+        "Contention of the spinlocks of metadata cache and lock manager; sp_sysmon shows no others. "
+        "Source: Metadata Cache, Lock Management.",
         "percentunit",
         "ase_sysmon_spinlock_contention_ratio{$selector}",
         "{{spinlock}}",
@@ -134,7 +133,7 @@ PANELS: list[Panel] = [
     ),
     Row("Tasks, transactions, locks"),
     _graph(
-        "Why tasks switch (good: no single cause)",
+        "Task switches by cause (good: no single cause)",
         "Task context switches by cause, the ten largest. Source: Task Context Switches Due To.",
         "si:/s",
         "ase:sysmon_top_switches:per_second{$selector}",
@@ -143,7 +142,8 @@ PANELS: list[Panel] = [
     ),
     _graph(
         "ULC flushes by cause (good: end of transaction)",
-        "Flushes of user log caches. Full ULC: raise user log cache size. Source: ULC Flushes to Xact Log.",
+        "Flushes of user log caches by cause. If many are `full`, raise user log cache size. Source: "
+        "ULC Flushes to Xact Log.",
         "si:/s",
         "ase_sysmon_ulc_flushes_per_second{$selector}",
         "{{logging}} {{cause}}",
@@ -193,11 +193,11 @@ PANELS: list[Panel] = [
         "{{event}}",
     ),
     Text(
-        title="How this agrees with the other dashboards",
+        title="Agreement with the other dashboards",
         description="From the documentation of sp_sysmon in this project.",
         content=(
-            "Each point is the last sample of `sp_sysmon`, taken with `noclear`, and stands until the next "
-            "one. The other dashboards come from the monitoring tables. Contention and CPU busy of the same "
+            "Each point is the last sample of `sp_sysmon`, taken with `noclear`, and is repeated until the "
+            "next one. The other dashboards use the monitoring tables. Contention and CPU busy of the same "
             "window agree within half a percentage point; sp_sysmon prints one decimal, counts no "
             "compare-and-swap of lockless caches, and shows the spinlocks of caches, metadata and locks "
             "only. `ase-exporter sysmon parse` and `sysmon diff` read reports from files."
@@ -209,7 +209,7 @@ PANELS: list[Panel] = [
 SYSMON = dashboard(
     uid="ase-sysmon",
     title="ASE sp_sysmon",
-    description="The headlines of sp_sysmon, run on a schedule without clearing any counter.",
+    description="Key figures of sp_sysmon, which the exporter runs on a schedule without clearing counters.",
     panels=PANELS,
     past="6h",
 )

@@ -1,4 +1,4 @@
-"""Threshold lines out of alerts/parameters.yaml, so that a line on a graph and an alert never differ."""
+"""Threshold lines from alerts/parameters.yaml, so that graphs and alerts use the same values."""
 
 from pathlib import Path
 from typing import Any
@@ -28,5 +28,5 @@ BLOCKED = (
 
 
 def percent(ratio: float) -> str:
-    """A ratio as text."""
+    """Format a ratio as a percentage."""
     return f"{100 * ratio:g} %"

@@ -1,4 +1,4 @@
-"""What tasks wait for: events, locks, blocking, the log."""
+"""Dashboard of waits: events, locks, blocking, log."""
 
 from dashboards import common, thresholds
 from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
@@ -11,7 +11,7 @@ PARAMETERS = thresholds.PARAMETERS
 PANELS: list[Panel] = [
     Stat(
         title="Blocked processes (good: 0)",
-        description="Processes that another one blocks now. What to do: the runbook of AseBlocking names the "
+        description="Processes that are blocked by another now. What to do: the runbook of AseBlocking has the "
         "query that finds the head of the chain. Source: sysprocesses.blocked.",
         unit="none",
         queries=[now("sum(ase_processes_blocked{$selector})")],
@@ -21,8 +21,7 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Longest block (good: none)",
-        description="How long the process that is blocked longest has waited. Source: "
-        "sysprocesses.time_blocked.",
+        description="Time that the longest blocked process has waited. Source: sysprocesses.time_blocked.",
         unit="s",
         queries=[now("max(ase_process_longest_block_seconds{$selector})")],
         thresholds=[(60, "orange"), (300, "red")],
@@ -31,7 +30,7 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Deadlocks in an hour (good: 0)",
-        description="Deadlocks of the last hour. What to do: `print deadlock information`. Source: "
+        description="Deadlocks in the last hour. What to do: set `print deadlock information`. Source: "
         "monState.Deadlocks.",
         unit="none",
         decimals=0,
@@ -42,8 +41,8 @@ PANELS: list[Panel] = [
     ),
     Stat(
         title="Oldest transaction",
-        description="Age of the oldest open transaction: it holds locks and keeps the log from being "
-        "truncated. Source: syslogshold.starttime.",
+        description="Age of the oldest open transaction, which holds locks and prevents truncation of the log. "
+        "Source: syslogshold.starttime.",
         unit="s",
         queries=[now("max(ase_database_oldest_transaction_seconds{$selector})")],
         thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
@@ -53,17 +52,17 @@ PANELS: list[Panel] = [
     ),
     Row("Waits"),
     TimeSeries(
-        title="Tasks that wait, by event, the ten largest (good: few)",
-        description="How many tasks wait for each event at any time: seconds waited per second, without "
-        "waiting for clients and timers. Source: monSysWaits.WaitTime.",
+        title="Waiting tasks by event, the ten largest (good: few)",
+        description="Average number of waiting tasks by event (seconds waited per second), without clients and "
+        "timers. Source: monSysWaits.WaitTime.",
         unit="short",
         queries=[Query("topk(10, ase:wait_top_seconds:rate1m{$selector})", "{{instance}} {{event}}")],
         empty=NO_WAITS,
     ),
     TimeSeries(
-        title="Tasks that wait, by class of event (good: few)",
-        description="The same by class of events, without clients and timers. Waiting to be scheduled: too "
-        "few engines, or engines that spin. Source: monSysWaits, monWaitClassInfo.",
+        title="Waiting tasks by event class (good: few)",
+        description="Average number of waiting tasks by event class, without clients and timers. Waits for "
+        "scheduling: too few engines, or engines that spin. Source: monSysWaits, monWaitClassInfo.",
         unit="short",
         queries=[
             Query(
@@ -75,9 +74,9 @@ PANELS: list[Panel] = [
         empty=NO_WAITS,
     ),
     TimeSeries(
-        title="What tasks do: execute, compile, sort, wait for devices",
-        description="How many tasks are at each operation at any time: seconds per second. "
-        "Much compilation: statement cache, literal parametrization. Source: monSysExecutionTime.",
+        title="Tasks by operation: execute, compile, sort, device wait",
+        description="Average number of tasks by operation (seconds per second). Much compilation: use the "
+        "statement cache and literal parametrization. Source: monSysExecutionTime.",
         unit="short",
         queries=[
             Query(
@@ -90,14 +89,24 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Processes by state (good: few in lock sleep)",
-        description="Processes by state. Many runnable: they wait for an engine; lock sleep: for each other. "
-        "Source: sysprocesses.status.",
+        description="Processes by state. Runnable processes wait for an engine, those in lock sleep for each "
+        "other. Source: sysprocesses.status.",
         unit="none",
         queries=[Query("sum by (state) (ase_processes{$selector})", "{{state}}")],
         stacked=True,
         empty=NO_COLLECTOR,
     ),
     Row("Locks"),
+    TimeSeries(
+        title="Lock waits over the threshold (good: 0)",
+        description="Processes that wait for a lock longer than `lock wait threshold`; AseBlocking fires on it. "
+        "Source: monState.LockWaits.",
+        unit="none",
+        queries=[Query("ase_lock_waits_over_threshold{$selector}", "{{instance}}")],
+        thresholds=thresholds.BLOCKED,
+        empty=NO_MONITORING,
+        width=8,
+    ),
     TimeSeries(
         title="Locks by kind and state (good: none requested)",
         description="Locks held (Granted) and waited for (Requested). Source: monLocks.",
@@ -107,8 +116,8 @@ PANELS: list[Panel] = [
         width=8,
     ),
     TimeSeries(
-        title="Locks used of those there are (good: < 80 %)",
-        description="Locks held by all locks configured. With none left, statements fail with error 1204. "
+        title="Share of locks in use (good: < 80 %)",
+        description="Locks held as a share of `number of locks`. At 100 %, statements fail with error 1204. "
         "Sources: monLocks, syscurconfigs.",
         unit="percentunit",
         queries=[
@@ -125,15 +134,15 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Longest lock wait by database (good: short)",
-        description="The longest present wait for a lock in each database. Source: monLocks.WaitTime.",
+        description="The longest current wait for a lock in each database. Source: monLocks.WaitTime.",
         unit="s",
         queries=[Query("topk(10, ase_lock_longest_wait_seconds{$selector})", "{{instance}} {{database}}")],
-        empty="Nobody waits for a lock",
+        empty="No task waits for a lock",
         width=8,
     ),
     TimeSeries(
         title="Deadlocks per second (good: 0)",
-        description="Deadlocks. Each one costs somebody a transaction. Source: monState.Deadlocks.",
+        description="Deadlocks per second; each rolls back a transaction. Source: monState.Deadlocks.",
         unit="si:/s",
         queries=[Query("rate(ase_deadlocks_total{$selector}[$__rate_interval])", "{{instance}}")],
         empty=NO_MONITORING,
@@ -149,8 +158,8 @@ PANELS: list[Panel] = [
     ),
     TimeSeries(
         title="Oldest transaction by database (good: short)",
-        description="Age of the oldest open transaction of each database. It keeps the log from being "
-        "truncated. Source: syslogshold.starttime.",
+        description="Age of the oldest open transaction of each database, which prevents truncation of its log. "
+        "Source: syslogshold.starttime.",
         unit="s",
         queries=[
             Query("topk(10, ase_database_oldest_transaction_seconds{$selector})", "{{instance}} {{database}}")
@@ -162,8 +171,8 @@ PANELS: list[Panel] = [
     Row("The log"),
     TimeSeries(
         title="Log semaphore: waits (good: under 50 %)",
-        description="Share of the requests for the log semaphore that had to wait, by database. What to do: "
-        "larger user log caches, faster log devices, a log cache. Source: monOpenDatabases.AppendLogWaits, "
+        description="Share of log semaphore requests that had to wait, by database. What to do: larger user log "
+        "caches, faster log devices, a log cache. Source: monOpenDatabases.AppendLogWaits, "
         "AppendLogRequests.",
         unit="percentunit",
         queries=[
@@ -180,9 +189,9 @@ PANELS: list[Panel] = [
     ),
     common.log_space_used(),
     TimeSeries(
-        title="ULC flushes that were full (good: few)",
-        description="Share of the flushes of user log caches that came because the cache was full. What to "
-        "do: raise `user log cache size`. Source: monState.ULCFlushFull, ULCFlushes.",
+        title="ULC flushes because full (good: few)",
+        description="Share of user log cache flushes that happened because the cache was full. What to do: raise "
+        "`user log cache size`. Source: monState.ULCFlushFull, ULCFlushes.",
         unit="percentunit",
         queries=[
             Query(
@@ -203,6 +212,6 @@ PANELS: list[Panel] = [
 WAITS = dashboard(
     uid="ase-waits",
     title="ASE waits, locks and log",
-    description="What the tasks of a server wait for, who blocks whom, and whether the log keeps up.",
+    description="What tasks wait for, which processes are blocked, and the state of the log.",
     panels=PANELS,
 )

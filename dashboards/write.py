@@ -1,4 +1,4 @@
-"""Writes dashboards/json/*.json from the Python beside it: python -m dashboards.write [--check]"""
+"""Writes dashboards/json/*.json and docs/coverage.md from the Python modules: python -m dashboards.write [--check]"""
 
 import argparse
 import json
@@ -8,14 +8,19 @@ from pathlib import Path
 from dashboards.caches import CACHES
 from dashboards.change import CHANGE_IMPACT
 from dashboards.contention import CONTENTION
+from dashboards.coverage import COVERAGE, coverage
 from dashboards.cpu import CPU
+from dashboards.details import DETAILS
 from dashboards.exporter import EXPORTER
 from dashboards.fleet import FLEET
 from dashboards.hugepages import HUGEPAGES
+from dashboards.memory import MEMORY
+from dashboards.replication import REPLICATION
 from dashboards.server import SERVER
 from dashboards.storage import STORAGE
 from dashboards.sysmon import SYSMON
 from dashboards.waits import WAITS
+from dashboards.workload import WORKLOAD
 
 JSON = Path(__file__).parent / "json"
 DASHBOARDS = [
@@ -29,28 +34,33 @@ DASHBOARDS = [
     SYSMON,
     WAITS,
     STORAGE,
+    WORKLOAD,
+    MEMORY,
+    REPLICATION,
+    DETAILS,
     EXPORTER,
 ]
 
 
 def files() -> dict[Path, str]:
-    """Every dashboard's file and what must be in it."""
-    return {
+    """Return every generated file and its contents."""
+    dashboards = {
         JSON / f"{each['uid']}.json": json.dumps(each, indent=2, ensure_ascii=False) + "\n"
         for each in DASHBOARDS
     }
+    return dashboards | {COVERAGE: coverage(DASHBOARDS)}
 
 
 def stale() -> list[Path]:
-    """Files that are missing, differ, or belong to no dashboard."""
+    """Return files that are missing, differ, or belong to no dashboard."""
     wanted = files()
     differing = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     return differing + [path for path in JSON.glob("*.json") if path not in wanted]
 
 
 def main() -> None:
-    """Write the files; with --check, only name those that are not up to date (exit code 1 if any)."""
-    arguments = argparse.ArgumentParser(description="Writes dashboards/json/*.json.")
+    """Write the files; with --check, only list those that are out of date (exit code 1 if any)."""
+    arguments = argparse.ArgumentParser(description="Writes dashboards/json/*.json and docs/coverage.md.")
     arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if any is stale")
     if arguments.parse_args().check:
         for path in stale():

@@ -1,0 +1,99 @@
+"""Generates docs/coverage.md: the dashboards and rules that use each metric of the catalogue, or why none does."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+from dashboards.queries import Json
+
+from ase_exporter.catalogue import load_catalogue
+
+HERE = Path(__file__).parent
+NOT_SHOWN = HERE / "not_shown.yaml"
+RULES = HERE.parent / "alerts" / "rules"
+COVERAGE = HERE.parent / "docs" / "coverage.md"
+
+METRIC = re.compile(r"\b(?:ase|dbhost)[_:][a-z0-9_:]+")
+INTRODUCTION = """\
+# Where each metric is used
+
+Written by `make dashboards`. A dashboard that shows a recording rule shows the metrics from which the rule is computed.
+
+| Metric | Dashboards | Alerts | Or why not |
+| --- | --- | --- | --- |
+"""
+
+
+def metrics() -> list[str]:
+    """Return the names of all metrics of the catalogue, in its order."""
+    catalogue, _ = load_catalogue()
+    return list(dict.fromkeys(name for each in catalogue.collectors.values() for name in each.metrics))
+
+
+def reasons() -> dict[str, str]:
+    """Return why a metric is on no dashboard and in no rule, by metric."""
+    return {
+        name: group["reason"] for group in yaml.safe_load(NOT_SHOWN.read_text()) for name in group["metrics"]
+    }
+
+
+def used_by_dashboards(dashboards: list[Json]) -> dict[str, list[str]]:
+    """Return the dashboards' uids by metric, recording rules resolved."""
+    used: dict[str, list[str]] = {}
+    for dashboard in dashboards:
+        texts = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+        for name in names(texts):
+            used.setdefault(name, []).append(dashboard["uid"])
+    return used
+
+
+def used_by_alerts() -> dict[str, list[str]]:
+    """Return the alerts' names by metric, recording rules resolved."""
+    used: dict[str, list[str]] = {}
+    for rule in _rules():
+        if "alert" in rule:
+            for name in names([rule["expr"]]):
+                alerts = used.setdefault(name, [])
+                if rule["alert"] not in alerts:
+                    alerts.append(rule["alert"])
+    return used
+
+
+def coverage(dashboards: list[Json]) -> str:
+    """Return the table as Markdown."""
+    on_dashboards, in_alerts, why = used_by_dashboards(dashboards), used_by_alerts(), reasons()
+    return INTRODUCTION + "".join(
+        f"| `{name}` | {', '.join(on_dashboards.get(name, ()))} | {', '.join(in_alerts.get(name, ()))} "
+        f"| {why.get(name, '')} |\n"
+        for name in metrics()
+    )
+
+
+def _rules() -> Iterator[dict[str, str]]:
+    for path in sorted(RULES.glob("*.yaml")):
+        for group in yaml.safe_load(path.read_text())["groups"]:
+            yield from group["rules"]
+
+
+@cache
+def _recorded() -> dict[str, str]:
+    """Return the expressions of recording rules by name; those of one name are joined."""
+    recorded: dict[str, str] = {}
+    for rule in _rules():
+        if "record" in rule:
+            recorded[rule["record"]] = f"{recorded.get(rule['record'], '')} {rule['expr']}"
+    return recorded
+
+
+def names(expressions: Sequence[str]) -> set[str]:
+    """Return the names in expressions, and in the recording rules that they use."""
+    found: set[str] = set()
+    texts = list(expressions)
+    while texts:
+        for name in set(METRIC.findall(texts.pop())) - found:
+            found.add(name)
+            if name in _recorded():
+                texts.append(_recorded()[name])
+    return found
