@@ -1,18 +1,38 @@
-# make setup | demo | test | test-slow | bench | lint | audit | alerts | dashboards
-.PHONY: setup demo test test-slow bench lint audit alerts dashboards
+# make demo        run the demo; installs only what it needs (DURATION=seconds, PORT_BASE=first port)
+# make setup       install what tests and lint need
+# make test        lint, then every test that is not slow
+# make test-slow   the slow tests
+# make bench       benchmarks
+# make lint        static checks
+# make audit       look up pinned dependencies in the public database of advisories
+# make alerts      write alerts/rules from its definitions
+# make dashboards  write dashboards/json
+# make package     build the wheels and sdists of ase-exporter and ase-simulator
+# make image       build the container images of both
+# make release-check  build and check all that a release publishes, without publishing it
+.PHONY: setup demo test test-slow bench lint audit alerts dashboards package image
 
 VENV := .venv/bin
 DURATION ?=
 PORT_BASE ?=
 
 setup:
-	@deploy/dev/setup.sh
+	@deploy/dev/setup.sh test
 
-demo: setup
+demo:
+	@deploy/dev/setup.sh demo
 	@$(VENV)/ase-exporter demo $(if $(DURATION),--duration $(DURATION)) $(if $(PORT_BASE),--port-base $(PORT_BASE))
 
+# Tests that need nothing but Python packages: no Debian packages, no servers, no browser.
+.PHONY: test-unit
+test-unit:
+	@PYTHON_ONLY=1 deploy/dev/setup.sh
+	$(VENV)/python -m pytest -q --unit -n 2 --dist loadfile -m "not slow"
+
+# Tests that run in real time come last, without other tests beside them.
 test: lint
-	$(VENV)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --ignore tests/benchmarks
+	$(VENV)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not alone" --ignore tests/benchmarks
+	$(VENV)/python -m pytest -q -m "alone and not slow" --ignore tests/benchmarks
 
 test-slow: setup
 	$(VENV)/python -m pytest -q -m slow
@@ -31,3 +51,16 @@ alerts: setup
 
 dashboards: setup
 	@$(VENV)/python -m dashboards.write
+
+package: setup
+	rm -rf dist
+	$(VENV)/python -m build --no-isolation --outdir dist exporter
+	$(VENV)/python -m build --no-isolation --outdir dist simulator
+
+image:
+	docker build -f deploy/docker/Dockerfile --build-arg REVISION="$$(git rev-parse HEAD)" -t ase-exporter .
+	docker build -f deploy/docker/Dockerfile --build-arg REVISION="$$(git rev-parse HEAD)" -t ase-simulator --target simulator .
+
+.PHONY: release-check
+release-check: setup
+	@deploy/release/check.sh $(TAG)

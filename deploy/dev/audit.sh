@@ -1,6 +1,6 @@
 #!/bin/sh
-# Asks the public database of advisories about every pinned dependency. Needs the internet; what could not be asked
-# about is a failure, not a pass. pip-audit gets a .venv of its own: it is no dependency of ours.
+# Checks every pinned dependency against the public database of advisories. Needs the internet; a dependency that could
+# not be checked is a failure. pip-audit gets its own environment, because it is not a dependency of the project.
 set -eu
 cd "$(dirname "$0")/../.."
 tool=.venv/audit
@@ -8,4 +8,4 @@ tool=.venv/audit
     "${PYTHON:-python3}" -m venv "$tool"
     "$tool/bin/pip" install --quiet --disable-pip-version-check pip-audit
 }
-exec "$tool/bin/pip-audit" --strict --disable-pip --require-hashes "$@" -r requirements.txt -r requirements-dev.txt
+exec "$tool/bin/pip-audit" --strict --disable-pip --require-hashes "$@" -r requirements.txt -r requirements-dev.txt -r requirements-release.txt

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Every check that runs nothing: Python, YAML, shell, Dockerfiles, then rules and configurations by their own tools.
+# Static checks: Python, YAML, shell, Dockerfiles, workflows, rules and configurations.
 set -eu
 cd "$(dirname "$0")/../.."
 PATH=$PWD/.venv/bin:$PATH
 
-# Our own files by name, without what tools keep beside them.
+# Find files of the project, without those that tools create.
 ours() {
     find . -type d \( -name .venv -o -name .git -o -name .demo -o -name .bench \) -prune -o "$@" -type f -print
 }
@@ -12,14 +12,21 @@ ours() {
 ruff check --quiet .
 ruff format --check --quiet .
 mypy
+lint-imports >/dev/null || { lint-imports; exit 1; }
 mypy -p alerts -p dashboards
+python deploy/dev/vocabulary.py
+python deploy/dev/version.py --check
 yamllint --strict .
+check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yaml
+check-jsonschema --quiet --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yaml
+check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+ours -path './.github/ISSUE_TEMPLATE/*' ! -name config.yml | xargs check-jsonschema --quiet --builtin-schema vendor.github-issue-forms
 { ours -name '*.sh'; echo .ci/run; } | xargs shellcheck
 ours -name 'Dockerfile*' | xargs --no-run-if-empty hadolint
 
 python -m alerts.write --check
 python -m dashboards.write --check
 promtool check config deploy/prometheus/prometheus.yml >/dev/null
-promtool check rules alerts/rules/*.yaml >/dev/null
+promtool check rules alerts/rules/*.yaml alerts/rules-60s/*.yaml >/dev/null
 said=$(promtool test rules alerts/tests/*.yaml 2>&1) || { echo "$said" >&2; exit 1; }
 amtool check-config deploy/alertmanager/alertmanager.yml deploy/alertmanager/examples/*.yml >/dev/null

@@ -1,11 +1,20 @@
 #!/bin/sh
-# Writes requirements.txt (what a user installs) and requirements-dev.txt (what tests and lint need besides).
-# Hashes are recorded, index addresses are not.
+# Writes the lock files. Hashes are recorded, index addresses are not.
+#   requirements.txt            ase-exporter without extras: what serving and most commands need
+#   requirements-report.txt     the same with the extra [report]
+#   requirements-simulator.txt  ase-simulator
+#   requirements-dev.txt        all of these, and what tests and lint need
+#   requirements-release.txt    what `make release-check` needs
+# The others take their versions from requirements-dev.txt, so that one package has one version everywhere.
 set -eu
 cd "$(dirname "$0")/../.."
 compile() {
-    uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
+    uv pip compile --universal --python-version 3.11 --generate-hashes --quiet \
         --no-header --no-annotate --no-emit-index-url --no-emit-find-links "$@"
 }
-compile --output-file requirements.txt
-compile --extra dev --constraint requirements.txt --output-file requirements-dev.txt
+compile exporter/pyproject.toml simulator/pyproject.toml --extra report --group pyproject.toml:dev "$@" \
+    --output-file requirements-dev.txt
+compile exporter/pyproject.toml --constraint requirements-dev.txt --output-file requirements.txt
+compile exporter/pyproject.toml --extra report --constraint requirements-dev.txt --output-file requirements-report.txt
+compile simulator/pyproject.toml --constraint requirements-dev.txt --output-file requirements-simulator.txt
+compile --group pyproject.toml:release --constraint requirements-dev.txt --output-file requirements-release.txt

@@ -1,30 +1,49 @@
 #!/bin/sh
-# Makes a machine ready: the Debian packages that are missing (and only those), then .venv with pinned Python
-# packages. Run again it does nothing that is done already.
+# Installs what a make target needs: missing Debian packages, then pinned Python packages in .venv.
+#   setup.sh demo   what running needs: FreeTDS, Prometheus, Alertmanager, node_exporter, requirements.txt and
+#                   requirements-simulator.txt
+#   setup.sh test   the same, and what tests and lint need: PostgreSQL, Chromium, requirements-dev.txt (default)
+# A second run of a tier, or `demo` after `test`, does nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 
-# package:file that shows it is there
-PACKAGES='
+tier=${1:-test}
+
+# Debian package:file that exists once it is installed
+packages='
 python3-venv:/usr/share/doc/python3-venv
 unixodbc:/usr/bin/isql
 tdsodbc:/usr/share/doc/tdsodbc
-freetds-bin:/usr/bin/tsql
 prometheus:/usr/bin/prometheus
 prometheus-alertmanager:/usr/bin/prometheus-alertmanager
 prometheus-node-exporter:/usr/bin/prometheus-node-exporter
+'
+requirements='requirements.txt requirements-simulator.txt'
+case $tier in
+demo) ;;
+test)
+    packages="$packages
+freetds-bin:/usr/bin/tsql
 postgresql:/usr/lib/postgresql
 curl:/usr/bin/curl
 chromium:/usr/bin/chromium
 fonts-dejavu-core:/usr/share/fonts/truetype/dejavu
-'
+"
+    requirements='requirements-dev.txt'
+    ;;
+*)
+    echo "setup: expected demo or test, not $tier" >&2
+    exit 2
+    ;;
+esac
 
 missing=
-for entry in $PACKAGES; do
+for entry in $packages; do
     [ -e "${entry#*:}" ] || missing="$missing ${entry%%:*}"
 done
 
-if [ -n "$missing" ]; then
+# PYTHON_ONLY=1: .venv alone, for `make test-unit`
+if [ -n "$missing" ] && [ -z "${PYTHON_ONLY:-}" ]; then
     if ! command -v apt-get >/dev/null; then
         echo "setup: this is not Debian or Ubuntu; please install by hand:$missing" >&2
         exit 2
@@ -35,8 +54,8 @@ if [ -n "$missing" ]; then
         sudo=sudo
     fi
     echo "setup: installing$missing"
-    # Services must not start: the demo and the tests run their own on loopback. policy-rc.d is the
-    # Debian way to say so; a policy that is already there stays.
+    # Keep the packages from starting services: demo and tests run their own on loopback. policy-rc.d is
+    # Debian's mechanism for this; an existing policy is left alone.
     policy=/usr/sbin/policy-rc.d
     if [ ! -e "$policy" ]; then
         printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
@@ -47,7 +66,7 @@ if [ -n "$missing" ]; then
         $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq "$@" >/dev/null
     }
     apt_get update || { sleep 5; apt_get update; }
-    # shellcheck disable=SC2086  # one word a package
+    # shellcheck disable=SC2086  # one argument per package
     apt_get install -y --no-install-recommends $missing || {
         sleep 5
         # shellcheck disable=SC2086
@@ -61,12 +80,25 @@ PYTHON=${PYTHON:-python3}
     exit 2
 }
 
-stamp=.venv/installed-from
-wanted=$(cat requirements.txt requirements-dev.txt pyproject.toml | sha256sum)
-if [ ! -x .venv/bin/python ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
-    echo "setup: building .venv, which takes a minute or so"
+# One stamp per tier: the checksum of what it was installed from.
+wanted=$(cat requirements*.txt exporter/pyproject.toml simulator/pyproject.toml | sha256sum)
+if [ ! -x .venv/bin/python ] || [ "$(cat ".venv/installed-$tier" 2>/dev/null)" != "$wanted" ]; then
+    echo "setup: installing Python packages into .venv, which takes a minute or so"
     [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-    printf '%s' "$wanted" >"$stamp"
+    pip() {
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    }
+    # setuptools builds the package; requirements-dev.txt pins it for both tiers.
+    sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt >.venv/build-requirements.txt
+    set --
+    for file in $requirements .venv/build-requirements.txt; do
+        set -- "$@" -r "$file"
+    done
+    pip --require-hashes "$@"
+    # One after the other: an environment from before 0.1.0 has one distribution with both commands, and replacing it
+    # must not remove the new ase-simulator.
+    pip --no-deps --no-build-isolation --editable ./exporter
+    pip --no-deps --no-build-isolation --editable ./simulator
+    printf '%s' "$wanted" >.venv/installed-demo
+    [ "$tier" = demo ] || cp .venv/installed-demo .venv/installed-test
 fi
