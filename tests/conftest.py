@@ -1,28 +1,54 @@
 """Settings for all tests."""
 
-from collections.abc import Generator
+import logging
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests import plain  # noqa: F401  # first of all that loads rich
+from tests import (
+    plain_output,  # noqa: F401  # before anything that imports rich
+    unit_tier,
+)
 from tests.leaks import WATCH, watch_everything
 
-# A busy machine is no reason to fail: deadlines and generation speed belong into benchmarks.
+# No deadlines: a busy machine must not fail a test. Benchmarks measure speed.
 settings.register_profile(
     "test", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.register_profile("slow", parent=settings.get_profile("test"), max_examples=10_000, derandomize=False)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--unit", action="store_true", help="only tests that need nothing but Python packages")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """The same examples in every `make test`; ever new ones, and more of them, in `make test-slow`."""
+    """The same examples in every `make test`; new ones each time, and more of them, in `make test-slow`."""
+    if config.option.unit:
+        unit_tier.install_pyodbc_stand_in()
     settings.load_profile("slow" if config.option.markexpr == "slow" else "test")
     watch_everything(WATCH)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --unit, leave out what needs more."""
+    return True if config.option.unit and unit_tier.is_left_out(collection_path) else None
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    """A command that sets up logging inside a test must not change what the next tests log."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A planted secret that shows while a test runs, or is set up, or ends, is a failure of the test."""
+    """Fail a test during which a planted secret was revealed, in its set-up and teardown too."""
     report = yield
     for title, text in report.sections:
         if title.endswith(report.when):

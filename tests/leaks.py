@@ -1,9 +1,9 @@
-"""Looks for planted secrets in all that our programs put out while the tests run.
+"""Watches all output of the project's programs for the secrets that tests plant in configurations.
 
-What is looked at: the output of every exporter and simulator that a test starts as a process, through a pipe or
-into a file; the command lines of exporters; every HTTP answer that a test gets, headers too; what commands print
-that run within the tests; and all that pytest captured, log records too. Where a secret is meant to stand, as in
-a configuration, nobody looks.
+Watched are: the output of every exporter and simulator that a test starts as a process, through a pipe or into a
+file; the command lines of exporters; every HTTP response that a test receives, headers included; the output of
+commands that run inside the test process; and everything that pytest captures, log records included. Places where a
+secret belongs, such as a configuration file, are not watched.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,23 +21,62 @@ import httpx
 import typer.testing
 from tests import planted
 
-_EXPORTER = re.compile(r"ase[_-]exporter")
-_OURS = re.compile(r"ase[_-](exporter|simulator)")
+EXPORTER = "ase-exporter"
+PROGRAMS = {EXPORTER, "ase-simulator"}
+_SHELLS = {"sh", "bash", "dash"}
+_PYTHON_OPTIONS_WITH_VALUE = {"-X", "-W"}
+# In a path, what follows bin/ is a program; a directory of the same name is not.
+_IN_SHELL_SCRIPT = re.compile(
+    r"(?<![\w/.-])(?:[\w/.-]*bin/|\S*python[\d.]* -m )?(ase[-_](?:exporter|simulator))(?![\w/.-])"
+)
+_IN_PYTHON_CODE = re.compile(r"\b(?:from|import)\b[^;\n]*\b(ase_(?:exporter|simulator))\b")
+
+
+def programs_of(command: Sequence[str], shell: bool = False) -> set[str]:
+    """Which of PROGRAMS a command runs, by its program, module or imports; directories in paths do not count.
+
+    shell: the first word is a shell script, as with `subprocess`.
+    """
+    program, *arguments = command
+    name = Path(program).name
+    if shell:
+        return _named(_IN_SHELL_SCRIPT, program)
+    if name in _SHELLS:
+        return {found for argument in arguments for found in _named(_IN_SHELL_SCRIPT, argument)}
+    return _run_by_python(arguments) if name.startswith("python") else {name} & PROGRAMS
+
+
+def _run_by_python(arguments: Sequence[str]) -> set[str]:
+    words = iter(arguments)
+    for word in words:
+        if word == "-m":
+            return {next(words, "").partition(".")[0].replace("_", "-")} & PROGRAMS
+        if word == "-c":
+            return _named(_IN_PYTHON_CODE, next(words, ""))
+        if word in _PYTHON_OPTIONS_WITH_VALUE:
+            next(words, "")
+        elif not word.startswith("-"):
+            return {Path(word).name} & PROGRAMS
+    return set()
+
+
+def _named(pattern: re.Pattern[str], text: str) -> set[str]:
+    return {name.replace("_", "-") for name in pattern.findall(text)}
 
 
 class Watch:
-    """Collects leaks: where which secret showed."""
+    """Collects leaks: which secret appeared where."""
 
     def __init__(self, secrets: frozenset[str]) -> None:
         forms = {form: secret for secret in secrets for form in (secret, quote(secret))}
         self._forms = {form.encode(): secret for form, secret in forms.items()}
-        self._longest = max(map(len, self._forms))
+        self._max_length = max(map(len, self._forms))
         self._leaks: list[str] = []
         self._files: dict[Path, tuple[int, Callable[[bytes], None]]] = {}
         self._lock = threading.Lock()
 
     def see(self, where: str, shown: str | bytes) -> bool:
-        """Look at something that was put out; whether there was a secret in it."""
+        """Check output for secrets; whether one was found."""
         data = shown.encode(errors="replace") if isinstance(shown, str) else shown
         found = {secret for form, secret in self._forms.items() if form in data}
         if found:
@@ -46,23 +85,23 @@ class Watch:
         return bool(found)
 
     def stream(self, where: str) -> Callable[[bytes], None]:
-        """Looks at what comes in pieces, so that a secret may come in two of them."""
+        """A checker for output that arrives in pieces: it also finds a secret that is split between two."""
         last = b""
 
         def see(piece: bytes) -> None:
             nonlocal last
             whole = last + piece
-            last = b"" if self.see(where, whole) else whole[-self._longest + 1 :]
+            last = b"" if self.see(where, whole) else whole[-self._max_length + 1 :]
 
         return see
 
     def follow(self, path: Path) -> None:
-        """Look at a file too, whenever leaks are taken."""
+        """Check a file as well, whenever leaks are taken."""
         with self._lock:
             self._files.setdefault(path, (0, self.stream(str(path))))
 
     def take(self) -> list[str]:
-        """The leaks since the last time, each once."""
+        """The leaks since the last call, each once."""
         for path, (place, see) in list(self._files.items()):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 file.seek(place)
@@ -73,27 +112,27 @@ class Watch:
         return list(dict.fromkeys(leaks))
 
 
-class _Teed(io.FileIO):
-    """A pipe's end whose bytes are looked at as they are read."""
+class _WatchedPipe(io.FileIO):
+    """The reading end of a pipe; its bytes are checked as they are read."""
 
     see: Callable[[bytes], None]
 
-    def readinto(self, buffer: Any) -> int | None:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int | None:
         count = super().readinto(buffer)
         if count:
             self.see(bytes(memoryview(buffer)[:count]))
         return count
 
-    def readall(self) -> bytes:  # type: ignore[override]
+    def readall(self) -> bytes:
         data = super().readall()
         self.see(data)
         return data
 
 
 def watch_everything(watch: Watch) -> None:
-    """Look at all that is put out from now on, in this process and by its children."""
+    """Check all output from now on, of this process and of its children."""
     _watch_processes(watch)
-    _watch_answers(watch)
+    _watch_responses(watch)
     _watch_commands(watch)
 
 
@@ -103,59 +142,57 @@ def _watch_processes(watch: Watch) -> None:
     def started(process: Any, args: Any, *rest: Any, **options: Any) -> None:
         start(process, args, *rest, **options)
         words = [os.fsdecode(arg) for arg in ([args] if isinstance(args, str | bytes | Path) else args)]
-        said = " ".join(words)
-        if _EXPORTER.search(said):
-            watch.see("command line", said)
-        process.is_ours = bool(_OURS.search(said))
-        if not process.is_ours:
+        programs = programs_of(words, shell=options.get("shell", False))
+        if EXPORTER in programs:
+            watch.see("command line", " ".join(words))
+        process.is_watched = bool(programs)
+        if not process.is_watched:
             return
         for name in ("stdout", "stderr"):
             where = f"{name} of {' '.join(words[:4])}"
             stream = getattr(process, name)
             if isinstance(stream, io.TextIOWrapper | io.BufferedReader):
-                setattr(process, name, _teed(stream, watch.stream(where)))
+                setattr(process, name, _watched_pipe(stream, watch.stream(where)))
             elif stream is None and isinstance(options.get(name), io.IOBase):
                 watch.follow(Path(f"/proc/self/fd/{options[name].fileno()}").readlink())
 
     def communicated(process: Any, *arguments: Any, **options: Any) -> Any:
-        answer = communicate(process, *arguments, **options)
-        for said in answer if process.is_ours else ():
-            watch.see(f"output of {process.args}", said or b"")
-        return answer
+        outputs = communicate(process, *arguments, **options)
+        for output in outputs if process.is_watched else ():
+            watch.see(f"output of {process.args}", output or b"")
+        return outputs
 
-    subprocess.Popen.__init__ = started  # type: ignore[method-assign]
-    subprocess.Popen.communicate = communicated  # type: ignore[method-assign]
+    subprocess.Popen.__init__ = started  # type: ignore[method-assign, assignment]
+    subprocess.Popen.communicate = communicated  # type: ignore[method-assign, assignment]
 
 
-def _teed(
-    stream: io.TextIOWrapper | io.BufferedReader, see: Callable[[bytes], None]
-) -> io.TextIOWrapper | io.BufferedReader:
-    teed = _Teed(os.dup(stream.fileno()), "rb")
-    teed.see = see
+def _watched_pipe(stream: io.TextIOWrapper | io.BufferedReader, see: Callable[[bytes], None]) -> io.IOBase:
+    pipe = _WatchedPipe(os.dup(stream.fileno()), "rb")
+    pipe.see = see
     stream.close()
-    binary = io.BufferedReader(teed)
+    binary = io.BufferedReader(pipe)
     if not isinstance(stream, io.TextIOWrapper):
         return binary
     return io.TextIOWrapper(binary, encoding=stream.encoding, errors=stream.errors)
 
 
-def _watch_answers(watch: Watch) -> None:
-    def see(answer: httpx.Response) -> None:
-        watch.see(f"answer to {answer.request.url.path}", f"{answer.headers.raw!r}")
-        if answer.is_stream_consumed:
-            watch.see(f"answer to {answer.request.url.path}", answer.content)
+def _watch_responses(watch: Watch) -> None:
+    def check(response: httpx.Response) -> None:
+        watch.see(f"response to {response.request.url.path}", f"{response.headers.raw!r}")
+        if response.is_stream_consumed:
+            watch.see(f"response to {response.request.url.path}", response.content)
 
     send, send_async = httpx.Client.send, httpx.AsyncClient.send
 
     def sent(*arguments: Any, **options: Any) -> httpx.Response:
-        answer = send(*arguments, **options)
-        see(answer)
-        return answer
+        response = send(*arguments, **options)
+        check(response)
+        return response
 
     async def sent_async(*arguments: Any, **options: Any) -> httpx.Response:
-        answer = await send_async(*arguments, **options)
-        see(answer)
-        return answer
+        response = await send_async(*arguments, **options)
+        check(response)
+        return response
 
     httpx.Client.send = sent  # type: ignore[method-assign]
     httpx.AsyncClient.send = sent_async  # type: ignore[method-assign]
@@ -177,7 +214,7 @@ WATCH = Watch(planted.ALL)
 
 @contextlib.contextmanager
 def provoked() -> Iterator[list[str]]:
-    """The leaks within the block, which are no failure; in the list after it."""
+    """Collect the leaks within the block instead of failing the test; the list is filled when the block ends."""
     found: list[str] = []
     before = WATCH.take()
     assert not before

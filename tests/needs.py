@@ -1,4 +1,4 @@
-"""Programs that not every machine has: tests that need them skip there, and say so."""
+"""Marks for tests of programs that not every machine has: without them the tests are skipped, with the reason."""
 
 import shutil
 

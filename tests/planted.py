@@ -1,4 +1,4 @@
-"""The secrets that tests give to our programs, each a text of its own: wherever one shows, it leaked (`leaks`)."""
+"""The secrets in the configurations that tests write. Each is unique: if it appears in any output, it leaked."""
 
 DATABASE = "planted as good as any"
 INLINE, IN_FILE, IN_ENVIRONMENT = "planted-inline-pw", "planted-file-pw", "planted-environ-pw"

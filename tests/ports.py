@@ -1,6 +1,6 @@
-"""Free ports for programs that must be told where to listen, because others are told as well.
+"""Free ports for programs whose port must be known before they start, because other programs connect to it.
 
-What can listen on port 0 and say where it does is better off so: nobody can take its port meanwhile.
+A program that can listen on port 0 and report its port needs none of this, and no other process can take its port.
 """
 
 import os
@@ -9,12 +9,12 @@ import re
 import socket
 
 HOST = "127.0.0.1"
-# Below the ports that connections get by themselves, so that none of them takes one before its server does.
+# Below the ephemeral ports, so that no outgoing connection takes a port before its server does.
 FIRST, LAST = 20000, 32000
 
 
 def free_block(count: int) -> int:
-    """The first of so many consecutive ports that nobody uses, out of this test process's own share."""
+    """The first of `count` consecutive unused ports, from the range of this pytest-xdist worker."""
     numbered = re.fullmatch(r"gw(\d+)", os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     share = (LAST - FIRST) // workers

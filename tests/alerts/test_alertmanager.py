@@ -1,11 +1,12 @@
-"""The shipped Alertmanager configuration routes as it says."""
+"""The shipped Alertmanager configuration is valid and routes by severity and team."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
+from tests.paths import DEPLOY
 
-ALERTMANAGER = Path(__file__).parents[2] / "deploy" / "alertmanager"
+ALERTMANAGER = DEPLOY / "alertmanager"
 
 
 def amtool(*arguments: str | Path) -> str:

@@ -1,39 +1,123 @@
-"""The rule files of the alerts are what definitions and parameters make."""
+"""The rule files are up to date, and alerts.write refuses parameters that would make rules that never work."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from alerts import write
+from alerts.parameters import RATIOS, DefinitionError, parameters
+from tests.paths import REPOSITORY
 
 
 def test_rule_files_are_up_to_date() -> None:
-    for name, text in write.rule_files(write.parameters()):
+    for name, text in write.rule_files(parameters()):
         assert (write.RULES / name).read_text() == text, f"{name} is stale: make alerts"
 
 
 def test_every_alert_file_comes_from_a_definition() -> None:
-    made = {name for name, _ in write.rule_files(write.parameters())}
+    made = {name for name, _ in write.rule_files(parameters()) if name.endswith(".alerts.yaml")}
     assert {path.name for path in write.RULES.glob("*.alerts.yaml")} == made
 
 
 def test_every_parameter_is_used() -> None:
     used = set().union(*(write.placeholders(path) for path in write.DEFINITIONS.glob("*.yaml")))
-    unused = {name for name in write.parameters() if not name.startswith("links.")} - used
+    unused = {name for name in parameters() if not name.startswith("links.")} - used
     assert not unused
 
 
-def test_parameters_of_your_own_name_only_what_differs(tmp_path: Path) -> None:
+def test_every_ratio_is_a_parameter() -> None:
+    assert parameters().keys() >= RATIOS
+
+
+def test_own_parameters_name_only_what_differs(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("links: {runbooks: https://wiki/ase}\nspinlock: {critical: 0.6}\n")
-    values = write.parameters(own)
-    assert values == write.parameters() | {"links.runbooks": "https://wiki/ase", "spinlock.critical": "0.6"}
+    values = parameters(own)
+    assert values == parameters() | {"links.runbooks": "https://wiki/ase", "spinlock.critical": "0.6"}
     text = dict(write.rule_files(values))["spinlocks.alerts.yaml"]
     assert "runbook_url: https://wiki/ase/AseSpinlockContention.md" in text
 
 
-@pytest.mark.parametrize("text", ["spinlock: {critcal: 0.6}", "- 0.6", "spinlock: 0.6"])
-def test_parameters_that_do_not_exist_are_named(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spinlock: {critical: 1}",
+        "spinlock: {warning_for: 90s, critical_for: 1h30m}",
+        "log: {backup_exempt: 'tempdb.*|model'}",
+        "device: {latency_seconds: 2.5}",
+    ],
+)
+def test_own_parameters_of_the_right_kind_are_taken(tmp_path: Path, text: str) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(text)
-    with pytest.raises(write.DefinitionError, match=r"own\.yaml: "):
-        write.parameters(own)
+    assert parameters(own) != parameters()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("spinlock: {critcal: 0.6}", "spinlock.critcal: no such parameter"),
+        ("- 0.6", "expected groups of parameters"),
+        ("spinlock: 0.6", "expected groups of parameters"),
+        ("spinlock: {critical: 0.6", "line 1: not valid YAML"),
+        ("spinlock: {warning_for: lots}", "spinlock.warning_for: 'lots': expected a duration such as 5m"),
+        ("spinlock: {warning_for: 10}", "spinlock.warning_for: 10: expected a duration such as 5m"),
+        ("spinlock: {warning_for: -1m}", "spinlock.warning_for: '-1m': expected a duration such as 5m"),
+        ("spinlock: {critical: 10}", "spinlock.critical: 10: expected a ratio from 0 to 1"),
+        ("spinlock: {critical: -1}", "spinlock.critical: -1: expected a ratio from 0 to 1"),
+        ("spinlock: {critical: lots}", "spinlock.critical: 'lots': expected a ratio from 0 to 1"),
+        ("spinlock: {critical: true}", "spinlock.critical: True: expected a ratio from 0 to 1"),
+        ("device: {latency_seconds: -1}", "device.latency_seconds: -1: expected a number, 0 or more"),
+        ("device: {latency_seconds: .nan}", "device.latency_seconds: nan: expected a number, 0 or more"),
+        ("device: {latency_seconds: 3s}", "device.latency_seconds: '3s': expected a number, 0 or more"),
+        ("links: {grafana: 3000}", "links.grafana: 3000: expected text without spaces or quotes"),
+        ("log: {backup_exempt: 'a\"b'}", "expected text without spaces or quotes"),
+    ],
+)
+def test_bad_parameters_get_one_line_and_exit_code_2(tmp_path: Path, text: str, message: str) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(text)
+    with pytest.raises(DefinitionError, match=re.escape(message)):
+        parameters(own)
+    done = run("--parameters", own, "--to", tmp_path / "rules")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert str(own) in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "rules").exists()
+
+
+def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "alerts.write", *map(str, arguments)]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+
+
+def test_rules_written_elsewhere_are_a_complete_set(tmp_path: Path) -> None:
+    to = tmp_path / "etc" / "rules"
+    done = run("--to", to)
+    assert done.returncode == 0, done.stderr
+    assert {path.name: path.read_text() for path in to.iterdir()} == {
+        path.name: path.read_text() for path in write.RULES.glob("*.yaml")
+    }
+    assert run("--to", to, "--check").returncode == 0
+    (to / "cpu.rules.yaml").unlink()
+    assert run("--to", to, "--check").returncode == 1
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run("--to", tmp_path / "file")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_table_of_alerts_is_written_between_its_marks() -> None:
+    text = "before\n<!-- alerts -->\nstale\n<!-- end of alerts -->\nafter\n"
+    written = write.with_alert_table(text)
+    assert written.startswith("before\n<!-- alerts -->\n\n| alert | severity | fires when |\n")
+    assert written.endswith("|\n\n<!-- end of alerts -->\nafter\n")
+    assert "| [AseBlocking](runbooks/AseBlocking.md) | warning, critical | " in written
+    assert "stale" not in written
+    with pytest.raises(DefinitionError):
+        write.with_alert_table("no marks")

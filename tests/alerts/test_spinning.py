@@ -1,4 +1,4 @@
-"""Turns of spin loops as CPU: what alerts/README.md says of the estimate and of how to calibrate it.
+"""The estimate of CPU spent in spin loops, and its calibration, are as accurate as alerts/README.md says.
 
 On the memscale runs, whose simulated server knows how many of its engines spin.
 """
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from alerts import write
+from alerts.parameters import parameters
 from tests.simulator.model.worlds import one, total
 
 from ase_simulator.model import SimulatedServer, load_scenario
 
-SECONDS_PER_SPIN = float(write.parameters()["spinlock.seconds_per_spin"])
+SECONDS_PER_SPIN = float(parameters()["spinlock.seconds_per_spin"])
 RUNS = 10
 RUN_SECONDS = 600
 MEASURED_SECONDS = 240
 
 
 class Work(NamedTuple):
-    """A run at one load: turns of spin loops per second, CPU seconds of the engines and spins per transaction, and
+    """A run at one load: iterations of spin loops per second, CPU seconds of the engines and spins per transaction, and
     engines that truly spin."""
 
     spins: float

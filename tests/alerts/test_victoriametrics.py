@@ -1,4 +1,4 @@
-"""Every unit test of every rule, run by VictoriaMetrics' own tool: its PromQL is not wholly that of Prometheus."""
+"""Every unit test of every rule, run by vmalert-tool: VictoriaMetrics' query language differs from PromQL."""
 
 import os
 import shutil
@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.paths import REPOSITORY
 
-TESTS = sorted((Path(__file__).parents[2] / "alerts" / "tests").glob("*.test.yaml"))
+TESTS = sorted((REPOSITORY / "alerts" / "tests").glob("*.test.yaml"))
 MODULE = "github.com/VictoriaMetrics/VictoriaMetrics"
 VERSION = "v1.110.0"
 

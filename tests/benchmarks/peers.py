@@ -132,7 +132,8 @@ def _query_exporter_program() -> Path:
     found = BUILT / "query-exporter/bin/query-exporter"
     if not found.exists():
         subprocess.run([sys.executable, "-m", "venv", found.parent.parent], check=True)
-        pip = [found.with_name("pip"), "install", "-q", "-r", HERE / "query-exporter-requirements.txt"]
+        requirements = HERE / "query-exporter-requirements.txt"
+        pip: list[str | Path] = [found.with_name("pip"), "install", "-q", "-r", requirements]
         if subprocess.run(pip).returncode:
             shutil.rmtree(found.parent.parent)
             pytest.skip("query-exporter cannot be installed here")
@@ -174,8 +175,14 @@ def _run_or_skip(command: Sequence[str], directory: Path, environment: dict[str,
 @contextmanager
 def program(*command: str) -> Iterator["subprocess.Popen[str]"]:
     """A process to the end of the block, with pipes to its input and output."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=ROOT, text=True, env=_environment(), **pipes)
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        text=True,
+        env=_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     try:
         yield process
     finally:

@@ -10,18 +10,21 @@ from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 
-from ase_simulator.contracts import LoginRequest, Message, Parameter, Session
+from ase_simulator.contracts import LoginRequest, Parameter
 from ase_simulator.model import load_scenario
-from ase_simulator.results import Column, PreEncodedRows, Result, Type
+from ase_simulator.results import Column, Message, PreEncodedRows, Result, Type, TypeName
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import FULL, Login
+from ase_simulator.sql.session import SqlSession
 
 TABLE = "monBenchmark"
 USER, PASSWORD = "bench", "as good as any"
-LABELS = {"engine": "tinyint", "slot": "int", "name": "varchar"}
+LABELS: dict[str, TypeName] = {"engine": "tinyint", "slot": "int", "name": "varchar"}
 # Named as metrics, since query-exporter takes the names of columns for its metrics.
-VALUES = {f"ase_benchmark_{letter}": "bigint" if letter in "abcd" else "int" for letter in "abcdef"}
+VALUES: dict[str, TypeName] = {
+    f"ase_benchmark_{letter}": "bigint" if letter in "abcd" else "int" for letter in "abcdef"
+}
 QUERY = f"select {', '.join([*LABELS, *VALUES])} from master..{TABLE}"
 
 # The values end each row on the wire, never NULL, so of fixed size: they can be counted up where they stand.
@@ -29,7 +32,7 @@ _WIRE = np.dtype([(name, "<i8" if kind == "bigint" else "<i4") for name, kind in
 
 
 class _Growing(dict[object, tuple[int, bytes]]):
-    """Encoded rows by kind of client; each look at them counts every value up, by about a thousandth."""
+    """Encoded rows by kind of client; each read increases every value by about a thousandth."""
 
     def __init__(self) -> None:
         self._rows: dict[object, np.ndarray] = {}
@@ -56,8 +59,8 @@ def table(rows: int) -> PreEncodedRows:
     """Names of one length, values of 4 to 12 digits (int: up to 6, so that they do not wrap)."""
     columns = [
         Column(name, Type(kind, 30 if kind == "varchar" else 0), False) for name, kind in LABELS.items()
-    ]  # type: ignore[arg-type]
-    columns += [Column(name, Type(kind), False) for name, kind in VALUES.items()]  # type: ignore[arg-type]
+    ]
+    columns += [Column(name, Type(kind), False) for name, kind in VALUES.items()]
     digits = np.random.default_rng(1)
     values = {
         name: (10 ** digits.uniform(4, 12 if kind == "bigint" else 6, rows)).astype(int).tolist()
@@ -71,7 +74,7 @@ def table(rows: int) -> PreEncodedRows:
 
 
 class _Session:
-    def __init__(self, session: Session, rows: PreEncodedRows) -> None:
+    def __init__(self, session: SqlSession, rows: PreEncodedRows) -> None:
         self._session = session
         self._rows = rows
 
@@ -89,7 +92,7 @@ class _Session:
 class _Backend(SqlBackend):
     rows: PreEncodedRows
 
-    def login(self, request: LoginRequest) -> Session | Message:
+    def login(self, request: LoginRequest) -> SqlSession | Message:
         session = super().login(request)
         return session if isinstance(session, Message) else _Session(session, self.rows)  # type: ignore[return-value]
 

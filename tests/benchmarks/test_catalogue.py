@@ -7,10 +7,10 @@ from pydantic import TypeAdapter
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.reader import Reader
+from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.counters import CounterStore
-from ase_exporter.families import render_text
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.exposition import render_text
 
 COLUMNS = [f"C{number}" for number in range(6)]
 
@@ -29,7 +29,7 @@ def test_ten_thousand_rows_of_six_counters() -> None:
             }
         )
         types = {"Name": "varchar", "Slot": "int", **dict.fromkeys(COLUMNS, kind)}
-        reader = Reader("x", collector, types, ServerFacts(parse_version("16.0")), 20)
+        reader = RowMapper("x", collector, types, ServerFacts(parse_version("16.0")), 20)
         store = CounterStore()
         took, rendered = [], []
         for reading in range(12):

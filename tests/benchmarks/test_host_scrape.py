@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from ase_exporter.families import render_text
+from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, ProcessGroup
 from ase_exporter.host import HostCollectors, HostConfig
-from ase_exporter.host.config import DEFAULT_PROCESSES, Collectors, ProcessGroup
-from ase_exporter.host.smaps import read_process
+from ase_exporter.host.smaps import read_smaps
+from ase_exporter.metrics.exposition import render_text
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ def smaps_cost(size: int, advice: int) -> float:
         for offset in range(0, size * MIB, MIB):
             area[offset : offset + MIB] = _ONES
         start = time.process_time()
-        read_process("/proc", os.getpid())
+        read_smaps("/proc", os.getpid())
         return time.process_time() - start
 
 

@@ -18,13 +18,13 @@ from tests.e2e.simulated_time import RULES, metrics_in_rules
 from tests.simulator.tds.running import running
 
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
-from ase_exporter.families import Family
-from ase_exporter.prometheus import Prometheus
-from ase_exporter.run import Run
-from ase_exporter.scrape import TargetScraper
+from ase_exporter.metrics.families import Family
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.model import load_scenario
 from ase_simulator.simulation import simulation
 
@@ -101,9 +101,9 @@ def scraped() -> list[Family]:
         target = Target(name="orders", host=HOST, port=run.port)
         auth = Auth(user="ase_exporter", password="exporter")
         scraper = TargetScraper(target, auth, Module(), Scrape(), load_catalogue()[0])
-        scraper.scrape(Run(time.monotonic() + 60))
+        scraper.scrape(ScrapeResult(time.monotonic() + 60))
         run.ask(lambda: server.world.clock.advance(SCRAPED_SECONDS))
-        result = Run(time.monotonic() + 60)
+        result = ScrapeResult(time.monotonic() + 60)
         scraper.scrape(result)
         scraper.close()
     return result.all_families(stuck=False)

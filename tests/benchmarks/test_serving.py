@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 from tests.benchmarks import peers
-from tests.benchmarks.scraping import Costs, in_turn, machine
+from tests.benchmarks.scraping import Costs, Measured, in_turn, machine
 
 # CPU of the quickest is told in ticks of 10 ms: so many rounds that they do not matter.
 ROUNDS = {1_000: 100, 10_000: 25}
@@ -18,8 +18,9 @@ ROUNDS = {1_000: 100, 10_000: 25}
 def test_ours_query_exporter_go_and_the_floor(rows: int, tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(peers.table_server(rows))
-        start = (peers.ours, peers.query_exporter, peers.go_reference, peers.floor)
-        running = [stack.enter_context(each(server, tmp_path)) for each in start]
+        exporters = (peers.ours, peers.query_exporter, peers.go_reference)
+        running: list[Measured] = [stack.enter_context(each(server, tmp_path)) for each in exporters]
+        running.append(stack.enter_context(peers.floor(server, tmp_path)))
         sizes = {peer.name: peer.measure().size for peer in running}
         costs = in_turn(running, ROUNDS[rows])
         show(rows, costs)

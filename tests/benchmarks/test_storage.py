@@ -12,32 +12,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
 import psutil
 import pytest
 import yaml
 from tests.benchmarks.test_rule_evaluation import prometheus_configuration, served
+from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.running_exporter import exporter
 from tests.ports import free_block
 from tests.simulator.tds.running import running
 
-from ase_exporter import scrape
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
-from ase_exporter.families import Family, number
-from ase_exporter.prometheus import Prometheus
-from ase_exporter.run import Run
-from ase_exporter.scrape import TargetScraper
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.number_formatting import format_number
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.model import load_scenario
 from ase_simulator.simulation import simulation
 
 SCENARIOS = ["idle", "quiet-oltp", "vldb", "memscale"]
 INTERVAL = 15
-PATIENCE = 60.0
+SCRAPE_TIMEOUT = 60.0
 HOURS = 2
 SERVERS = 100
 # Long enough for the head of Prometheus and the caches of VictoriaMetrics to be as large as they get.
@@ -51,10 +51,10 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_disk(scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk(scenario: str, tmp_path: Path) -> None:
     lines: list[tuple[str, float]] = []
     largest = 0
-    for at, families in scrapes(scenario, HOURS * 3600, monkeypatch):
+    for at, families in scrapes(scenario, HOURS * 3600):
         exposed = [(line, at) for line in exposition(families)]
         largest = max(largest, len(exposed))
         lines += exposed
@@ -93,9 +93,9 @@ def test_exporter(scenario: str, tmp_path: Path) -> None:
     print(f"\n{scenario}: {len(lines):,} samples, {(after - before) / SCRAPES * 1000:.0f} ms of CPU a scrape")
 
 
-def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory(tmp_path: Path) -> None:
     """Of Prometheus with the shipped rules, of an agent, and of the VictoriaMetrics to which that writes."""
-    *_, (_, families) = scrapes("memscale", 600, monkeypatch)
+    *_, (_, families) = scrapes("memscale", 600)
     port = free_block(3)
     urls = [f"{HOST}:{port + number}" for number in range(3)]
     with served(families) as source, Processes(tmp_path) as processes:
@@ -131,24 +131,26 @@ def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                   f"{cpu / SECONDS:.2f} CPUs")  # fmt: skip
 
 
-def scrapes(scenario: str, seconds: float, patch: pytest.MonkeyPatch) -> Iterator[tuple[float, list[Family]]]:
+def scrapes(scenario: str, seconds: float) -> Iterator[tuple[float, list[Family]]]:
     """Unix time in a simulated server, and all that a scrape gives then, interval by interval."""
     (server,) = load_scenario(scenario, speed=0)
-    ahead = 0.0
-    # Intervals of collectors count in simulated seconds; deadlines come later than they must, which harms nobody.
-    patch.setattr(scrape, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead))
+    shifted = ShiftedClock()
+    clock = shifted.clock
     with running(lambda: simulation(server, None, HOST, 0)) as run:
         target, auth = (
             Target(name=scenario, host=HOST, port=run.port),
             Auth(user="ase_exporter", password="exporter"),
         )
-        scraper = TargetScraper(target, auth, Module(), Scrape(), load_catalogue()[0])
+        catalogue = load_catalogue()[0]
+        scraper = TargetScraper(
+            target, auth, Module(), Scrape(), catalogue, clock=clock, open_connection=opener(clock)
+        )
         for _ in range(int(seconds / INTERVAL)):
-            result = Run(scrape.time.monotonic() + PATIENCE, started=scrape.time.monotonic())
+            result = ScrapeResult(clock.monotonic() + SCRAPE_TIMEOUT, clock=clock)
             scraper.scrape(result)
             yield server.now().replace(tzinfo=None).timestamp(), result.all_families(stuck=False)
             run.ask(lambda: server.world.clock.advance(INTERVAL))
-            ahead += INTERVAL
+            shifted.ahead += INTERVAL
         scraper.close()
 
 
@@ -158,7 +160,7 @@ def exposition(families: Iterable[Family]) -> Iterator[str]:
         for values, value in family.samples:
             pairs = zip(("job", "instance", *family.labels), ("ase", "PROD1", *values), strict=True)
             labels = ",".join(f'{name}="{escaped(text)}"' for name, text in pairs)
-            yield f"{family.name}{{{labels}}} {number(value)}"
+            yield f"{family.name}{{{labels}}} {format_number(value)}"
 
 
 def escaped(text: str) -> str:
@@ -172,7 +174,7 @@ def prometheus_bytes(lines: Sequence[tuple[str, float]], directory: Path) -> tup
         file.writelines(f"{line} {at:.3f}\n" for line, at in lines)
         file.write("# EOF\n")
     blocks = directory / "blocks"
-    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", recorded, blocks]
+    command: list[str | Path] = ["promtool", "tsdb", "create-blocks-from", "openmetrics", recorded, blocks]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     chunks = sum(path.stat().st_size for path in blocks.glob("*/chunks/*"))

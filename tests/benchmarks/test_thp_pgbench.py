@@ -74,7 +74,12 @@ def test_pgbench_before_and_after_thp(tmp_path: Path) -> None:
         server = stack.enter_context(postgres(huge_pages="off", shared_buffers="256MB"))
         server.run("pgbench", "-i", "-q", "-s", str(SCALE))
         kernel.set(THP, "always")
-        options = ["--config.file", tmp_path / "exporter.yaml", "--web.listen-address", host]
+        options: list[str | Path] = [
+            "--config.file",
+            tmp_path / "exporter.yaml",
+            "--web.listen-address",
+            host,
+        ]
         options += ["--state-dir", tmp_path / "state"]
         stack.enter_context(running(tmp_path / "exporter.log", program, "serve", *options))
         storage = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb"]

@@ -7,7 +7,7 @@ from tests.conformance.bridge import Bridge
 from tests.conformance.odbc import Odbc
 from tests.conformance.target import Target, Watch, WatchedBackend
 from tests.conformance.tools import tools
-from tests.conformance.transcript import Client
+from tests.conformance.transcript import Client, Transcript
 from tests.simulator.tds.running import running
 from tests.simulator.tds.scripted import ScriptedBackend
 
@@ -33,7 +33,7 @@ SIMULATOR_MISSING = {
 
 
 class GoBridge(Bridge):
-    def call(self, procedure: str, argument: int):
+    def call(self, procedure: str, argument: int) -> Transcript:
         """database/sql knows no RPC."""
         return self.batch(cases.call_by_batch(procedure, argument))
 
@@ -80,7 +80,7 @@ def simulator() -> Iterator[Target]:
         assert admin.batch(cases.CREATE_PROCEDURE).errors == []
         admin.close()
         yield target
-    assert backend.sessions == {}
+    assert not backend.shared.sessions
 
 
 @pytest.fixture(params=["scripted", "simulator"])

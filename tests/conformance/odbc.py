@@ -2,7 +2,7 @@
 
 import re
 import threading
-from typing import Any, ClassVar
+from typing import Any
 
 import pyodbc
 from tests.conformance.cases import call_by_batch
@@ -14,9 +14,9 @@ _NUMBER = re.compile(r"\((-?\d+)\)")
 
 class Odbc:
     name = "pyodbc"
-    missing: ClassVar[dict[str, str]] = {}
 
     def __init__(self, port: int, user: str, password: str) -> None:
+        self.missing: dict[str, str] = {}
         self._server = f"DRIVER=FreeTDS;SERVER=127.0.0.1;PORT={port};TDS_Version=5.0;UID={user}"
         self._password = password
         self._connection: Any = None

@@ -1,6 +1,7 @@
 """What the simulator prints and what the exporter reads are the same figures, whatever they are."""
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -11,13 +12,13 @@ from ase_simulator.sysmon_report.page import Printed
 from ase_simulator.sysmon_report.report import write
 from ase_simulator.sysmon_report.sample import (
     Bucket,
-    Cache,
+    CacheSample,
     Controller,
     Descriptors,
-    Device,
-    Engine,
+    DeviceSample,
+    EngineSample,
     Layout,
-    Pool,
+    PoolSample,
     Sample,
     Thread,
 )
@@ -38,7 +39,7 @@ DATES = st.datetimes(datetime(1998, 1, 1), datetime(2040, 1, 1)).map(
     lambda moment: moment.replace(microsecond=0)
 )
 
-POOLS = st.builds(Pool, st.sampled_from([2, 4, 8, 16, 32, 64]), *[COUNTS] * 5)
+POOLS = st.builds(PoolSample, st.sampled_from([2, 4, 8, 16, 32, 64]), *[COUNTS] * 5)
 NAMED_COUNTS = [
     "xacts",
     "connections",
@@ -92,7 +93,7 @@ NAMED_COUNTS = [
 ]
 
 
-def unique(names: st.SearchStrategy[str], **sizes: int) -> st.SearchStrategy[list[str]]:
+def unique(names: st.SearchStrategy[str], **sizes: Any) -> st.SearchStrategy[list[str]]:
     """Names that differ after blanks are squeezed too."""
     return st.lists(names, unique_by=lambda name: " ".join(name.split()), **sizes)
 
@@ -105,7 +106,7 @@ def samples(draw: st.DrawFn, layout: Layout) -> Sample:
     engines = [
         draw(
             st.builds(
-                Engine,
+                EngineSample,
                 st.just(number),
                 st.sampled_from(pools),
                 *[COUNTS] * 14,
@@ -127,7 +128,7 @@ def samples(draw: st.DrawFn, layout: Layout) -> Sample:
         for number in numbers
     ]
     caches = [
-        Cache(
+        CacheSample(  # type: ignore[call-arg]  # mypy does not know how many values draw() gives
             name,
             *draw(st.tuples(*[COUNTS] * 5)),
             tuple(draw(st.lists(POOLS, max_size=3, unique_by=lambda pool: pool.io_kb))),
@@ -136,7 +137,7 @@ def samples(draw: st.DrawFn, layout: Layout) -> Sample:
         for name in draw(unique(NAMES, max_size=3))
     ]
     devices = [
-        Device(name, f"/dev/{name}", *draw(st.tuples(*[COUNTS] * 3)))
+        DeviceSample(name, f"/dev/{name}", *draw(st.tuples(*[COUNTS] * 3)))
         for name in draw(unique(NAMES, max_size=3))
     ]
     return Sample(

@@ -136,7 +136,7 @@ def tools(port: int, user: str, password: str, folder: Path) -> list[Tool]:
             lambda secret: ["tsql", "-S", "SIMULATED", "-U", user, "-P", secret, "-o", "fhq"],
             password,
             folder,
-            parse=lambda text: [line.split("\t") for line in text.splitlines()],
+            parse=lambda text: [list[str | None](line.split("\t")) for line in text.splitlines()],
         ),
         Tool(
             "bsqldb",

@@ -1,5 +1,4 @@
-"""A Prometheus, or a VictoriaMetrics, filled by real scrapes: simulated servers, a machine written by hand, the
-rules evaluated."""
+"""Fills a Prometheus or VictoriaMetrics by real scrapes of simulated servers and a handwritten machine."""
 
 import os
 import secrets
@@ -13,21 +12,22 @@ from pathlib import Path
 
 import yaml
 from tests.dashboards import machine
+from tests.paths import REPOSITORY
 from tests.ports import free_block
 
-from ase_exporter.demo import faster
-from ase_exporter.demo.faster import Pace
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
-from ase_exporter.prometheus import Prometheus, PrometheusError
+from ase_exporter.demo.scaling import Pace
 
-REPOSITORY = Path(__file__).parents[2]
 PACE = Pace(speed=50, scrape_interval=2.0)
 
-# The case studies, and a fleet of three: healthy, on a version that lacks much, in trouble.
+# The case studies, and three more servers: healthy, on an old version, with problems.
 FLEET = {
     "name": "dashboards",
-    "description": "Everything that a dashboard shows.",
+    "description": "Servers for all dashboards.",
     "fleet": [
         {"scenario": "memscale", "server": "MEMSCALE"},
         {"scenario": "vldb", "server": "VLDB"},
@@ -38,11 +38,13 @@ FLEET = {
 }
 SERVERS = [each["server"] for each in FLEET["fleet"]]  # type: ignore[index]
 LARGEST = "MEMSCALE"
+# All collectors are on here.
+DETAILED = "ORDERS"
 
 
 @dataclass(frozen=True)
 class Filled:
-    """The running stack. url: of the store's API; root: where the machine's /proc and /sys are."""
+    """The running stack. url: API of the store; root: directory of the machine's /proc and /sys."""
 
     url: str
     prometheus: Prometheus
@@ -51,9 +53,9 @@ class Filled:
     root: Path
 
     def wait(self, expr: str, timeout: float = 60, behind: float = 0) -> float:
-        """Until the expression has a result, so many seconds behind now; the Unix time at which it had one.
+        """Wait until the expression has a result `behind` seconds ago; return the Unix time of the result.
 
-        A scrape that fails ends its series as of when it began: what is asked of the last moments may change yet.
+        A failed scrape ends its series at the time it began, so results of the last seconds may still change.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -64,13 +66,13 @@ class Filled:
                     return at
             except PrometheusError:
                 pass
-            assert time.monotonic() < deadline, f"nothing came of {expr} in {timeout} s"
+            assert time.monotonic() < deadline, f"no result of {expr} in {timeout} s"
             time.sleep(0.2)
 
 
 @contextmanager
 def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Iterator[Filled]:
-    """From here to the end of the block; the machine is in its state before huge pages.
+    """Run the stack during the block; the machine is in its state before huge pages.
 
     victoria: VictoriaMetrics scrapes and vmalert evaluates, in place of Prometheus.
     """
@@ -87,12 +89,12 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
         rules = directory / "rules"
         rules.mkdir()
         for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
-            (rules / path.name).write_text(faster.rules(path.read_text(), pace))
-        ours = Path(sys.executable).parent
+            (rules / path.name).write_text(scaling.rules(path.read_text(), pace))
+        bin_directory = Path(sys.executable).parent
         processes.start(
             "simulator",
             [
-                ours / "ase-simulator",
+                bin_directory / "ase-simulator",
                 f"--port={base + 3}",
                 f"--speed={pace.speed:g}",
                 f"--scenario={directory / 'fleet.yaml'}",
@@ -103,7 +105,7 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
         processes.start(
             "exporter",
             [
-                ours / "ase-exporter",
+                bin_directory / "ase-exporter",
                 "serve",
                 f"--config.file={directory / 'exporter.yml'}",
                 f"--web.listen-address={HOST}:{base}",
@@ -132,7 +134,7 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
 
 
 def _start_victoria(processes: Processes, directory: Path, base: int, pace: Pace) -> None:
-    """Single-node VictoriaMetrics that scrapes what Prometheus would, and vmalert for the rules."""
+    """Start single-node VictoriaMetrics with the same scrape configuration, and vmalert for the rules."""
     url = f"http://{HOST}:{base + 1}"
     config = yaml.safe_load((directory / "prometheus.yml").read_text())
     scrape = {
@@ -147,7 +149,7 @@ def _start_victoria(processes: Processes, directory: Path, base: int, pace: Pace
             f"-storageDataPath={directory / 'data'}",
             f"-httpListenAddr={HOST}:{base + 1}",
             f"-promscrape.config={directory / 'scrape.yml'}",
-            # The newest half minute is hidden otherwise: fine at 15 s a scrape, all there is here.
+            # The default hides the last 30 s: too much at this scrape interval.
             "-search.latencyOffset=1s",
         ],
         os.environ,
@@ -160,9 +162,9 @@ def _start_victoria(processes: Processes, directory: Path, base: int, pace: Pace
             f"-datasource.url={url}",
             f"-remoteWrite.url={url}",
             "-remoteWrite.flushInterval=500ms",
-            # It insists on one; nobody is notified, the series ALERTS is written all the same.
+            # Required; nothing is notified, but the series ALERTS is written.
             f"-notifier.url={url}",
-            f"-evaluationInterval={faster.duration(pace.scrape_interval)}",
+            f"-evaluationInterval={scaling.duration(pace.scrape_interval)}",
             f"-httpListenAddr={HOST}:{base + 2}",
         ],
         os.environ,
@@ -170,21 +172,26 @@ def _start_victoria(processes: Processes, directory: Path, base: int, pace: Pace
 
 
 def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, object]:
-    opt_in = {"collectors": {"spinlock_slots": True}}
+    catalogue, _ = load_catalogue()
+    modules = {
+        "default": {"collectors": {"spinlock_slots": True}},
+        "details": {"collectors": dict.fromkeys(catalogue.collectors, True)},
+    }
     sample = max(1, round(2 * pace.scrape_interval))
     return {
         "targets": [
             {"name": name, "host": HOST, "port": port + number}
+            | ({"module": "details"} if name == DETAILED else {})
             | (
-                {"sysmon": {"auth": "default", "every": "60s", "sample": f"{sample}s"}}
+                {"sysmon": {"auth": "default", "interval": "60s", "duration": f"{sample}s"}}
                 if name == LARGEST
                 else {}
             )
             for number, name in enumerate(SERVERS)
         ],
         "auth": {"default": {"user": "sa", "password_file": str(directory / "password")}},
-        "modules": {"default": opt_in},
-        "scrape": {"least": "5s"},
+        "modules": modules,
+        "scrape": {"min_timeout": "5s"},
         "changes": {"interval": f"{max(1, pace.scrape_interval)}s"},
         "host": {
             "procfs": str(root / "proc"),
@@ -198,7 +205,7 @@ def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, o
 
 
 def _prometheus(base: int, directory: Path, pace: Pace) -> dict[str, object]:
-    interval = faster.duration(pace.scrape_interval)
+    interval = scaling.duration(pace.scrape_interval)
     exporter = f"{HOST}:{base}"
     return {
         "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},

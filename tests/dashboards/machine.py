@@ -1,9 +1,9 @@
-"""A machine under the servers, written by hand: /proc, /sys, and a stand-in for perf that counts by what they say."""
+"""A handwritten machine: /proc, /sys, and a stand-in for perf whose counts depend on them."""
 
 import sys
 from pathlib import Path
 
-from tests.exporter.host.kernels import Files, lay, meminfo, node_pool, pool, process, thp
+from tests.exporter.host.kernels import Files, meminfo, node_pool, pool, process, thp, write_files
 
 PAGES = 918016
 NODES = 2
@@ -14,7 +14,7 @@ _POOL = "sys/kernel/mm/hugepages/hugepages-2048kB"
 
 def before(root: Path) -> None:
     """1.75 TiB of ASE in small pages: no pool, THP on, large page tables."""
-    _lay(
+    _write(
         root,
         pages=0,
         free=0,
@@ -27,11 +27,11 @@ def before(root: Path) -> None:
 
 def after(root: Path) -> None:
     """The same in a pool of huge pages, THP off."""
-    _lay(root, pages=PAGES, free=2100, mode="never", page_tables_kb=1 << 20, thp_kb=0, shmem_kb=0)
+    _write(root, pages=PAGES, free=2100, mode="never", page_tables_kb=1 << 20, thp_kb=0, shmem_kb=0)
 
 
 def perf(root: Path) -> Path:
-    """A program that stands in for perf. Its counts are made up: they show panels, and measure nothing."""
+    """Write a stand-in for perf. Its counts are invented, to fill panels."""
     program = root / "perf"
     source = Path(__file__).with_name("stand_in_perf.py")
     program.write_text(
@@ -41,7 +41,7 @@ def perf(root: Path) -> Path:
     return program
 
 
-def _lay(
+def _write(
     root: Path, *, pages: int, free: int, mode: str, page_tables_kb: int, thp_kb: int, shmem_kb: int
 ) -> None:
     used_kb = (pages - free) * 2048
@@ -93,9 +93,9 @@ def _lay(
             ),
             f"sys/devices/system/node/node{node}/distance": "10 21\n" if node == 0 else "21 10\n",
         }
-    # Each file whole: the exporter reads while they are written.
+    # Replace each file atomically: the exporter reads meanwhile.
     for name, text in files.items():
-        beside, _ = lay(root / "new", {name: text})
-        whole = root / name
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        (Path(beside).parent / name).replace(whole)
+        new, _ = write_files(root / "new", {name: text})
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (Path(new).parent / name).replace(path)

@@ -1,6 +1,6 @@
-"""A stand-in for `perf stat -x, -I MS`: made-up counts of a busy machine, others once there are huge pages.
+"""A stand-in for `perf stat -x, -I MS`: invented counts of a busy machine, with and without huge pages.
 
-First argument: the file that says how many huge pages there are; then perf's own.
+First argument: the file with the number of huge pages; then the arguments of perf.
 """
 
 import select

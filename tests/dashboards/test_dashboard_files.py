@@ -1,4 +1,4 @@
-"""The JSON of the dashboards is what the Python beside it makes, and is as Grafana and its readers need it."""
+"""Dashboard JSON is up to date, valid for Grafana, and follows the project's rules for panels."""
 
 import re
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from dashboards import write
+from dashboards import coverage, write
 from dashboards.layout import CHANGES
 from dashboards.queries import DATASOURCE, MACHINE, SELECTOR, Json
+from tests.paths import REPOSITORY
 
 SCHEMA = yaml.safe_load(Path(__file__).with_name("dashboard.schema.yaml").read_text())
-REPOSITORY = Path(__file__).parents[2]
 
-# Pixels: of a column at 1280 wide, of the title's padding with the info corner, of a character of the title.
+# Pixels at a width of 1280: grid column, padding of a title with info corner, character of a title.
 COLUMN, PADDING, CHARACTER = 49, 40, 7.3
 
 every_dashboard = pytest.mark.parametrize("dashboard", write.DASHBOARDS, ids=lambda each: str(each["uid"]))
@@ -42,14 +42,24 @@ def test_uids_are_stable_and_unique() -> None:
         "ase-change",
         "ase-contention",
         "ase-cpu",
+        "ase-details",
         "ase-exporter",
         "ase-fleet",
         "ase-hugepages",
+        "ase-memory",
+        "ase-replication",
         "ase-server",
         "ase-storage",
         "ase-sysmon",
         "ase-waits",
+        "ase-workload",
     ]
+
+
+def test_every_metric_is_used_or_there_is_a_reason() -> None:
+    used = coverage.used_by_dashboards(write.DASHBOARDS).keys() | coverage.used_by_alerts().keys()
+    unused = {name for name in coverage.metrics() if name not in used}
+    assert unused == coverage.reasons().keys()
 
 
 def test_alerts_link_to_dashboards_that_exist() -> None:
@@ -68,7 +78,7 @@ def test_every_dashboard_fits_the_schema(dashboard: Json) -> None:
 
 
 @pytest.mark.parametrize("broken", [{"uid": ""}, {"panels": [{"type": "graph"}]}, {"schemaVersion": 99}])
-def test_the_schema_refuses_what_grafana_would(broken: dict[str, Any]) -> None:
+def test_the_schema_rejects_what_grafana_would_reject(broken: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(SCHEMA).validate(write.DASHBOARDS[0] | broken)
 
@@ -85,7 +95,7 @@ def test_every_dashboard_shows_changes_from_metrics_alone(dashboard: Json) -> No
 
 
 @every_dashboard
-def test_every_panel_says_what_is_good_or_what_it_is_and_where_it_comes_from(dashboard: Json) -> None:
+def test_every_panel_describes_its_content_and_source(dashboard: Json) -> None:
     for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap"):
         assert re.search(r"[Ss]ources?: |ase_\w+|perf stat|Source", panel["description"]), panel["title"]
         assert len(panel["description"]) >= 40, panel["title"]
@@ -94,12 +104,12 @@ def test_every_panel_says_what_is_good_or_what_it_is_and_where_it_comes_from(das
 @every_dashboard
 def test_titles_are_not_cut_at_1280_wide(dashboard: Json) -> None:
     for panel in panels(dashboard):
-        room = (COLUMN * panel["gridPos"]["w"] - PADDING) / CHARACTER
-        assert len(panel["title"]) <= room, (panel["title"], int(room))
+        max_length = (COLUMN * panel["gridPos"]["w"] - PADDING) / CHARACTER
+        assert len(panel["title"]) <= max_length, (panel["title"], int(max_length))
 
 
 @every_dashboard
-def test_every_panel_has_a_unit_and_says_why_it_may_be_empty(dashboard: Json) -> None:
+def test_every_panel_has_a_unit_and_a_text_for_no_data(dashboard: Json) -> None:
     for panel in panels(dashboard, "timeseries", "stat", "table"):
         defaults = panel["fieldConfig"]["defaults"]
         assert defaults["unit"], panel["title"]
@@ -107,14 +117,14 @@ def test_every_panel_has_a_unit_and_says_why_it_may_be_empty(dashboard: Json) ->
 
 
 @every_dashboard
-def test_a_figure_that_is_missing_is_named_briefly_and_explained(dashboard: Json) -> None:
+def test_a_missing_figure_has_a_short_text_and_an_explanation(dashboard: Json) -> None:
     """Grafana shrinks a figure's text until it fits: a sentence would be unreadable."""
     for panel in panels(dashboard, "stat"):
         assert len(panel["fieldConfig"]["defaults"]["noValue"]) <= 17, panel["title"]
         assert " Without data: " in panel["description"], panel["title"]
 
 
-def test_the_fleet_is_sorted_by_pain() -> None:
+def test_the_fleet_is_sorted_worst_first() -> None:
     (fleet,) = (dashboard for dashboard in write.DASHBOARDS if dashboard["uid"] == "ase-fleet")
     (table,) = panels(fleet, "table")
     assert table["options"]["sortBy"] == [
@@ -142,7 +152,7 @@ def test_ratios_have_limits(dashboard: Json) -> None:
 
 
 @every_dashboard
-def test_panels_do_not_overlap_and_stand_on_the_grid(dashboard: Json) -> None:
+def test_panels_are_on_the_grid_and_do_not_overlap(dashboard: Json) -> None:
     places = [panel["gridPos"] for panel in dashboard["panels"]]
     for place in places:
         assert place["x"] >= 0 and place["x"] + place["w"] <= 24
@@ -159,28 +169,32 @@ def test_panel_ids_are_unique(dashboard: Json) -> None:
 
 
 @every_dashboard
-def test_everything_asks_the_chosen_datasource(dashboard: Json) -> None:
+def test_everything_queries_the_chosen_datasource(dashboard: Json) -> None:
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
     assert variables["datasource"]["type"] == "datasource"
-    asked = [panel["datasource"] for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap")]
-    asked += [target["datasource"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
-    asked += [each["datasource"] for each in variables.values() if each["type"] == "query"]
-    assert all(datasource == DATASOURCE for datasource in asked)
+    datasources = [
+        panel["datasource"] for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap")
+    ]
+    datasources += [
+        target["datasource"] for panel in dashboard["panels"] for target in panel.get("targets", [])
+    ]
+    datasources += [each["datasource"] for each in variables.values() if each["type"] == "query"]
+    assert all(datasource == DATASOURCE for datasource in datasources)
 
 
 @every_dashboard
 def test_servers_can_be_chosen_by_job_and_name(dashboard: Json) -> None:
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
     assert {"datasource", "job", "instance"} <= variables.keys()
-    assert variables["instance"]["multi"] or dashboard["uid"] == "ase-change"
+    assert variables["instance"]["multi"] or dashboard["uid"] in ("ase-change", "ase-details")
 
 
-# What there is one of, whatever servers are chosen.
-WITHOUT_SERVER = {"vector($change) * 1000", "min(ase_exporter_config_last_reload_successful)"}
+# Expressions that do not depend on the chosen servers.
+WITHOUT_SERVER = {"(vector($change) > 0) * 1000", "min(ase_exporter_config_last_reload_successful)"}
 
 
 @every_dashboard
-def test_every_selector_takes_the_chosen_servers_or_machines(dashboard: Json) -> None:
+def test_every_selector_has_the_chosen_servers_or_machines(dashboard: Json) -> None:
     for expr in set(expressions(dashboard)) - WITHOUT_SERVER:
         for selector in re.findall(
             r"\b(?:ase[_:]|dbhost[_:]|ALERTS|scrape_)[a-zA-Z0-9_:]*(?:\{[^}]*\})?", expr
@@ -190,7 +204,7 @@ def test_every_selector_takes_the_chosen_servers_or_machines(dashboard: Json) ->
 
 @every_dashboard
 def test_windows_follow_the_scrape_interval(dashboard: Json) -> None:
-    allowed = {"$__rate_interval", "1h", "$window"}
+    allowed = {"$__rate_interval", "1h", "${before}s", "${after}s"}
     for expr in expressions(dashboard):
         assert set(re.findall(r"\[([^\]:]+)", expr)) <= allowed, expr
         assert "$__interval" not in expr
@@ -214,14 +228,14 @@ def test_links_keep_time_range_and_variables(dashboard: Json) -> None:
                     assert all("${__url_time_range}" in to["url"] for to in each["value"])
 
 
-# What Grafana 9.3 and the current one both have: core panels that are not Angular's, transformations, cells.
+# Supported by Grafana 9.3 and the current version: core panels without Angular, transformations, cells.
 PANELS_OF_BOTH = {"timeseries", "stat", "table", "heatmap", "text", "row"}
 TRANSFORMATIONS_OF_BOTH = {"merge", "filterFieldsByName", "organize"}
 CELLS_OF_BOTH = {"auto", "color-text", "gradient-gauge"}
 
 
 @every_dashboard
-def test_nothing_is_needed_that_grafana_9_or_a_current_one_lacks(dashboard: Json) -> None:
+def test_only_features_of_both_grafana_9_and_current_are_used(dashboard: Json) -> None:
     assert {panel["type"] for panel in dashboard["panels"]} <= PANELS_OF_BOTH
     used = {
         transformation["id"]
@@ -234,15 +248,15 @@ def test_nothing_is_needed_that_grafana_9_or_a_current_one_lacks(dashboard: Json
 
 @every_dashboard
 def test_a_current_grafana_migrates_the_cells_of_tables(dashboard: Json) -> None:
-    """From version 38 of the schema on a cell's look is `cellOptions`. Grafana turns our `displayMode` into it
-    when the file says that it is of version 37, and the panel's defaults have `custom`."""
+    """From schema version 38 the cell type is `cellOptions`. Grafana migrates `displayMode` if the file is of
+    version 37 and the panel's defaults have `custom`."""
     assert dashboard["schemaVersion"] == 37
     for panel in panels(dashboard, "table"):
         defaults = panel["fieldConfig"]["defaults"]
-        looks = [defaults["custom"]["displayMode"]]
+        modes = [defaults["custom"]["displayMode"]]
         for override in panel["fieldConfig"]["overrides"]:
             for each in override["properties"]:
                 assert each["id"] != "custom.cellOptions"
                 if each["id"] == "custom.displayMode":
-                    looks.append(each["value"])
-        assert set(looks) <= CELLS_OF_BOTH, panel["title"]
+                    modes.append(each["value"])
+        assert set(modes) <= CELLS_OF_BOTH, panel["title"]

@@ -1,4 +1,4 @@
-"""Every query of every dashboard, asked of a Prometheus that real scrapes have filled."""
+"""Runs every query of every dashboard but Change impact (test_change_impact.py) against real scrapes in Prometheus."""
 
 import re
 import time
@@ -9,45 +9,51 @@ from typing import Any
 import httpx
 import pytest
 from dashboards import write
-from dashboards.change import CHANGE_IMPACT
 from dashboards.queries import Json
+from dashboards.replication import REPLICATION
 from tests.dashboards import machine
-from tests.dashboards.filled import LARGEST, PACE, SERVERS, Filled, filled
+from tests.dashboards.filled import DETAILED, LARGEST, PACE, SERVERS, Filled, filled
+from tests.dashboards.variables import substituted
 
-from ase_exporter.prometheus import Sample
+from ase_exporter.compare.prometheus import Sample
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 WINDOW = 4 * PACE.scrape_interval
-# After so long no scrape that began before is under way, and the rules have seen it.
+# After this time no earlier scrape is still running, and the rules have evaluated it.
 SETTLED = 3 * PACE.scrape_interval
-PATIENCE = 60.0
-# Servers, and what a panel may read of them all.
-FLEET_SIZE, MOST_SERIES = 50, 1000
+TIMEOUT = 60.0
+# Number of servers, and of series that a panel may read for all of them.
+FLEET_SIZE, MAX_SERIES = 50, 1000
 
 # Panels without data here: uid, title, why.
 EMPTY = {
-    ("ase-change", "What the exporter itself found of these changes, at the same load and beyond chance"): (
-        "verdicts are opt-in and want longer windows than a test has"
-    ),
-    ("ase-exporter", "Series cut off (good: 0)"): "no server here has more series than the limit",
-    ("ase-exporter", "Read less often, to keep the budget (good: none)"): "no server here has a budget",
-    ("ase-hugepages", "Not counted here, and why (good: empty)"): "the machine has everything",
+    ("ase-exporter", "Series dropped (good: 0)"): "no server here has more series than the limit",
+    ("ase-hugepages", "Not collected here, and why (good: empty)"): "the machine has everything",
+    ("ase-storage", "Age of the last log dump"): "simulated logs are never dumped",
     (
         "ase-storage",
-        "Age of the last full dump (good: under a day and a half)",
-    ): "nobody dumps the simulated databases",
+        "Age of the last full dump (good: under 36 h)",
+    ): "simulated databases are never dumped",
 }
-# Panels that have data only where the machine is too busy for a scrape.
-EMPTY_OR_NOT = {("ase-exporter", "Failing, and why (good: empty)")}
-# Single queries of panels whose others have data.
-EMPTY_QUERIES = {
-    (
-        "ase-change",
-        "Reads from disk per transaction (good: down)",
-    ): "none before: there is no share of nothing",
-    ("ase-change", "Deadlocks per second (good: down)"): "none before: there is no share of nothing",
+# Panels that have data only if the machine is too busy for a scrape.
+MAYBE_EMPTY = {
+    ("ase-exporter", "Failures, and why (good: empty)"),
+    ("ase-exporter", "Collectors read less often to keep the budget (good: none)"),
 }
+# Panels that depend on what the simulated servers happen to do: replicate, fail, wait, run in parallel.
+MAYBE_EMPTY |= {("ase-replication", panel["title"]) for panel in REPLICATION["panels"]} | {
+    ("ase-details", "Waits for locks that timed out (good: 0)"),
+    ("ase-details", "Lock waits in deadlocks (good: 0)"),
+    ("ase-details", "Memory pools: used (good: steady)"),
+    ("ase-details", "Not collected here, and why (good: empty)"),
+    ("ase-memory", "Not collected here, and why (good: empty)"),
+    ("ase-memory", "Worker memory used (good: under 90 %)"),
+    ("ase-workload", "Not collected here, and why (good: empty)"),
+    ("ase-workload", "Statements that ended with an error (good: 0)"),
+}
+# Panels of which single queries may be without data.
+EMPTY_QUERIES = {("ase-storage", "Licences"): "the simulated licence never ends, so it has no dates"}
 
 
 @dataclass(frozen=True)
@@ -64,19 +70,17 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A filled Prometheus, and the moment at which everything is asked: all servers had answered."""
+class Snapshot:
+    """A filled Prometheus, and the time to query it at, when all servers had answered."""
 
     stack: Filled
     at: float
-    change: float
 
     def query(self, expr: str) -> list[Sample]:
         return self.stack.prometheus.query(expr, self.at)
 
 
-CHANGES = f'last_over_time(ase_change_timestamp_seconds{{instance="{LARGEST}"}}[5m])'
-# All was seen lately, if not at the same moment: on a busy machine every other scrape comes to nothing.
+# Everything was seen within minutes, not at one time: on a busy machine every other scrape may fail.
 READY = " and on () ".join(
     [
         f"(count(count_over_time(ase:cpu_busy:ratio_rate1m[5m])) == {len(SERVERS)})",
@@ -85,33 +89,17 @@ READY = " and on () ".join(
         "count(count_over_time(ase:sysmon_top_switches:per_second[5m]))",
         "count(count_over_time(dbhost_change_timestamp_seconds[5m]))",
         "count(count_over_time(dbhost:tlb_misses:median1d[5m]))",
-        f"(time() - min({CHANGES}) > {WINDOW + 2 * PACE.scrape_interval})",
+        "count(count_over_time(ase_change_timestamp_seconds[5m]))",
     ]
 )
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     with filled(tmp_path_factory.mktemp("dashboards")) as stack:
         stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)", timeout=120)
         machine.after(stack.root)
-        yield settled(stack, timeout=240)
-
-
-def settled(stack: Filled, timeout: float) -> Asked:
-    """When all servers have answered and a change was measured on both sides (on a busy machine a scrape may miss
-    a table); where none was in time, the last change, for the tests to say what is missing."""
-    deadline = time.monotonic() + timeout
-    while True:
-        at = stack.wait(READY, timeout, behind=SETTLED)
-        over = f"{CHANGES} < {at - WINDOW:.3f}"
-        for change in sorted({made.value for made in stack.prometheus.query(over, at)}):
-            asked = Asked(stack, at, change)
-            if not unexplained(asked, CHANGE_IMPACT)[0]:
-                return asked
-        if time.monotonic() > deadline:
-            return asked
-        time.sleep(1)
+        yield Snapshot(stack, stack.wait(READY, timeout=240, behind=SETTLED))
 
 
 def queries(dashboard: Json) -> Iterator[Case]:
@@ -120,108 +108,94 @@ def queries(dashboard: Json) -> Iterator[Case]:
             yield Case(dashboard["uid"], panel["title"], target["expr"], target["instant"])
 
 
-def chosen(expr: str, servers: str, change: float) -> str:
-    """The expression as Grafana would send it."""
-    values = {
-        "__rate_interval": f"{WINDOW:g}s",
-        "window": f"{round(WINDOW)}s",
-        "settle": "1s",
-        "change": f"{change:.3f}",
-        "host_job": ".+",
-        "host": ".+",
-        "job": ".+",
-        "instance": servers,
-    }
-    return re.sub(r"\$(\w+)", lambda match: values.get(match[1], match[0]), expr)
+def chosen(expr: str, servers: str, values: dict[str, str]) -> str:
+    """The expression with variables replaced, as Grafana would send it."""
+    return substituted(expr, {"__rate_interval": f"{WINDOW:g}s"} | values | selectors(servers))
 
 
-def ask(asked: Asked, case: Case, servers: str = ".+") -> list[Any]:
-    """The series that Prometheus answers with; its error fails the test."""
-    expr = chosen(case.expr, servers, asked.change)
+def selectors(servers: str) -> dict[str, str]:
+    return {"host_job": ".+", "host": ".+", "job": ".+", "instance": servers}
+
+
+def run_query(snapshot: Snapshot, case: Case, servers: str = ".+") -> list[Any]:
+    """Return the series of the result; an error fails the test."""
+    expr = chosen(case.expr, servers, {})
     if case.instant:
-        path, parameters = "query", {"query": expr, "time": f"{asked.at:.3f}"}
+        path, parameters = "query", {"query": expr, "time": f"{snapshot.at:.3f}"}
     else:
         path = "query_range"
-        parameters = {"query": expr, "start": f"{asked.at - 60:.3f}", "end": f"{asked.at:.3f}", "step": "2"}
-    url = f"{asked.stack.url}/api/v1/{path}"
+        parameters = {
+            "query": expr,
+            "start": f"{snapshot.at - 60:.3f}",
+            "end": f"{snapshot.at:.3f}",
+            "step": "2",
+        }
+    url = f"{snapshot.stack.url}/api/v1/{path}"
     answer = httpx.get(url, params=parameters, timeout=60, trust_env=False).json()
     assert answer["status"] == "success", f"{case}: {answer.get('error')}"
     result: list[Any] = answer["data"]["result"]
     return result
 
 
-def awaited(asked: Asked, case: Case, servers: str = ".+") -> list[Any]:
-    """The series as soon as there are some: on a busy machine a scrape may have come to nothing just then."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := ask(asked, case, servers)) and time.monotonic() < deadline:
+def query_until_found(snapshot: Snapshot, case: Case, servers: str = ".+") -> list[Any]:
+    """Return the series as soon as there are some: on a busy machine a scrape may have failed at that time."""
+    deadline = time.monotonic() + TIMEOUT
+    while not (found := run_query(snapshot, case, servers)) and time.monotonic() < deadline:
         time.sleep(0.5)
-        asked = replace(asked, at=time.time())
+        snapshot = replace(snapshot, at=time.time())
     return found
+
+
+# Dashboards of one server, and the server that has most of what they show.
+OF_ONE_SERVER = {"ase-details": DETAILED}
 
 
 def servers(uid: str) -> str:
-    return LARGEST if uid == "ase-change" else ".+"
+    return OF_ONE_SERVER.get(uid, ".+")
 
 
-every_dashboard = pytest.mark.parametrize("dashboard", write.DASHBOARDS, ids=lambda each: str(each["uid"]))
+DASHBOARDS = [each for each in write.DASHBOARDS if each["uid"] != "ase-change"]
+every_dashboard = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda each: str(each["uid"]))
 
 
-def unexplained(asked: Asked, dashboard: Json) -> tuple[list[str], set[tuple[str, str]]]:
-    """Queries without data nor a reason to have none; and the panels (uid, title) that have data."""
+def unexplained(snapshot: Snapshot, dashboard: Json) -> tuple[list[str], set[tuple[str, str]]]:
+    """Return queries without data or an explanation, and the panels (uid, title) that have data."""
     empty, filled_panels = [], set()
     for case in queries(dashboard):
-        if ask(asked, case, servers(case.uid)):
+        if run_query(snapshot, case, servers(case.uid)):
             filled_panels.add((case.uid, case.title))
         else:
             empty.append(case)
-    explained = EMPTY.keys() | EMPTY_OR_NOT | (EMPTY_QUERIES.keys() & filled_panels)
+    explained = EMPTY.keys() | MAYBE_EMPTY | (EMPTY_QUERIES.keys() & filled_panels)
     return [str(case) for case in empty if (case.uid, case.title) not in explained], filled_panels
 
 
-def missing(asked: Asked, dashboard: Json) -> set[str]:
-    """Queries that stay without data nor a reason to have none: on a busy machine a scrape may miss a table."""
-    found, deadline = set(unexplained(asked, dashboard)[0]), time.monotonic() + PATIENCE
+def missing(snapshot: Snapshot, dashboard: Json) -> set[str]:
+    """Return queries that stay without data or an explanation; on a busy machine a scrape may miss a table."""
+    found, deadline = set(unexplained(snapshot, dashboard)[0]), time.monotonic() + TIMEOUT
     while found and time.monotonic() < deadline:
         time.sleep(0.5)
-        found &= set(unexplained(replace(asked, at=time.time()), dashboard)[0])
+        found &= set(unexplained(replace(snapshot, at=time.time()), dashboard)[0])
     return found
 
 
 @every_dashboard
-def test_every_panel_has_data_or_a_reason_to_have_none(asked: Asked, dashboard: Json) -> None:
-    assert missing(asked, dashboard) == set()
-    assert not unexplained(asked, dashboard)[1] & EMPTY.keys(), "these have data: take them off the list"
-
-
-def test_a_difference_is_what_it_was_after_less_what_it_was_before(asked: Asked) -> None:
-    seen = 0
-    for panel in CHANGE_IMPACT["panels"]:
-        if panel["type"] != "table" or len(panel.get("targets", [])) != 3:
-            continue
-        before, after, difference = (
-            {
-                tuple(series["metric"].items()): float(series["value"][1])
-                for series in ask(asked, case, LARGEST)
-            }
-            for case in queries(CHANGE_IMPACT | {"panels": [panel]})
-        )
-        assert before.keys() == after.keys() == difference.keys()
-        measured = [row for row in before if before[row] > -9 and after[row] > -9]
-        seen += len(measured)
-        for row in measured:
-            assert difference[row] == pytest.approx(after[row] - before[row]), (panel["title"], row)
-    assert seen
+def test_every_panel_has_data_or_an_explanation(snapshot: Snapshot, dashboard: Json) -> None:
+    assert missing(snapshot, dashboard) == set()
+    assert not unexplained(snapshot, dashboard)[1] & EMPTY.keys(), (
+        "these have data: remove them from the list"
+    )
 
 
 @every_dashboard
-def test_every_annotation_has_data(asked: Asked, dashboard: Json) -> None:
+def test_every_annotation_has_data(snapshot: Snapshot, dashboard: Json) -> None:
     for annotation in dashboard["annotations"]["list"]:
         case = Case(dashboard["uid"], annotation["name"], annotation["expr"], instant=False)
-        assert awaited(asked, case), str(case)
+        assert query_until_found(snapshot, case), str(case)
 
 
 @every_dashboard
-def test_every_variable_has_values(asked: Asked, dashboard: Json) -> None:
+def test_every_variable_has_values(snapshot: Snapshot, dashboard: Json) -> None:
     for variable in dashboard["templating"]["list"]:
         if variable["type"] != "query":
             continue
@@ -231,25 +205,13 @@ def test_every_variable_has_values(asked: Asked, dashboard: Json) -> None:
         else:
             expr = re.fullmatch(r"query_result\((.+)\)", text)[1]  # type: ignore[index]
         case = Case(dashboard["uid"], variable["name"], expr, instant=True)
-        found = awaited(asked, case)
+        found = query_until_found(snapshot, case)
         assert found, str(case)
-        if pattern := variable.get("regex"):
-            assert [choice(pattern, series) for series in found]
-
-
-def choice(pattern: str, series: Json) -> tuple[str, float]:
-    """Text and value that Grafana's variable takes from one series of query_result."""
-    labels = ",".join(f'{name}="{value}"' for name, value in series["metric"].items() if name != "__name__")
-    line = f"{series['metric'].get('__name__', '')}{{{labels}}} {series['value'][1]} {int(series['value'][0] * 1000)}"
-    found = re.search(pattern.strip("/").replace("(?<", "(?P<"), line)
-    assert found, line
-    return found["text"], float(found["value"])
 
 
 @every_dashboard
-def test_no_panel_reads_over_1000_series_at_50_servers(asked: Asked, dashboard: Json) -> None:
-    """By counting what each selector matches on the largest server here, at most within a minute, times 50."""
-    one_server_at_a_time = dashboard["uid"] == "ase-change"
+def test_no_panel_reads_over_1000_series_at_50_servers(snapshot: Snapshot, dashboard: Json) -> None:
+    """The maximum count of matches of each selector within a minute on the largest server here, times 50."""
     for panel in dashboard["panels"]:
         selectors = {
             selector
@@ -258,19 +220,24 @@ def test_no_panel_reads_over_1000_series_at_50_servers(asked: Asked, dashboard: 
         }
         read = 0.0
         for selector in selectors:
-            for series in asked.query(f"max_over_time(count({chosen(selector, LARGEST, 0)})[1m:2s])"):
+            server = OF_ONE_SERVER.get(dashboard["uid"], LARGEST)
+            counted = f"count({chosen(selector, server, {})})"
+            for series in snapshot.query(f"max_over_time({counted}[1m:2s])"):
                 read += series.value
-        total = read * (1 if one_server_at_a_time else FLEET_SIZE)
-        assert total <= MOST_SERIES, f"{dashboard['uid']}: {panel['title']}: {read:g} series a server"
+        total = read * (1 if dashboard["uid"] in OF_ONE_SERVER else FLEET_SIZE)
+        assert total <= MAX_SERIES, f"{dashboard['uid']}: {panel['title']}: {read:g} series a server"
 
 
-def test_at_most_20_series_are_drawn(asked: Asked) -> None:
+def test_at_most_20_series_are_drawn(snapshot: Snapshot) -> None:
     crowded = []
-    for dashboard in write.DASHBOARDS:
+    for dashboard in DASHBOARDS:
         for panel in dashboard["panels"]:
             if panel["type"] != "timeseries":
                 continue
-            drawn = sum(len(ask(asked, case, LARGEST)) for case in queries(dashboard | {"panels": [panel]}))
+            server = OF_ONE_SERVER.get(dashboard["uid"], LARGEST)
+            drawn = sum(
+                len(run_query(snapshot, case, server)) for case in queries(dashboard | {"panels": [panel]})
+            )
             if drawn > 20:
                 crowded.append((dashboard["uid"], panel["title"], drawn))
     assert not crowded

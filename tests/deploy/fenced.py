@@ -4,14 +4,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.paths import REPOSITORY
+
 HIDDEN = {".venv", ".git", ".demo", ".bench", ".conformance", "build", "dist", "node_modules"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One of them; page: its path in the repository; line: of the opening fence."""
+    """A fenced block; page: its path in the repository; line: of the opening fence."""
 
     page: str
     line: int

@@ -1,4 +1,4 @@
-"""Documents are true: their YAML loads, their PromQL parses, their SQL and their Python run."""
+"""The YAML of the documents loads, their PromQL parses, their SQL and Python run."""
 
 import re
 import subprocess
@@ -9,21 +9,20 @@ from pathlib import Path
 import certifi
 import pytest
 import yaml
-from alerts import write
+from alerts.parameters import parameters
 from tests.deploy.fenced import Block, blocks
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 
-from ase_exporter import yamlfile
+from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Config
-from ase_exporter.connection import DatabaseError
+from ase_exporter.config import Config, yaml_files
+from ase_exporter.config.web import WebSettings
 from ase_exporter.errors import UserError
-from ase_exporter.webconfig import WebSettings
 from ase_simulator.model.scenario import Scenario
 
 LANGUAGES = {"sh", "yaml", "promql", "sql", "python", "text"}
-# What a reader puts in, and what stands for it here.
+# Placeholder in a document -> value used here.
 BLANKS = {
     "{…}": "{}",
     "[…]": "[]",
@@ -44,15 +43,15 @@ def filled(block: Block) -> str:
 
 
 def load_configuration(text: str, directory: Path) -> None:
-    yamlfile.parse(text, Config, "page")
+    yaml_files.parse(text, Config, "page")
 
 
 def load_web_configuration(text: str, directory: Path) -> None:
-    yamlfile.parse(text, WebSettings, "page")
+    yaml_files.parse(text, WebSettings, "page")
 
 
 def load_scenario(text: str, directory: Path) -> None:
-    yamlfile.parse(text, Scenario, "page")
+    yaml_files.parse(text, Scenario, "page")
 
 
 def load_custom_metrics(text: str, directory: Path) -> None:
@@ -72,10 +71,10 @@ def load_prometheus(text: str, directory: Path) -> None:
 
 def load_alert_parameters(text: str, directory: Path) -> None:
     (directory / "own.yaml").write_text(text)
-    write.parameters(directory / "own.yaml")
+    parameters(directory / "own.yaml")
 
 
-# By a key that only such a file has; the first that fits.
+# Keys that only such a file has -> loader; the first match is used.
 LOADERS: list[tuple[set[str], Callable[[str, Path], None]]] = [
     ({"scrape_configs", "rule_files"}, load_prometheus),
     ({"tls_server_config", "basic_auth_users"}, load_web_configuration),

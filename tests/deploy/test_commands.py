@@ -1,28 +1,30 @@
-"""Documents are true: their commands run as they stand, but for addresses and for what is listed here."""
+"""The commands of the documents run as written, except for addresses and for the commands listed here."""
 
 import re
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
-import click
 import pytest
 import typer
 from tests.deploy.fenced import Block, blocks, documents
 from tests.deploy.world import World, world
 
-from ase_exporter import cli as exporter
+from ase_exporter.commands import app as exporter
 from ase_simulator import cli as simulator
 
-# First word of a line that is not run -> why.
+# First word of a line that is not run -> reason.
 NOT_RUN = {
     "sudo": "changes the machine, as root",
     "docker": "needs an engine; tests/deploy/test_containers.py has one where there is one",
     "kubectl": "needs a cluster; tests/deploy/test_kubernetes.py checks what it is given",
     "pmm-admin": "needs a PMM Server",
-    "git": "needs the place of the repository",
+    "git": "needs the address of the repository",
+    ".venv/bin/python": "runs tests of the checkout",
+    ".venv/bin/ase-exporter": "writes into the checkout",
     "make": "is how this test was started, or starts what tests/e2e/test_demo.py starts",
 }
-# Command -> what it must have said.
+# Command -> text that its output must contain.
 SAYS = {
     "ase-exporter check": "Nothing is missing",
     "ase-exporter probe": "\nase_up 1",
@@ -39,6 +41,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         for report in ("report.txt", "before.txt", "after.txt"):
             made = around.run(f"isql -S PROD -w 200 -i sysmon.sql >{report}")
             assert made.returncode == 0, made.stderr
+        made = around.run("mkdir reports && cp before.txt after.txt reports/")
+        assert made.returncode == 0, made.stderr
         yield around
 
 
@@ -52,12 +56,12 @@ def runs(line: str) -> bool:
 
 
 def script(block: Block) -> str:
-    """What of a block is run, without remarks."""
+    """The part of a block that is run, without comments."""
     return "\n".join(re.sub(r"\s+#.*", "", line) for line in lines(block) if runs(line))
 
 
 def scripts() -> list[Block]:
-    """The blocks with commands to run, each series of commands once."""
+    """The blocks with commands to run, without duplicates."""
     different = {script(block): block for block in reversed(blocks("sh"))}
     return [block for commands, block in reversed(different.items()) if commands]
 
@@ -88,7 +92,7 @@ def test_python_that_asks_prometheus_runs(block: Block, reader: World) -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("s", {"serve", "sysmon"}), ("compare --be", {"--before"}), ("sysmon di", {"diff"})],
+    [("s", {"serve", "sql", "sysmon"}), ("compare --be", {"--before"}), ("sysmon di", {"diff"})],
 )
 def test_the_shell_completes_commands_and_options(reader: World, typed: str, offered: set[str]) -> None:
     words = typed.split()
@@ -109,7 +113,7 @@ def test_what_is_not_run_is_there() -> None:
 
 
 def spoken() -> dict[str, list[str]]:
-    """Every command of ours that a document names, in a block or within a line -> the documents."""
+    """Every command of ours in a block or a line of a document -> the documents."""
     found: dict[str, list[str]] = {}
     for path in documents():
         for command in INLINE.findall(path.read_text(encoding="utf-8")):
@@ -122,10 +126,10 @@ def spoken() -> dict[str, list[str]]:
 
 
 def unknown(command: str) -> list[str]:
-    """What a command line names that the command does not know: a command, or options."""
+    """The subcommand or options of a command line that do not exist."""
     name, *words = shlex.split(command.replace("…", "").replace("'", ""))
     app = exporter.app if name == "ase-exporter" else simulator.app
-    found: click.Command = typer.main.get_command(app)
+    found: Any = typer.main.get_command(app)
     while hasattr(found, "commands") and words and not words[0].startswith("-"):
         if words[0] not in found.commands:
             return [words[0]]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.paths import REPOSITORY
 
 from ase_exporter.config import from_environment
 
-REPOSITORY = Path(__file__).parents[2]
 COMPOSE = REPOSITORY / "docker-compose.yml"
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 # ${NAME:-default} or ${NAME}
@@ -36,7 +36,8 @@ NAMES = sorted(SERVICES)
 
 def env_example() -> tuple[dict[str, str], dict[str, str]]:
     """What .env.example sets, and what it offers in comments."""
-    given, offered = {}, {}
+    given: dict[str, str] = {}
+    offered: dict[str, str] = {}
     for line in (REPOSITORY / ".env.example").read_text().splitlines():
         if found := re.fullmatch(r"(# )?([A-Z_]+)=(\S*)", line):
             (offered if found[1] else given)[found[2]] = found[3]
@@ -45,11 +46,16 @@ def env_example() -> tuple[dict[str, str], dict[str, str]]:
 
 def targets(prometheus: dict[str, Any]) -> dict[str, list[str]]:
     jobs = prometheus["scrape_configs"]
-    return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs}
+    return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job}
 
 
 def test_the_compose_specification_accepts_it() -> None:
-    command = [TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE]
+    command: list[str | Path] = [
+        TOOLS / "check-jsonschema",
+        "--builtin-schema",
+        "vendor.compose-spec",
+        COMPOSE,
+    ]
     checked = subprocess.run(command, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 
@@ -74,7 +80,10 @@ def test_a_service_can_write_nowhere_but_its_volumes_and_has_no_capability(name:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_service_is_limited_in_cpu_memory_and_processes(name: str) -> None:
-    assert set(SERVICES[name]["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}
+    limits = SERVICES[name]["deploy"]["resources"]["limits"]
+    assert set(limits) == {"cpus", "memory", "pids"}
+    # Docker refuses to start a container whose limit exceeds the machine's CPUs.
+    assert float(with_defaults(limits["cpus"])) <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -146,9 +155,21 @@ def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> No
     ours = yaml.safe_load((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
     ports = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(shipped).items()}
     here = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(ours).items()}
-    assert here == ports | {"host": ["10150"]}
+    assert here == {"ase-exporter" if job == "ase" else job: port for job, port in ports.items()} | {
+        "host": ["10150"]
+    }
     assert ours["global"] == shipped["global"]
     assert {each.partition(":")[0] for found in targets(ours).values() for each in found} <= SERVICES.keys()
+
+
+def test_prometheus_scrapes_the_server_by_its_name() -> None:
+    """As docs/getting-started.md shows it, through /targets and /probe."""
+    ours = yaml.safe_load((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
+    (job,) = (each for each in ours["scrape_configs"] if each["job_name"] == "ase")
+    page = (REPOSITORY / "docs" / "getting-started.md").read_text()
+    (block,) = re.findall(r"```yaml\n(scrape_configs:.*?)```", page, re.DOTALL)
+    shown = yaml.safe_load(block.replace("127.0.0.1:10150", "exporter:10150"))["scrape_configs"][0]
+    assert job == shown
 
 
 def test_the_demo_listens_where_the_shipped_alertmanager_sends_to() -> None:
@@ -160,12 +181,12 @@ def test_the_demo_listens_where_the_shipped_alertmanager_sends_to() -> None:
     assert urls and all(url.startswith(f"http://127.0.0.1:{port}/") for url in urls)
 
 
-def test_the_image_runs_as_nobody_in_particular_and_pulls_no_frontend() -> None:
+def test_the_images_run_as_nobody_in_particular_and_pull_no_frontend() -> None:
     text = DOCKERFILE.read_text()
     assert "# syntax" not in text
-    user = re.findall(r"^USER (\d+):(\d+)$", text, re.MULTILINE)
-    assert user and user[-1] != ("0", "0")
-    assert re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE) == ['["ase-exporter"]']
+    assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == ["10150:10150"] * 2
+    # The last target is the one that is built without --target.
+    assert re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE) == ['["ase-simulator"]', '["ase-exporter"]']
 
 
 def test_hadolint_finds_nothing_in_the_dockerfile() -> None:

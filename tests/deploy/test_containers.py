@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from tests.paths import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
 # Addresses of their own, so that their ports meet nobody's.
@@ -26,9 +26,9 @@ FLEET_ADDRESS = "127.0.0.120"
 NEEDED = {"simulator", "exporter", "prometheus"}
 PROJECT = "ase-exporter-test"
 IMAGE = "ase-exporter:0.1.0"
-PATIENCE = 240.0
+TIMEOUT = 240.0
 # A memscale run begins with contention; the alert waits five minutes, Alertmanager and the first rates another.
-ALERT_PATIENCE = 540.0
+ALERT_TIMEOUT = 540.0
 SECRET_FILE = re.compile(
     r"(^|/)(\.git|\.env|\.netrc|\.ssh|pip\.conf|id_[a-z0-9]+|ase_password|[^/]+\.key)(/|$)"
 )
@@ -148,7 +148,7 @@ def test_every_target_of_the_fleet_is_up_and_its_rules_are_evaluated(fleet: None
         "alertmanager": 1,
     }
     store = f"{FLEET_ADDRESS}:8428"
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         found = asked("query?query=count by (job) (up==1)", store)["result"]
         up = {each["metric"]["job"]: int(each["value"][1]) for each in found}
@@ -160,7 +160,7 @@ def test_every_target_of_the_fleet_is_up_and_its_rules_are_evaluated(fleet: None
 
 
 def test_every_target_is_up_and_the_simulated_server_answers(running: set[str]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         targets = asked("targets")["activeTargets"]
         health = {each["labels"]["instance"].partition(":")[0]: each["health"] for each in targets}
@@ -174,10 +174,10 @@ def test_every_target_is_up_and_the_simulated_server_answers(running: set[str]) 
 def test_an_alert_arrives_at_the_webhook(running: set[str]) -> None:
     if "alertmanager" not in running:
         pytest.skip("no image for alertmanager: no alert was sent")
-    deadline = time.monotonic() + ALERT_PATIENCE
+    deadline = time.monotonic() + ALERT_TIMEOUT
     while True:
         arrived = compose("logs", "--no-log-prefix", "webhook").stdout
-        if "critical firing AseSpinlockContention exporter:10150" in arrived:
+        if "critical firing AseSpinlockContention DEMO" in arrived:
             break
         assert time.monotonic() < deadline, arrived
         time.sleep(2)

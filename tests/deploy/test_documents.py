@@ -1,10 +1,11 @@
-"""Documents are true: their links lead somewhere."""
+"""The links of the documents lead somewhere."""
 
 import re
 from pathlib import Path
 
 import pytest
-from tests.deploy.fenced import REPOSITORY, documents
+from tests.deploy.fenced import documents
+from tests.paths import REPOSITORY
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""What docs/getting-started.md tells people to do works as it says."""
+"""The instructions of docs/getting-started.md work."""
 
 import os
 import re
@@ -15,14 +15,14 @@ import httpx
 import pytest
 import yaml
 from tests.e2e.running import free_ports
+from tests.paths import REPOSITORY
 
 from ase_exporter.config import Config, load
 
-REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "getting-started.md").read_text()
 TOOLS = Path(sys.executable).parent
 PATH = f"{TOOLS}{os.pathsep}{os.environ['PATH']}"
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 def block(language: str, containing: str) -> str:
@@ -45,12 +45,12 @@ def started(command: str, **environment: str) -> Iterator["subprocess.Popen[str]
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIMEOUT)
 
 
 def awaited(url: str, good: Any) -> Any:
     """The JSON at an address as soon as it is good."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     with httpx.Client(trust_env=False) as client:
         while True:
             try:
@@ -113,6 +113,6 @@ def test_what_the_page_installs_is_there_and_where_the_unit_looks_for_it() -> No
     assert shipped and all((REPOSITORY / name).is_file() for name in shipped)
     unit = (REPOSITORY / "deploy" / "systemd" / "ase-exporter.service").read_text()
     assert "--config.file=/etc/ase-exporter/exporter.yaml " in unit
-    assert "LoadCredential=password:/etc/ase-exporter/password\n" in unit
+    assert "useradd" in commands and "\nUser=ase-exporter\n" in unit
     (directory,) = set(re.findall(r"(\S+)/pip install", block("sh", "--require-hashes")))
     assert f"ExecStart={directory}/ase-exporter " in unit

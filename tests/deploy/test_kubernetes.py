@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.paths import REPOSITORY
 
 from ase_exporter.config import load
 
-REPOSITORY = Path(__file__).parents[2]
 MANIFESTS = REPOSITORY / "deploy" / "kubernetes"
 # Kubernetes' own limit, in bytes.
-LARGEST_CONFIGMAP = 2**20
+MAX_CONFIGMAP = 2**20
 
 kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl (for kustomize) is not installed")
 
@@ -84,7 +84,7 @@ def test_the_command_for_dashboards_makes_a_configmap_of_all_of_them_that_grafan
     assert configmap["metadata"]["labels"] == {"grafana_dashboard": "1"}
     dashboards = (REPOSITORY / "dashboards" / "json").iterdir()
     assert configmap["data"] == {path.name: path.read_text() for path in dashboards}
-    assert sum(map(len, configmap["data"].values())) < LARGEST_CONFIGMAP
+    assert sum(map(len, configmap["data"].values())) < MAX_CONFIGMAP
 
 
 @kubectl
@@ -149,7 +149,7 @@ def test_the_policy_lets_out_to_the_servers_ports() -> None:
 
 
 def test_the_image_is_pinned_to_the_version_of_the_package() -> None:
-    project = (REPOSITORY / "pyproject.toml").read_text()
+    project = (REPOSITORY / "exporter" / "pyproject.toml").read_text()
     (image,) = read("kustomization.yaml")["images"]
     assert f'\nversion = "{image["newTag"]}"\n' in project
     assert f"ase-exporter:{image['newTag']}\n" in (REPOSITORY / "docker-compose.yml").read_text()

@@ -33,7 +33,11 @@ class Loader(yaml.CSafeLoader):
     """YAML without one oddity of its version 1.1, which the operator's file of comparisons trips over."""
 
 
-Loader.add_constructor("tag:yaml.org,2002:value", lambda loader, node: loader.construct_scalar(node))
+def _scalar(loader: Loader, node: yaml.ScalarNode) -> object:
+    return loader.construct_scalar(node)
+
+
+Loader.add_constructor("tag:yaml.org,2002:value", _scalar)
 
 
 @cache

@@ -1,68 +1,104 @@
-"""What a user installs: a wheel that carries everything and runs by itself."""
+"""What a user installs: two wheels that carry everything and run by themselves."""
 
+import email
+import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import time
+import tomllib
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.paths import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
-SOURCES = ["pyproject.toml", "README.md", "LICENSE", "exporter", "simulator"]
+DISTRIBUTIONS = {"exporter": "ase_exporter", "simulator": "ase_simulator"}
+# What the distributions are built from: themselves, and where their symbolic links lead.
+SOURCES = ("exporter", "simulator", "LICENSE", "alerts/rules", "dashboards/json", "deploy")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASE_"))}
 
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with sdist and wheel, the wheel built from the sdist."""
+    """A directory with two sdists and two wheels, each wheel built from its sdist."""
     root = tmp_path_factory.mktemp("packages")
-    source = root / "source"
-    source.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist")
     for name in SOURCES:
         if (REPOSITORY / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(REPOSITORY / name, source / name, ignore=ignored)
+            shutil.copytree(REPOSITORY / name, root / name, symlinks=True, ignore=ignored)
         else:
-            shutil.copy(REPOSITORY / name, source / name)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(root / "dist"), str(source)]
-    built = subprocess.run(command, capture_output=True, text=True, env=CLEAN)
-    assert built.returncode == 0, built.stdout + built.stderr
+            shutil.copy(REPOSITORY / name, root / name)
+    builds = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "build",
+                "--no-isolation",
+                "--outdir",
+                str(root / "dist"),
+                str(root / name),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=CLEAN,
+        )
+        for name in DISTRIBUTIONS
+    ]
+    for build in builds:
+        output, _ = build.communicate()
+        assert build.returncode == 0, output
     return root / "dist"
+
+
+def environment_with(directory: Path, *wheels: Path) -> Path:
+    """Return bin/ of a new environment with these wheels; dependencies are those of the running Python."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True, env=CLEAN)
+    pip = [sys.executable, "-m", "pip", "--python", str(directory / "bin" / "python"), "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", *map(str, wheels)], check=True, env=CLEAN)
+    (site_packages,) = directory.glob("lib/python*/site-packages")
+    # A path named in a .pth file is searched, but its own .pth files, such as those of a checkout, are not read.
+    (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return directory / "bin"
 
 
 @pytest.fixture(scope="module")
 def bin_directory(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """bin/ of a new environment with the wheel in it; its dependencies are those of the running Python."""
-    environment = tmp_path_factory.mktemp("environment")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, env=CLEAN)
-    python = environment / "bin" / "python"
-    (wheel,) = packages.glob("*.whl")
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            str(python),
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--no-index",
-            wheel,
-        ],
-        check=True,
-        env=CLEAN,
-    )
-    (site_packages,) = environment.glob("lib/python*/site-packages")
-    # A path named in a .pth file is searched, but its own .pth files, such as that of a checkout, are not read.
-    (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return environment / "bin"
+    """bin/ of an environment with both wheels."""
+    return environment_with(tmp_path_factory.mktemp("environment"), *packages.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def exporter_alone(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """bin/ of an environment with the exporter's wheel, without the simulator, matplotlib and sqlglot."""
+    directory = tmp_path_factory.mktemp("exporter_alone")
+    bin_directory = environment_with(directory, *packages.glob("ase_exporter-*.whl"))
+    (site_packages,) = directory.glob("lib/python*/site-packages")
+    (site_packages / "without_extras.py").write_text(WITHOUT_EXTRAS)
+    (site_packages / "without_extras.pth").write_text("import without_extras\n")
+    return bin_directory
+
+
+# Hides what the distribution does not require, although the tests' environment has it.
+WITHOUT_EXTRAS = """
+import sys
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"matplotlib", "sqlglot", "cryptography", "ase_simulator"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hide())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -82,29 +118,46 @@ def run(bin_directory: Path, *words: str, **environment: str) -> subprocess.Comp
     return subprocess.run(command, capture_output=True, text=True, env=CLEAN | environment)
 
 
-def shipped_files() -> set[str]:
-    rooms = [REPOSITORY / "exporter", REPOSITORY / "simulator"]
+def shipped_files(name: str) -> set[str]:
+    """Files below a distribution's package, also those behind symbolic links, by their path in the wheel."""
+    root = REPOSITORY / name
     return {
-        str(path.relative_to(room))
-        for room in rooms
-        for path in room.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and ".egg-info" not in str(path)
+        str(Path(directory, file).relative_to(root))
+        for directory, _, files in os.walk(root / DISTRIBUTIONS[name], followlinks=True)
+        if "__pycache__" not in directory
+        for file in files
     }
 
 
-def test_the_wheel_holds_every_file_of_both_packages(packages: Path) -> None:
-    (wheel,) = packages.glob("*.whl")
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert inside == shipped_files()
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_wheel_holds_every_file_of_its_package(packages: Path, name: str) -> None:
+    (wheel,) = packages.glob(f"{DISTRIBUTIONS[name]}-*.whl")
+    inside = {member for member in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in member}
+    assert inside == shipped_files(name)
 
 
-def test_the_sdist_holds_them_too_with_licence_and_readme(packages: Path) -> None:
-    (sdist,) = packages.glob("*.tar.gz")
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_sdist_holds_them_too_with_licence_and_readme(packages: Path, name: str) -> None:
+    (sdist,) = packages.glob(f"{DISTRIBUTIONS[name]}-*.tar.gz")
     with tarfile.open(sdist) as archive:
-        inside = {name.partition("/")[2] for name in archive.getnames()}
-    sources = {f"{room}/{name}" for name in shipped_files() for room in ("exporter", "simulator")}
+        inside = {member.name.partition("/")[2] for member in archive.getmembers() if not member.issym()}
     assert {"LICENSE", "README.md", "pyproject.toml"} <= inside
-    assert {name for name in sources if (REPOSITORY / name).exists()} <= inside
+    assert shipped_files(name) <= inside
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_the_metadata_is_complete(packages: Path, name: str) -> None:
+    (wheel,) = packages.glob(f"{DISTRIBUTIONS[name]}-*.whl")
+    (metadata,) = (member for member in zipfile.ZipFile(wheel).namelist() if member.endswith("/METADATA"))
+    found = email.message_from_bytes(zipfile.ZipFile(wheel).read(metadata))
+    assert found["License-Expression"] == "Apache-2.0"
+    assert found["Author"] and found["Summary"] and found["Description-Content-Type"] == "text/markdown"
+    urls = {value.partition(",")[0] for value in found.get_all("Project-URL", [])}
+    assert urls == {"Repository", "Documentation", "Changelog", "Issues"}
+    classifiers = found.get_all("Classifier", [])
+    assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 15)} <= set(classifiers)
+    # A package index resolves no relative links.
+    assert re.findall(r"\]\((?!https://)[^)]*\)", str(found.get_payload())) == []
 
 
 @pytest.mark.parametrize("command", ["ase-exporter", "ase-simulator"])
@@ -142,3 +195,77 @@ def test_a_server_that_is_not_there_is_one_line_and_exit_code_2(bin_directory: P
     assert len(probe.stderr.splitlines()) == 1
     assert "127.0.0.1" in probe.stderr
     assert "\nase_up 0" in probe.stdout
+
+
+@pytest.mark.parametrize("command", ["rules", "dashboards", "sql", "config"])
+def test_the_wheel_alone_writes_its_files(exporter_alone: Path, tmp_path: Path, command: str) -> None:
+    written = run(exporter_alone, "ase-exporter", command, "--to", str(tmp_path))
+    assert written.returncode == 0, written.stderr
+    assert len(list(tmp_path.iterdir())) >= 2
+
+
+def test_the_wheel_alone_reads_a_server(exporter_alone: Path, simulator_port: int) -> None:
+    environment = {"ASE_HOST": "127.0.0.1", "ASE_USER": "monitor", "ASE_PASSWORD": "secret"}
+    probe = run(exporter_alone, "ase-exporter", "probe", ASE_PORT=str(simulator_port), **environment)
+    assert probe.returncode == 0, probe.stderr
+    assert "\nase_up 1" in probe.stdout
+
+
+def scraped(port: str) -> str:
+    """/metrics; a scrape may run into its deadline on a busy machine."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> None:
+    target = {"ASE_HOST": "127.0.0.1", "ASE_PORT": str(simulator_port), "ASE_USER": "monitor"}
+    command = [str(exporter_alone / "ase-exporter"), "serve", "--web.listen-address=127.0.0.1:0"]
+    environment = CLEAN | target | {"ASE_PASSWORD": "secret"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        (port,) = re.findall(r"listening on http://127.0.0.1:(\d+)", process.stderr.readline())
+        deadline = time.monotonic() + 120
+        while "\nase_up 1" not in (text := scraped(port)):
+            assert time.monotonic() < deadline, text
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["demo", "--duration=60"], "demo: ase-simulator is not installed: pip install 'ase-exporter[demo]'"),
+        (
+            [
+                "compare",
+                "--prometheus=http://127.0.0.1:9",
+                "--target=A",
+                "--before=2h..1h",
+                "--after=1h..now",
+                "--format=html",
+                "--out=report.html",
+            ],
+            "--format html needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
+        ),
+    ],
+)
+def test_a_missing_extra_is_one_line_that_says_what_to_install(
+    exporter_alone: Path, tmp_path: Path, arguments: list[str], missing: str
+) -> None:
+    command = [str(exporter_alone / "ase-exporter"), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, env=CLEAN, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (2, f"ase-exporter: {missing}\n")
+
+
+def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Path) -> None:
+    """Nor what only the commands need: typer and rich would stay in the server's memory."""
+    code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
+    imported = run(exporter_alone, "python", "-c", code)
+    assert imported.returncode == 0, imported.stderr
+    assert not {"matplotlib", "sqlglot", "cryptography", "typer", "rich"} & set(json.loads(imported.stdout))
+
+
+def test_an_extra_names_the_simulator_of_the_same_version() -> None:
+    exporter = tomllib.loads((REPOSITORY / "exporter" / "pyproject.toml").read_text())["project"]
+    assert exporter["optional-dependencies"]["demo"] == [f"ase-simulator=={exporter['version']}"]

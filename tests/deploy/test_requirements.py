@@ -5,26 +5,42 @@ import re
 import sys
 import tomllib
 from importlib import metadata
-from pathlib import Path
+from itertools import chain
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tests.paths import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
-PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DISTRIBUTIONS = ("exporter", "simulator")
+PROJECTS = {
+    name: tomllib.loads((REPOSITORY / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for name in DISTRIBUTIONS
+}
 OWN = {"ase_exporter", "ase_simulator"}
-LOCKS = ("requirements.txt", "requirements-dev.txt")
+LOCKS = (
+    "requirements.txt",
+    "requirements-report.txt",
+    "requirements-simulator.txt",
+    "requirements-release.txt",
+    "requirements-dev.txt",
+)
 
 
 def declared(requirements: list[str]) -> set[str]:
     return {canonicalize_name(Requirement(text).name) for text in requirements}
 
 
+def required(name: str) -> set[str]:
+    """What a distribution requires, with its extras but for the other distribution."""
+    extras = PROJECTS[name].get("optional-dependencies", {}).values()
+    return declared([*PROJECTS[name]["dependencies"], *chain(*extras)]) - {"ase-simulator"}
+
+
 def pinned(lock: str) -> set[str]:
     """The name of each entry; every one must be exact and have hashes."""
     text = (REPOSITORY / lock).read_text(encoding="utf-8").replace("\\\n", " ")
-    found = set()
+    found: set[str] = set()
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):
             continue
@@ -36,11 +52,11 @@ def pinned(lock: str) -> set[str]:
     return found
 
 
-def imported() -> set[str]:
-    """The distributions that our programs import, wherever in a file."""
+def imported(name: str) -> set[str]:
+    """The distributions that a program imports, wherever in a file."""
     distributions = metadata.packages_distributions()
-    found = set()
-    for path in (*REPOSITORY.glob("exporter/**/*.py"), *REPOSITORY.glob("simulator/**/*.py")):
+    found: set[str] = set()
+    for path in REPOSITORY.glob(f"{name}/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -74,18 +90,35 @@ def needed(names: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_requirement_is_exact_has_hashes_and_names_no_index(lock: str) -> None:
-    assert len(pinned(lock)) > 20
+    assert len(pinned(lock)) > 10
     text = (REPOSITORY / lock).read_text(encoding="utf-8")
     assert not re.search(r"://|--index|--extra-index|--find-links|--trusted-host", text)
 
 
-def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
-    assert imported() == declared(PROJECT["dependencies"])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported(name: str) -> None:
+    assert imported(name) == required(name)
 
 
-def test_what_is_pinned_is_what_is_needed() -> None:
-    direct = declared(PROJECT["dependencies"])
-    assert direct <= pinned("requirements.txt") <= needed(direct)
+@pytest.mark.parametrize(
+    ("lock", "direct"),
+    [
+        ("requirements.txt", declared(PROJECTS["exporter"]["dependencies"])),
+        ("requirements-report.txt", required("exporter")),
+        ("requirements-simulator.txt", required("simulator")),
+    ],
+)
+def test_what_is_pinned_is_what_is_needed(lock: str, direct: set[str]) -> None:
+    assert direct <= pinned(lock) <= needed(direct)
+
+
+@pytest.mark.parametrize("lock", LOCKS[:3])
+def test_users_get_the_versions_that_are_tested(lock: str) -> None:
+    def pins(name: str) -> set[str]:
+        lines = (REPOSITORY / name).read_text(encoding="utf-8").splitlines()
+        return {line.partition(" ")[0] for line in lines if "==" in line}
+
+    assert pins(lock) <= pins("requirements-dev.txt")
 
 
 def test_requirements_are_installed_by_their_hashes_wherever_they_are() -> None:

@@ -1,4 +1,4 @@
-"""The systemd units: accepted by systemd, and as closed as they can be."""
+"""The systemd units are valid and hardened."""
 
 import re
 import shutil
@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.paths import DEPLOY
 
 from ase_exporter.config import load
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
 UNITS = DEPLOY / "systemd"
 NAMES = ["ase-exporter.service", "ase-exporter-host.service"]
 INSTALLED = "/opt/ase-exporter/bin/ase-exporter"
@@ -65,7 +65,7 @@ def test_the_exposure_that_systemd_reckons_stays_low(installed: Path, name: str,
 def test_the_exposure_is_the_one_that_the_page_states(installed: Path) -> None:
     page = (DEPLOY.parent / "docs" / "getting-started.md").read_text(encoding="utf-8")
     stated = re.search(
-        r"of systemd (\d+) reckons an exposure of ([\d.]+) for the exporter.*? ([\d.]+) for", page
+        r"of systemd (\d+) reports an exposure of ([\d.]+) for the exporter.*? ([\d.]+) for", page
     )
     assert stated
     version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
@@ -83,10 +83,11 @@ def test_the_exposure_is_the_one_that_the_page_states(installed: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_unit_runs_as_a_user_of_its_own_and_writes_to_its_state_alone(name: str) -> None:
     unit = settings(UNITS / name)
-    assert unit["DynamicUser"] == ["yes"]
+    assert unit.get("User") == (["ase-exporter"] if name == NAMES[0] else None)
+    assert unit.get("DynamicUser") == (None if name == NAMES[0] else ["yes"])
     assert unit["ProtectSystem"] == ["strict"]
     assert f"--state-dir=/var/lib/{unit['StateDirectory'][0]}" in unit["ExecStart"][0]
-    assert not {"User", "ReadWritePaths", "Environment"} & unit.keys()
+    assert not {"ReadWritePaths", "Environment"} & unit.keys()
 
 
 def test_only_the_host_has_a_capability_and_perf_only_by_its_drop_in() -> None:
@@ -104,10 +105,22 @@ def test_the_two_units_do_not_listen_on_the_same_port() -> None:
     assert len(ports) == 2
 
 
-def test_the_shipped_configurations_load_and_read_the_password_that_systemd_hands_over() -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_stopping_signals_the_web_process_alone(name: str) -> None:
+    """A SIGTERM to the workers too would be logged as their death."""
+    assert settings(UNITS / name)["KillMode"] == ["mixed"]
+
+
+def test_the_shipped_configurations_load_and_read_the_password_that_the_page_installs() -> None:
+    """A shell can read it as well as the service: sudo -u ase-exporter ase-exporter check."""
     exporter = load(DEPLOY / "config" / "exporter.yaml")
-    (credential,) = settings(UNITS / NAMES[0])["LoadCredential"]
-    password_file = f"/run/credentials/{NAMES[0]}/{credential.partition(':')[0]}"
-    assert str(exporter.auth["default"].password_file) == password_file
+    page = (DEPLOY.parent / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    assert f" -g ase-exporter ase_password {exporter.auth['default'].password_file}\n" in page
     host = load(DEPLOY / "config" / "host.yaml")
     assert host.host is not None and not host.targets
+
+
+def test_a_thousand_targets_fit_the_units_limit_of_tasks() -> None:
+    """A thread for each target and for its sp_sysmon, and twice as many while a reload replaces the workers."""
+    [limit] = settings(UNITS / NAMES[0])["TasksMax"]
+    assert int(limit) >= 2 * 2 * 1000 + 200

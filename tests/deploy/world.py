@@ -1,4 +1,4 @@
-"""What a reader of the documents has around: a server, an exporter, a Prometheus with a past, an Alertmanager."""
+"""The environment of a reader of the documents: server, exporter, Prometheus with history, Alertmanager."""
 
 import contextlib
 import os
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.deploy.fenced import REPOSITORY
 from tests.exporter.compare.conftest import Phase, openmetrics, running_prometheus
+from tests.paths import REPOSITORY
 
 TOOLS = Path(sys.executable).parent
-PATIENCE = 60.0
+TIMEOUT = 60.0
 # Whose past Prometheus holds -> the change that was made in the middle of it.
 SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled", "db1": "commits no longer wait for the disk"}
-# isql is SAP's, and not to be had; FreeTDS has one with the same options. The simulated sa needs no password.
+# SAP's isql is not available; FreeTDS has one with the same options. The simulated sa needs no password.
 ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
 UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
 SERVERS = ("PROD", "PROD1")
@@ -54,7 +54,7 @@ class World:
         return text
 
     def run(self, script: str) -> "subprocess.CompletedProcess[str]":
-        """A shell script in this world, ended at its first failure."""
+        """Run a shell script in this environment; it ends at the first failure."""
         return subprocess.run(
             # The last command is none of the script's: a shell becomes its last one, and could not be told by it.
             ["bash", "-euo", "pipefail", "-c", f"{script}\n:"],
@@ -62,19 +62,19 @@ class World:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=2 * PATIENCE,
+            timeout=2 * TIMEOUT,
         )
 
 
 @contextlib.contextmanager
 def world(directory: Path) -> Iterator[World]:
-    """All of it, from here to the end of the block. directory: an empty one."""
+    """Start everything and stop it at the end of the block. directory: an empty one."""
     furnish(directory)
     environment = os.environ | {
         "PATH": f"{directory / 'bin'}{os.pathsep}{TOOLS}{os.pathsep}{os.environ['PATH']}",
         "FREETDSCONF": str(directory / "freetds.conf"),
         "HOME": str(directory),
-        # Dozens of commands start here: the first compiles for all.
+        # Dozens of commands start here: the first one compiles for all.
         "PYTHONDONTWRITEBYTECODE": "",
         "ASE_HOST": "127.0.0.1",
         "ASE_USER": "sa",
@@ -95,7 +95,9 @@ def world(directory: Path) -> Iterator[World]:
             )
         )
         state = f"--state-dir={directory / 'state'}"
-        exporter = start("ase-exporter serve", state, "--web.listen-address=127.0.0.1:0")
+        exporter = start(
+            "ase-exporter serve", state, "--web.listen-address=127.0.0.1:0", "--web.enable-annotations"
+        )
         environment["ASE_EXPORTER_URL"] = f"http://127.0.0.1:{exporter}"
         alertmanager = start(
             "prometheus-alertmanager",
@@ -154,11 +156,11 @@ def listening(command: list[str], environment: dict[str, str], log: Path) -> Ite
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not (said := re.search(r"listen.*127\.0\.0\.1:(\d+)", log.read_text(), re.IGNORECASE)):
             assert process.poll() is None and time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
         yield int(said[1])
     finally:
         process.terminate()
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)

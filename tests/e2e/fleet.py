@@ -1,4 +1,4 @@
-"""deploy/scale-out without containers: its own files and command lines, with loopback addresses for its names."""
+"""Runs deploy/scale-out without containers: its files and command lines, with loopback addresses for host names."""
 
 import hashlib
 import os
@@ -17,23 +17,23 @@ from pathlib import Path
 import httpx
 import psutil
 import yaml
+from tests.paths import REPOSITORY
 from tests.ports import free_block
 
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.compare.prometheus import Prometheus, Sample
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.webhook import Webhook
-from ase_exporter.prometheus import Prometheus, Sample
 
-REPOSITORY = Path(__file__).parents[2]
 SCALE_OUT = REPOSITORY / "deploy" / "scale-out"
 COMPOSE = yaml.safe_load((SCALE_OUT / "docker-compose.yml").read_text())
 INTERVAL = 15
 EXPORTERS = 2
-# What is read of the idle ones, so that two hundred can be read on a machine that has other work: 2 cores do.
+# Collectors for the idle servers: few, so that two cores can scrape two hundred of them.
 FEW = {"state", "server", "engines", "threads", "spinlocks", "data_caches"}
 
-# Service -> the program that Debian has for it, where its arguments name files, and how it is told to listen.
+# Service -> Debian's name of the program, and its option for the listen address.
 PROGRAMS = {
     "agent-a": ("prometheus", "--web.listen-address={}"),
     "agent-b": ("prometheus", "--web.listen-address={}"),
@@ -47,9 +47,9 @@ READY = {"victoriametrics": "/health", "vmalert": "/health"}
 
 @dataclass
 class Fleet:
-    """What runs, and what is asked of it.
+    """The running fleet.
 
-    ports: by service; servers: by name, the port each listens on; more: arguments by service, beside its own.
+    ports: by service. servers: the port of each simulated server, by name. more: extra arguments by service.
     """
 
     directory: Path
@@ -63,7 +63,7 @@ class Fleet:
         return f"http://{HOST}:{self.ports[service]}"
 
     def log_in(self, server: str) -> None:
-        """Have a server's exporter log in and plan, with time to do so: two hundred at once overwhelm one simulator."""
+        """Let the exporter log in, with a long timeout: two hundred logins at once overload a simulator."""
         rest = int.from_bytes(hashlib.md5(server.encode()).digest()[8:], "big") % EXPORTERS  # as hashmod does
         patient = {"X-Prometheus-Scrape-Timeout-Seconds": "120"}
         url = f"{self.url(f'exporter-{rest}')}/probe"
@@ -71,18 +71,18 @@ class Fleet:
         assert "\nase_up 1" in answer.text, f"{server}: {answer.text[-300:]}"
 
     def ask(self, expr: str) -> list[Sample]:
-        """What the store answers."""
+        """Query the store."""
         with Prometheus(self.url("victoriametrics")) as store:
             return store.query(expr)
 
     def start_all(self) -> None:
-        """The store first, then who writes to it and who reads it."""
+        """Start the store first, then its writers and readers."""
         for service in ("victoriametrics", "alertmanager", "vmalert", "agent-a", "agent-b"):
             self.start(service)
             self.wait_ready(service)
 
     def start(self, service: str) -> None:
-        """As docker-compose.yml does; from what it has on disk, if it ran before."""
+        """Start a service as docker-compose.yml does; it keeps its data from an earlier run."""
         program, listen = PROGRAMS[service]
         command = [self._here(service, word) for word in command_of(service) + self.more.get(service, [])]
         self.processes.start(
@@ -90,7 +90,7 @@ class Fleet:
         )
 
     def end(self, service: str, how: signal.Signals) -> None:
-        """End a service by a signal, and wait until it is gone."""
+        """End a service with a signal and wait for its exit."""
         process = psutil.Process(self.processes.pid(service))
         process.send_signal(how)
         process.wait(60)
@@ -104,16 +104,16 @@ class Fleet:
                     time.sleep(0.1)
 
     def wait(self, expr: str, timeout: float) -> None:
-        """Until the store has an answer to an expression."""
+        """Wait until an expression has a result."""
         deadline = time.monotonic() + timeout
         while not self.ask(expr):
-            assert time.monotonic() < deadline, f"nothing came of {expr} in {timeout} s"
+            assert time.monotonic() < deadline, f"no result of {expr} in {timeout} s"
             time.sleep(1)
 
     def _here(self, service: str, word: str) -> str:
-        """A word of a command line with this machine's paths and ports."""
+        """An argument with the paths and ports of this run."""
         word = re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", word)
-        # Prometheus 2 has another word for it.
+        # Prometheus 2 has another name for this option.
         word = "--enable-feature=agent" if word == "--agent" else word
         for path, here in {
             "/etc/prometheus/agent.yml": self.directory / "agent.yml",
@@ -136,7 +136,7 @@ def answers(client: httpx.Client, url: str) -> bool:
 
 
 def command_of(service: str) -> list[str]:
-    """The arguments of a service, its own or those of the file that it extends."""
+    """The arguments of a service: its own, or those of the service that it extends."""
     content = COMPOSE["services"][service]
     if extended := content.get("extends"):
         content = yaml.safe_load((SCALE_OUT / extended["file"]).read_text())["services"][extended["service"]]
@@ -145,7 +145,7 @@ def command_of(service: str) -> list[str]:
 
 
 def addressed(text: str, ports: dict[str, int]) -> str:
-    """Names of services as loopback addresses. Exporter 0 and 1 are told apart by the last digit of their port."""
+    """Replace names of services by loopback addresses; the exporters' ports differ in the last digit only."""
     first = ports["exporter-0"]
     assert first % 10 == 0
     text = text.replace("exporter-$1:10150", f"{HOST}:{first // 10}$1")
@@ -156,7 +156,7 @@ def addressed(text: str, ports: dict[str, int]) -> str:
 
 @contextmanager
 def fleet(directory: Path, frozen: int, live: Sequence[str]) -> Iterator[Fleet]:
-    """So many idle servers that always say the same, live ones by scenario, and the exporters; the rest not yet."""
+    """Start idle servers, a live one per scenario, and the exporters; other services are started later."""
     base = -(-free_block(40 + frozen + len(live)) // 10) * 10
     names = ["exporter-0", "exporter-1", *PROGRAMS]
     ports = {name: base + number for number, name in enumerate(names)}
@@ -189,7 +189,7 @@ def fleet(directory: Path, frozen: int, live: Sequence[str]) -> Iterator[Fleet]:
 
 
 def _write(running: Fleet, directory: Path) -> None:
-    """The shipped configurations with this fleet's addresses."""
+    """Write the shipped configurations with this fleet's addresses."""
     (directory / "agent.yml").write_text(addressed((SCALE_OUT / "agent.yml").read_text(), running.ports))
     shipped = (REPOSITORY / "deploy" / "alertmanager" / "alertmanager.yml").read_text()
     shipped = shipped.replace("127.0.0.1:10155", f"{HOST}:{running.webhook.port}")
@@ -210,7 +210,7 @@ def _ours(processes: Processes, name: str, *command: str) -> None:
 
 
 def _await_servers(servers: dict[str, int]) -> None:
-    """Until each of them can be connected to."""
+    """Wait until each server accepts connections."""
     deadline = time.monotonic() + 120
     for port in servers.values():
         with socket.socket() as probe:

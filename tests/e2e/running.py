@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: free ports, and the whole stack as the demo starts it."""
+"""Shared by the end-to-end tests: free ports, and the whole stack as the demo starts it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,24 +7,27 @@ from pathlib import Path
 
 from tests.ports import free_block
 
-from ase_exporter.connection import Endpoint
-from ase_exporter.demo.faster import Pace
+from ase_exporter.ase.connection import Endpoint
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.scaling import Pace
 from ase_exporter.demo.scenario import Scenario
 from ase_exporter.demo.stack import LOGIN, Stack
 from ase_exporter.demo.webhook import Webhook
-from ase_exporter.prometheus import Prometheus
+
+# Of the shortened case study: a run takes 20 s.
+REPLAY_PACE = Pace(speed=30.0, scrape_interval=1.0)
 
 
 def free_ports() -> Ports:
-    """A block of ports that nobody uses."""
+    """A block of unused ports."""
     return Ports.from_base(free_block(len(fields(Ports))))
 
 
 @dataclass(frozen=True)
 class Running:
-    """The stack, and what looks at it."""
+    """The stack, and the clients and receivers that observe it."""
 
     stack: Stack
     processes: Processes

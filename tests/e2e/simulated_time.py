@@ -1,52 +1,48 @@
-"""A scenario scraped every 15 simulated seconds, and the shipped rules evaluated over it by promtool.
+"""Records a scenario that is scraped every 15 simulated seconds.
 
-No clock is waited for. The simulated server's time is moved by hand between scrapes, and the exporter's with it;
-each scrape is a real one, over the wire. promtool then evaluates the rules as Prometheus does, with the same
-intervals and durations as in production, and between two scrapes as in production: at the very second of a scrape
-a minute would hold five of them, an interval more of the past than a running Prometheus sees.
+The test moves the simulated server's time between scrapes, and the exporter's with it, so the samples do not depend
+on the machine's load; each scrape is a real one, over the wire. The rules are evaluated between two scrapes, as in
+production: at the very second of a scrape, a range of a minute would hold five of them instead of four.
 """
 
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
-from types import SimpleNamespace
+from itertools import groupby
+from operator import itemgetter
 
-import pytest
-import yaml
-from tests.e2e.told import Told, seconds_of, told
+from tests.paths import REPOSITORY
 from tests.simulator.tds.running import running
 
-from ase_exporter import connection, reading, refusal, scrape, session, watchdog
-from ase_exporter import run as one_scrape
+from ase_exporter.ase.connection import Connection
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.changes import detect, journal
-from ase_exporter.changes.config import ChangesConfig
-from ase_exporter.changes.detect import Watch
+from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import target_families
+from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.families import Family
-from ase_exporter.run import Run
-from ase_exporter.scrape import TargetScraper
+from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.metrics.families import Family
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
-RULES = sorted((Path(__file__).parents[2] / "alerts" / "rules").glob("*.yaml"))
+MEASURES = REPOSITORY / "exporter" / "ase_exporter" / "compare" / "measures.yaml"
+RULES = sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml"))
 INTERVAL = 15
-# Seconds: promtool counts in such steps, and rules are evaluated a step or two after a scrape.
+# Seconds: the resolution of promtool's input; rules are evaluated one or two steps after a scrape.
 STEP = 5
 HOST = "127.0.0.1"
-FIRING = 'ALERTS{alertstate="firing"}'
-# How promtool says that something fires where nothing was expected.
-WRONG = re.compile(r"time: (\S+),\s+exp: nil\s+got: (.*)")
-SAMPLE = re.compile(r"\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\}")
-LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-# Seconds: a deadline that never comes.
+# Seconds: a deadline that is never reached.
 LONG = 3600.0
+
+# Their start is subtracted for promtool, whose time begins at 0.
+CHANGE_TIMES = frozenset({"ase_change_timestamp_seconds", "ase_change_not_before_timestamp_seconds"})
 
 Deed = Callable[[SimulatedServer], object]
 NO_DEEDS: Mapping[int, Deed] = {}
@@ -55,15 +51,9 @@ Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 @cache
 def metrics_in_rules() -> frozenset[str]:
-    """Names of all scraped metrics that a rule reads."""
-    text = "".join(path.read_text() for path in RULES)
-    return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text))
-
-
-def groups_in_order() -> list[str]:
-    """Names of the rule groups, recorded series before alerts: left alone, promtool takes any order, each time."""
-    paths = sorted(RULES, key=lambda path: (path.name.endswith(".alerts.yaml"), path.name))
-    return [group["name"] for path in paths for group in yaml.safe_load(path.read_text())["groups"]]
+    """Names of all scraped metrics that a rule or `compare` uses."""
+    text = "".join(path.read_text() for path in [*RULES, MEASURES])
+    return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text)) | CHANGE_TIMES
 
 
 @dataclass
@@ -71,10 +61,12 @@ class Recording:
     """Samples of every series, one for each scrape; None where the series was absent.
 
     start: Unix time. lag: seconds from each scrape to the end of its interval, when rules are evaluated.
+    interval: seconds between scrapes.
     """
 
     start: float
     lag: int = STEP
+    interval: int = INTERVAL
     scrapes: int = 0
     series: dict[Key, list[float | None]] = field(default_factory=dict)
 
@@ -93,15 +85,30 @@ class Recording:
 
     def input_series(self, instance: str) -> Iterator[dict[str, str]]:
         """The recording in promtool's notation."""
-        for (name, labels, values), samples in self.series.items():
-            pairs = [("job", "ase"), ("instance", instance), *zip(labels, values, strict=True)]
-            selector = ",".join(f'{label}="{_escaped(value)}"' for label, value in pairs)
-            yield {"series": f"{name}{{{selector}}}", "values": self._notation(samples)}
+        for key, samples in self.series.items():
+            yield {"series": _selector(instance, key), "values": self._notation(samples)}
+
+    def openmetrics(self, instance: str, start: float) -> str:
+        """The recording for `promtool tsdb create-blocks-from openmetrics`. start: Unix time of its first second."""
+        lines: list[str] = []
+        for name, series in groupby(sorted(self.series), key=itemgetter(0)):
+            lines.append(
+                f"# TYPE {name.removesuffix('_total')} {'counter' if name.endswith('_total') else 'gauge'}"
+            )
+            for key in series:
+                shift = start if name.endswith("_timestamp_seconds") else 0.0
+                selector = _selector(instance, key)
+                lines += [
+                    f"{selector} {value + shift!r} {start + (number + 1) * self.interval - self.lag}"
+                    for number, value in enumerate(self.series[key])
+                    if value is not None
+                ]
+        return "\n".join([*lines, "# EOF", ""])
 
     def _notation(self, samples: list[float | None]) -> str:
         """Samples in promtool's steps, with the steps of each interval in which there is none."""
         after = self.lag // STEP - 1
-        before = INTERVAL // STEP - 1 - after
+        before = self.interval // STEP - 1 - after
         parts: list[str] = []
         last: float | None = None
         for sample in samples + [None] * (self.scrapes - len(samples)):
@@ -114,59 +121,73 @@ class Recording:
 def record(
     scenario: str,
     seconds: float,
-    patch: pytest.MonkeyPatch,
     *,
-    patience: float | None = None,
+    scrape_timeout: float | None = None,
     deeds: Mapping[int, Deed] = NO_DEEDS,
     lag: int = STEP,
+    collectors: frozenset[str] | None = None,
+    interval: int = INTERVAL,
+    snapshots: float = ChangesConfig().interval,
+    observe: Deed | None = None,
+    module: Module | None = None,
+    version: str | None = None,
+    encrypt_password: bool = False,
 ) -> Recording:
-    """Live through that much of a scenario.
+    """Scrape that many seconds of a scenario.
 
-    patience: wall seconds after which a scrape gives up, where faults make it wait; None: it takes no time at all,
-    however long it takes, so that nothing depends on the machine's load.
+    scrape_timeout: real seconds after which a scrape gives up, for scenarios whose faults make it wait; None: the
+    clock stands still during a scrape, however long it takes, so that nothing depends on the machine's load.
     deeds: what is done to the server at that second. lag: as in the recording.
+    collectors: the ones to read, as with `collect[]` in a scrape's URL, without changes; None: all of the module.
+    interval: between scrapes; snapshots: between snapshots of the configuration. observe: called at each second, before
+    what is done then. version: of the server.
     """
-    (server,) = load_scenario(scenario, speed=0)
-    recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag)
-    ahead, began = 0.0, time.monotonic()
+    (server,) = load_scenario(scenario, speed=0, version=version)
+    recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag, interval)
+    second, ahead, began = 0, 0.0, time.monotonic()
 
     def monotonic() -> float:
-        return ahead + (time.monotonic() - began if patience else 0.0)
+        return ahead + (time.monotonic() - began if scrape_timeout else 0.0)
 
-    # Collectors' intervals, pauses and changes count in simulated seconds. All who deal in deadlines must read the
-    # same clock: else a hung request is given up as much later as the simulated time is ahead.
-    clock = SimpleNamespace(monotonic=monotonic, time=lambda: recording.start + ahead)
-    for module in (scrape, one_scrape, reading, session, connection, watchdog, detect, journal):
-        patch.setattr(module, "time", clock)
-    # The pause after a refused login, which is random otherwise, ends between two scrapes.
-    patch.setattr(refusal, "random", SimpleNamespace(uniform=lambda *_: 1.6))
-    changes = Journal(ChangesConfig(), None)
+    clock = Clock(monotonic, lambda: recording.start + ahead)
+    changes = Journal(ChangesConfig(), None, clock=clock)
 
     def live_on(passed: int) -> None:
-        server.world.clock.advance(passed)
-        # Whoever asks the server brings it up to date: steps begin and connections drop before the scrape.
-        server.options()
+        nonlocal second
+        end = second + passed
+        while second < end:
+            if observe:
+                observe(server)
+            if deed := deeds.get(second):
+                deed(server)
+            next_stop = second + 1 if observe else min([at for at in deeds if at > second] + [end])
+            server.world.clock.advance(min(next_stop, end) - second)
+            second = min(next_stop, end)
+            # Whoever asks the server brings it up to date: steps begin and connections drop before the scrape.
+            server.options()
 
     with running(lambda: simulation(server, None, HOST, 0)) as run:
         scraper = TargetScraper(
-            Target(name=scenario, host=HOST, port=run.port),
+            Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
             Auth(user="ase_exporter", password="exporter"),
-            Module(),
-            Scrape(connect_timeout=patience or 60.0),
+            module or Module(),
+            Scrape(connect_timeout=scrape_timeout or 60.0),
             load_catalogue()[0],
-            Watch(ChangesConfig().interval, monotonic),
+            ConfigWatcher(snapshots, clock),
+            clock=clock,
+            open_connection=partial(Connection.open, watchdog=Watchdog(clock)),
+            # The pause after a refused login, which is random otherwise, ends between two scrapes.
+            timing=replace(TIMING, login_pause=(48.0, 48.0)),
         )
-        for number in range(int(seconds / INTERVAL)):
+        for _ in range(int(seconds / interval)):
             # From the evaluation of the interval before to this one's scrape, and from there to its evaluation.
-            if deed := deeds.get(number * INTERVAL):
-                run.ask(partial(deed, server))
-            run.ask(partial(live_on, INTERVAL - lag))
-            ahead += INTERVAL - lag
+            run.ask(partial(live_on, interval - lag))
+            ahead += interval - lag
             began = time.monotonic()
-            result = Run(ahead + (patience or LONG), started=ahead)
+            result = ScrapeResult(ahead + (scrape_timeout or LONG), collectors, clock=clock)
             scraper.scrape(result)
-            if result.look:
-                changes.on_look(scenario, result.look)
+            if result.config_snapshot:
+                changes.on_snapshot(scenario, result.config_snapshot)
                 changes._take_pending()
             recording.add([*result.all_families(stuck=False), *target_families(changes, scenario)])
             run.ask(partial(live_on, lag))
@@ -175,42 +196,10 @@ def record(
     return recording
 
 
-def timeline(recording: Recording, directory: Path) -> list[Told]:
-    """What Prometheus' own rule engine fires over the recording, in the order of time."""
-    checks: list[dict[str, object]] = [
-        {"expr": FIRING, "eval_time": f"{(number + 1) * INTERVAL}s", "exp_samples": []}
-        for number in range(recording.scrapes)
-    ]
-    seen = [
-        (dict(LABEL.findall(text)), seconds_of(at))
-        for at, samples in WRONG.findall(_promtool(recording, directory, checks))
-        for text in SAMPLE.findall(samples)
-    ]
-    return told(seen, INTERVAL, recording.scrapes * INTERVAL)
-
-
-def _promtool(recording: Recording, directory: Path, checks: list[dict[str, object]]) -> str:
-    """What promtool says that is not as the checks expect it."""
-    test = {
-        "rule_files": [str(path) for path in RULES],
-        "evaluation_interval": f"{INTERVAL}s",
-        "group_eval_order": groups_in_order(),
-        "tests": [
-            {
-                "interval": f"{STEP}s",
-                "input_series": list(recording.input_series("server")),
-                "promql_expr_test": checks,
-            }
-        ],
-    }
-    path = directory / "recording.test.yaml"
-    path.write_text(yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9))
-    done = subprocess.run(
-        ["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False
-    )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0 or "FAILED:" in said, said
-    return said if done.returncode else ""
+def _selector(instance: str, key: Key) -> str:
+    name, labels, values = key
+    pairs = [("job", "ase"), ("instance", instance), *zip(labels, values, strict=True)]
+    return name + "{" + ",".join(f'{label}="{_escaped(value)}"' for label, value in pairs) + "}"
 
 
 def _escaped(value: str) -> str:

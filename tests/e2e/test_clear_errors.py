@@ -1,19 +1,18 @@
-"""What goes wrong before the first sample is said in one line, and never with a traceback."""
+"""Errors on the way to the first sample: one line each, never a traceback."""
 
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.e2e.running import free_ports
+from tests.exporter.running_exporter import RunningExporter
 from tests.simulator.tds.running import running
 
 from ase_exporter.demo.ports import HOST
-from ase_exporter.demo.processes import Processes
 from ase_simulator.model import load_scenario
 from ase_simulator.simulation import simulation
 
@@ -41,49 +40,47 @@ def probe(env: dict[str, str], *arguments: str) -> tuple[int, list[str]]:
     return done.returncode, done.stderr.splitlines()
 
 
-def test_a_good_probe_ends_well(port: int) -> None:
+def test_a_probe_without_errors_exits_with_0(port: int) -> None:
     assert probe(environment(port)) == (0, [])
 
 
-def test_a_wrong_password(port: int) -> None:
+def test_a_wrong_password_is_one_line(port: int) -> None:
     code, (line,) = probe(environment(port, password="wrong"))
     assert code == 2
     assert "refused the login" in line
     assert "wrong" not in line
 
 
-def test_a_wrong_port() -> None:
+def test_a_wrong_port_is_one_line() -> None:
     code, (line,) = probe(environment(free_ports().simulator))
     assert code == 2
     assert "refused the connection" in line
 
 
-def test_a_missing_driver(port: int, tmp_path: Path) -> None:
+def test_a_missing_driver_is_one_line(port: int, tmp_path: Path) -> None:
     code, (line,) = probe(environment(port, ODBCSYSINI=str(tmp_path)))
     assert code == 2
     assert "install tdsodbc" in line
 
 
-def test_a_configuration_that_cannot_be_read(port: int, tmp_path: Path) -> None:
+def test_an_unreadable_configuration_is_one_line(port: int, tmp_path: Path) -> None:
     code, (line,) = probe(environment(port), f"--config.file={tmp_path / 'absent.yml'}")
     assert code == 2
     assert "absent.yml" in line
 
 
-def test_a_server_that_refuses_the_login_is_down_and_the_exporter_is_up(port: int, tmp_path: Path) -> None:
-    listen = f"{HOST}:{free_ports().exporter}"
-    with Processes(tmp_path) as processes:
-        command = [EXPORTER, "serve", f"--web.listen-address={listen}"]
-        processes.start("exporter", command, environment(port, password="wrong"))
-        deadline = time.monotonic() + 60
-        while True:
-            processes.check()
-            try:
-                answer = httpx.get(f"http://{listen}/metrics", trust_env=False, timeout=60)
-                break
-            except httpx.ConnectError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+def test_a_rejected_login_is_a_down_target_and_not_a_failed_exporter(port: int) -> None:
+    process = subprocess.Popen(
+        [EXPORTER, "serve", f"--web.listen-address={HOST}:0"],
+        env=environment(port, password="wrong"),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    running = RunningExporter(process)
+    try:
+        answer = httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60)
+    finally:
+        running.stop()
     assert answer.status_code == 200
     assert "\nase_up 0.0\n" in answer.text
     assert 'ase_exporter_target_error{reason="login_failed"} 1.0' in answer.text

@@ -1,4 +1,4 @@
-"""`ase-exporter demo` as a newcomer runs it: what it prints can be opened and pasted, and it leaves nothing behind."""
+"""`ase-exporter demo` end to end: printed addresses and commands work, and no process is left behind."""
 
 import os
 import re
@@ -14,27 +14,27 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from tests.paths import REPOSITORY
 from tests.ports import free_block
 
-ROOT = Path(__file__).parents[2]
 EXPORTER = Path(sys.executable).with_name("ase-exporter")
-PATIENCE = 120
+TIMEOUT = 120
 PORTS = 7
-WIDE = os.environ | {"COLUMNS": "160"}
+WIDE_TERMINAL = os.environ | {"COLUMNS": "160"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)
 class Demo:
-    """One that runs. log: what it prints, as it comes."""
+    """A running demo. log: file with its output."""
 
     process: "subprocess.Popen[bytes]"
     log: Path
 
     def printed(self, pattern: str) -> list[str]:
-        """What it has printed that fits; waits for the first."""
-        deadline = time.monotonic() + PATIENCE
+        """Return matches in its output; waits for the first."""
+        deadline = time.monotonic() + TIMEOUT
         while not (found := re.findall(pattern, self.log.read_text(), re.MULTILINE)):
             assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.1)
@@ -44,17 +44,22 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     directory = tmp_path_factory.mktemp("demo")
-    command = [EXPORTER, "demo", f"--port-base={free_block(PORTS)}", f"--directory={directory}"]
+    command: list[str | Path] = [
+        EXPORTER,
+        "demo",
+        f"--port-base={free_block(PORTS)}",
+        f"--directory={directory}",
+    ]
     log = directory.with_suffix(".log")
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=subprocess.STDOUT)
     yield Demo(process, log)
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
 
 
-def test_every_address_that_it_prints_answers(demo: Demo) -> None:
+def test_every_printed_address_answers(demo: Demo) -> None:
     demo.printed(r"In another terminal:")
     addresses = demo.printed(r"http://127\.0\.0\.1:\d+\S*$|http://127\.0\.0\.1:\d+\S*(?=\s*$)")
     assert len(addresses) >= 3
@@ -63,32 +68,34 @@ def test_every_address_that_it_prints_answers(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "expected"),
     [
         ("advise", "system tables cache"),
         ("changes", "enable mem scale"),
         ("compare", "Transactions per CPU unit"),
     ],
 )
-def test_every_command_that_it_prints_works_when_pasted(demo: Demo, command: str, told: str) -> None:
+def test_every_printed_command_works(demo: Demo, command: str, expected: str) -> None:
     (line,) = demo.printed(rf"^  (\S+ {command} .*)$")
-    deadline = time.monotonic() + 3 * PATIENCE
+    deadline = time.monotonic() + 3 * TIMEOUT
     while True:
         words = shlex.split(line, comments=True)
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, env=WIDE)
-        if done.returncode == 0 and told in done.stdout:
+        done = subprocess.run(
+            words, cwd=REPOSITORY, capture_output=True, text=True, timeout=TIMEOUT, env=WIDE_TERMINAL
+        )
+        if done.returncode == 0 and expected in done.stdout:
             break
-        # It says from which run on there is something to see.
+        # The command finds something from a later run on.
         assert time.monotonic() < deadline, done.stdout + done.stderr
         time.sleep(2)
 
 
-def test_ctrl_c_ends_all_that_it_started_and_shows_the_runs(demo: Demo) -> None:
+def test_ctrl_c_stops_all_processes_and_shows_the_runs(demo: Demo) -> None:
     demo.printed(r"In another terminal:")
     started = psutil.Process(demo.process.pid).children(recursive=True)
     assert len(started) >= 5
     demo.process.send_signal(signal.SIGINT)
-    assert demo.process.wait(PATIENCE) == 0
-    _, alive = psutil.wait_procs(started, timeout=PATIENCE)
+    assert demo.process.wait(TIMEOUT) == 0
+    _, alive = psutil.wait_procs(started, timeout=TIMEOUT)
     assert alive == []
     assert "Measured by Prometheus" in demo.log.read_text()

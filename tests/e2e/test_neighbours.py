@@ -1,6 +1,6 @@
-"""docs/neighbours.md, walked: real PostgreSQL and MariaDB with their own exporters, our host mode, marks and compare.
+"""Runs docs/neighbours.md: PostgreSQL and MariaDB with their own exporters, our host mode, change marks and compare.
 
-No claim about which setting is better on which machine: what is shown is that the figures come together.
+The test makes no claim about which setting is faster; it checks that `compare` shows the figures of all exporters.
 """
 
 import os
@@ -10,16 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.exporter.host.postgres import postgres
+from tests.paths import DOCS
 from tests.ports import HOST, free_block
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(600)]
 
-PAGE = Path(__file__).parents[2] / "docs" / "neighbours.md"
+PAGE = DOCS / "neighbours.md"
 TOOLS = Path(sys.executable).parent
 NEEDED = {
     "mariadbd": "mariadb-server",
@@ -28,12 +30,12 @@ NEEDED = {
     "prometheus-mysqld-exporter": "prometheus-mysqld-exporter",
 }
 SECONDS = 45
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @contextmanager
 def running(log: Path, *command: str | Path, **environment: str) -> Iterator[None]:
-    """A program from here to the end of the block."""
+    """Run a program until the end of the block."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             [str(word) for word in command],
@@ -48,23 +50,23 @@ def running(log: Path, *command: str | Path, **environment: str) -> Iterator[Non
         process.wait()
 
 
-def await_(what: str, condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + PATIENCE
+def wait_until(what: str, condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + TIMEOUT
     while not condition():
-        assert time.monotonic() < limit, f"{what} did not come"
+        assert time.monotonic() < limit, f"{what} did not happen in time"
         time.sleep(0.1)
 
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url, trust_env=False).is_success
+        return bool(httpx.get(url, trust_env=False).is_success)
     except httpx.TransportError:
         return False
 
 
 @contextmanager
 def mariadb(directory: Path, port: int) -> Iterator[Callable[..., str]]:
-    """A MariaDB with an empty database `shop`, whose root needs no password; gives a way to run its clients."""
+    """A MariaDB with an empty database `shop` and a root without password; yields a function that runs its clients."""
     data, socket = directory / "mariadb", directory / "mariadb.sock"
     subprocess.run(
         [
@@ -87,20 +89,20 @@ def mariadb(directory: Path, port: int) -> Iterator[Callable[..., str]]:
 
     with running(directory / "mariadb.log", *command):
         ping = ["mariadb-admin", "--no-defaults", f"--socket={socket}", "--user=root", "ping"]
-        await_("MariaDB", lambda: subprocess.run(ping, capture_output=True).returncode == 0)
+        wait_until("MariaDB", lambda: subprocess.run(ping, capture_output=True).returncode == 0)
         client("mariadb", "-e", "create database shop")
         yield client
 
 
 def prometheus_configuration(page: str, ports: dict[int, int]) -> str:
-    """The page's, with this test's ports."""
+    """The page's configuration with this test's ports."""
     text = page.partition("```yaml\nscrape_configs:")[2].partition("```")[0]
     for theirs, ours in ports.items():
         text = text.replace(f"db1.example.com:{theirs}", f"{HOST}:{ours}")
     return f"global: {{scrape_interval: 1s}}\nscrape_configs:{text}"
 
 
-def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: Path) -> None:
+def test_marks_and_compare_include_the_figures_of_other_exporters(tmp_path: Path) -> None:
     if missing := {package for program, package in NEEDED.items() if not shutil.which(program)}:
         pytest.skip(f"needs {', '.join(sorted(missing))}")
     host, pg, my, web, mariadb_port = range(first := free_block(5), first + 5)
@@ -112,9 +114,10 @@ def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: P
     with ExitStack() as stack:
         server = stack.enter_context(postgres(fsync="on", shared_buffers="128MB"))
         client = stack.enter_context(mariadb(tmp_path, mariadb_port))
-        start = lambda name, *words, **more: stack.enter_context(  # noqa: E731
-            running(tmp_path / f"{name}.log", *words, **more)
-        )
+
+        def start(name: str, *words: str | Path, **more: str) -> None:
+            stack.enter_context(running(tmp_path / f"{name}.log", *words, **more))
+
         start(
             "pg",
             "prometheus-postgres-exporter",
@@ -127,14 +130,18 @@ def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: P
             f"--web.listen-address={HOST}:{my}",
             DATA_SOURCE_NAME=f"root@unix({tmp_path / 'mariadb.sock'})/",
         )
-        options = [f"--config.file={tmp_path}/host.yaml", f"--web.listen-address={HOST}:{host}"]
+        options = [
+            f"--config.file={tmp_path}/host.yaml",
+            f"--web.listen-address={HOST}:{host}",
+            "--web.enable-annotations",
+        ]
         start("host", TOOLS / "ase-exporter", "serve", *options)
         storage = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb"]
         start("prometheus", "prometheus", *storage, f"--web.listen-address={HOST}:{web}")
         for port in (host, pg, my):
-            await_(str(port), lambda port=port: answers(f"http://{HOST}:{port}/metrics"))
+            wait_until(str(port), partial(answers, f"http://{HOST}:{port}/metrics"))
         query = f"http://{HOST}:{web}/api/v1/query?query=sum(up)"
-        await_("all three in Prometheus", lambda: answers(query) and '"3"' in httpx.get(query).text)
+        wait_until("all three in Prometheus", lambda: answers(query) and '"3"' in httpx.get(query).text)
 
         server.run("pgbench", "-i", "-q", "-s", "5")
 
@@ -148,7 +155,13 @@ def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: P
                 server.run("pgbench", "-n", "-c", "4", "-j", "2", "-T", str(SECONDS))
 
         work()
-        mark = [TOOLS / "ase-exporter", "annotate", "commits no longer wait for the disk", "--tag", "tuning"]
+        mark: list[str | Path] = [
+            TOOLS / "ase-exporter",
+            "annotate",
+            "commits no longer wait for the disk",
+            "--tag",
+            "tuning",
+        ]
         subprocess.run([*mark, f"--url=http://{HOST}:{host}"], check=True)
         server.run(
             "psql", "-qc", "alter system set synchronous_commit = off", "-c", "select pg_reload_conf()"
@@ -166,7 +179,7 @@ def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: P
         )
     print(compared.stdout)
     assert compared.returncode == 0, compared.stderr
-    for told in (
+    for text in (
         "annotation: commits no longer wait for the disk",
         "PostgreSQL transactions per second",
         "CPU milliseconds per PostgreSQL transaction",
@@ -174,4 +187,4 @@ def test_marks_and_compare_take_in_what_the_neighbours_exporters_say(tmp_path: P
         "CPU milliseconds per MySQL statement",
         "TLB shootdowns per second",
     ):
-        assert told in compared.stdout
+        assert text in compared.stdout

@@ -15,31 +15,32 @@ import httpx
 import pytest
 import yaml
 from tests.e2e.running import free_ports
+from tests.paths import DEPLOY
 
-from ase_exporter.demo import faster
+from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.webhook import Notification, Webhook
 
-DEPLOY = Path(__file__).parents[2] / "deploy" / "alertmanager"
-TEMPLATES = str(DEPLOY / "templates" / "*.tmpl")
-PACE = faster.Pace(speed=60, scrape_interval=0.25)
+ALERTMANAGER = DEPLOY / "alertmanager"
+TEMPLATES = str(ALERTMANAGER / "templates" / "*.tmpl")
+PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 
 class Alertmanager:
-    """A running Alertmanager that takes alerts as from Prometheus."""
+    """A client that posts alerts to a running Alertmanager, as Prometheus does."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def tell(self, *alerts: dict[str, str]) -> None:
-        """Alerts that fire from now on."""
+    def fire(self, *alerts: dict[str, str]) -> None:
+        """Report alerts as firing."""
         self._post([{"labels": labels, "annotations": annotations(labels)} for labels in alerts])
 
     def resolve(self, *alerts: dict[str, str]) -> None:
-        """Alerts that are over."""
+        """Report alerts as resolved."""
         over = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
         self._post(
             [{"labels": labels, "annotations": annotations(labels), "endsAt": over} for labels in alerts]
@@ -72,10 +73,10 @@ def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
 
 @contextmanager
 def shipped(directory: Path) -> Iterator[tuple[Alertmanager, Webhook]]:
-    text = (DEPLOY / "alertmanager.yml").read_text()
+    text = (ALERTMANAGER / "alertmanager.yml").read_text()
     with Webhook(HOST) as webhook:
         text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
-        with alertmanager(faster.alertmanager(text, PACE, TEMPLATES), directory) as running:
+        with alertmanager(scaling.alertmanager(text, PACE, TEMPLATES), directory) as running:
             yield running, webhook
 
 
@@ -105,7 +106,7 @@ def has(name: str, status: str = "firing") -> Any:
 
 def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(tmp_path: Path) -> None:
     with shipped(tmp_path) as (running, webhook):
-        running.tell(
+        running.fire(
             alert("AseChanged", "info", "prod1"),
             alert("AseBlocking", "warning", "prod1"),
             alert("AseDeadlocks", "warning", "prod1"),
@@ -121,28 +122,28 @@ def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(tmp_path:
         assert all(n.group == {"instance": n.labels["instance"]} for n in webhook.notifications())
 
 
-def test_a_server_that_is_down_mutes_its_other_alerts_and_no_other_servers(tmp_path: Path) -> None:
+def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(tmp_path: Path) -> None:
     with shipped(tmp_path) as (running, webhook):
-        running.tell(alert("AseDown", "critical", "prod1"))
+        running.fire(alert("AseDown", "critical", "prod1"))
         assert webhook.wait(has("AseDown"), timeout=60)
-        running.tell(
+        running.fire(
             alert("AseBlocking", "warning", "prod1"),
             alert("AseLogFilling", "critical", "prod1", database="orders"),
             alert("AseDeadlocks", "warning", "prod2"),
         )
         assert webhook.wait(has("AseDeadlocks"), timeout=60)
-        told = [(n.name, n.status) for n in webhook.notifications() if n.labels["instance"] == "prod1"]
-        assert told == [("AseDown", "firing")]
+        received = [(n.name, n.status) for n in webhook.notifications() if n.labels["instance"] == "prod1"]
+        assert received == [("AseDown", "firing")]
         running.resolve(alert("AseDown", "critical", "prod1"))
-        # Muted alerts are told as soon as the server is back, so they did arrive and were held.
+        # Inhibited alerts are sent as soon as the server is back: they had arrived and were held back.
         assert webhook.wait(has("AseBlocking"), timeout=60)
 
 
-def test_maintenance_mutes_the_other_alerts_of_its_server_and_is_told_to_nobody(tmp_path: Path) -> None:
+def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(tmp_path: Path) -> None:
     maintenance = alert("AseMaintenance", "none", "prod1")
     with shipped(tmp_path) as (running, webhook):
-        running.tell(maintenance)
-        running.tell(
+        running.fire(maintenance)
+        running.fire(
             alert("AseDown", "critical", "prod1"),
             alert("AseBlocking", "warning", "prod1"),
             alert("AseDown", "critical", "prod2"),
@@ -150,30 +151,30 @@ def test_maintenance_mutes_the_other_alerts_of_its_server_and_is_told_to_nobody(
         assert webhook.wait(has("AseDown"), timeout=60)
         running.resolve(alert("AseDown", "critical", "prod1"))
         running.resolve(maintenance)
-        # What was muted and still fires is told afterwards, so it did arrive and was held.
+        # An inhibited alert that still fires is sent afterwards: it had arrived and was held back.
         assert webhook.wait(has("AseBlocking"), timeout=60)
-        told = [(n.name, n.status, n.labels["instance"]) for n in webhook.notifications()]
-        assert [each for each in told if each[2] == "prod1"] == [("AseBlocking", "firing", "prod1")]
-        assert ("AseDown", "firing", "prod2") in told
+        received = [(n.name, n.status, n.labels["instance"]) for n in webhook.notifications()]
+        assert [each for each in received if each[2] == "prod1"] == [("AseBlocking", "firing", "prod1")]
+        assert ("AseDown", "firing", "prod2") in received
 
 
-def test_critical_mutes_the_warning_of_the_same_thing_only(tmp_path: Path) -> None:
+def test_critical_inhibits_the_warning_of_the_same_subject_only(tmp_path: Path) -> None:
     with shipped(tmp_path) as (running, webhook):
-        running.tell(
+        running.fire(
             alert("AseSpinlockContention", "critical", "prod1", spinlock="system tables cache"),
             alert("AseSpinlockContention", "warning", "prod1", spinlock="system tables cache"),
             alert("AseSpinlockContention", "warning", "prod1", spinlock="log cache"),
         )
         assert webhook.wait(lambda all_of_them: len(all_of_them) >= 2, timeout=60)
-        # The last one: whatever was told before it has been sent when it comes.
-        running.tell(alert("AseBlocking", "warning", "prod1"))
+        # The last alert: when it arrives, everything before it has been sent.
+        running.fire(alert("AseBlocking", "warning", "prod1"))
         assert webhook.wait(has("AseBlocking"), timeout=60)
-        told = {
+        received = {
             (n.labels["severity"], n.labels["spinlock"])
             for n in webhook.notifications()
             if n.name == "AseSpinlockContention"
         }
-        assert told == {("critical", "system tables cache"), ("warning", "log cache")}
+        assert received == {("critical", "system tables cache"), ("warning", "log cache")}
 
 
 def test_a_chat_message_reads_well(tmp_path: Path) -> None:
@@ -190,12 +191,12 @@ def test_a_chat_message_reads_well(tmp_path: Path) -> None:
     with ThreadingHTTPServer((HOST, 0), Chat) as chat:
         threading.Thread(target=chat.serve_forever, daemon=True).start()
         (tmp_path / "chat-url").write_text(f"http://{HOST}:{chat.server_address[1]}/")
-        content = yaml.safe_load((DEPLOY / "examples" / "chat.yml").read_text())
+        content = yaml.safe_load((ALERTMANAGER / "examples" / "chat.yml").read_text())
         content["receivers"][0]["slack_configs"][0]["api_url_file"] = str(tmp_path / "chat-url")
         content["route"]["group_wait"] = "15s"
-        text = faster.alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)
+        text = scaling.alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)
         with alertmanager(text, tmp_path) as running:
-            running.tell(alert("AseBlocking", "warning", "prod1"))
+            running.fire(alert("AseBlocking", "warning", "prod1"))
             assert arrived.wait(60)
         chat.shutdown()
     message = received[0]["attachments"][0]

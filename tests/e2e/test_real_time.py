@@ -1,8 +1,8 @@
 """Scenarios in real time, with the shipped intervals, through a running Prometheus and Alertmanager.
 
-What fires must be what alerts/scenarios.md says, and what is told must be what fires. Rules are evaluated somewhere
-between two scrapes here, and scrapes begin somewhere in a scenario, so that every time is within a tolerance.
-Together they take two hours and three quarters.
+What fires must be what alerts/scenarios.md says, and what is notified must be what fires. Scrapes and evaluations of
+rules happen at arbitrary moments here, so times are compared with a tolerance. All scenarios take two hours and
+three quarters.
 """
 
 import time
@@ -12,31 +12,31 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.e2e.expected_timeline import FiredAlert, differences, documented, fired_alerts, subject
 from tests.e2e.running import Running, running
-from tests.e2e.told import Told, about, differences, documented, told
 
-from ase_exporter.demo.faster import Pace
+from ase_exporter.demo.scaling import Pace
 
 INTERVAL = 15
 TOLERANCE = 60
-# Seconds: Alertmanager waits a quarter of a minute with the first of a group, and a minute with more of it; twice, for
-# what another alert muted until then.
-TELLING = 150
-# How long each is watched, in seconds.
-WATCHED = {"storm": 1500, "vldb": 1170, "memscale": 3660, "failures": 1230, "idle": 1000, "quiet-oltp": 1000}
+# Seconds: Alertmanager waits for 15 s before the first notification of a group and a minute before the next; twice
+# that long for an alert that another one inhibited until then.
+NOTIFICATION_SECONDS = 150
+# How long each scenario is observed, in seconds.
+OBSERVED = {"storm": 1500, "vldb": 1170, "memscale": 3660, "failures": 1230, "idle": 1000, "quiet-oltp": 1000}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 @dataclass(frozen=True)
 class Span:
-    """Seconds in which something was so."""
+    """A span of time, in seconds."""
 
     start: int
     end: int
 
     def without(self, others: Iterable["Span"]) -> list["Span"]:
-        """What is left of it where none of the others is."""
+        """The parts that none of the others covers."""
         left = [self]
         for other in others:
             left = [
@@ -51,8 +51,8 @@ class Span:
         return left
 
 
-def firing(run: Running, start: float, seconds: int) -> list[Told]:
-    """What Prometheus says that fired."""
+def firing(run: Running, start: float, seconds: int) -> list[FiredAlert]:
+    """The alerts that fired, according to Prometheus."""
     answer = httpx.get(
         f"{run.stack.url('prometheus')}/api/v1/query_range",
         params={
@@ -69,46 +69,51 @@ def firing(run: Running, start: float, seconds: int) -> list[Told]:
         for series in answer.json()["data"]["result"]
         for at, _ in series["values"]
     ]
-    return told(seen, INTERVAL, seconds // INTERVAL * INTERVAL)
+    return fired_alerts(seen, INTERVAL, seconds // INTERVAL * INTERVAL)
 
 
-def untold(run: Running, seen: list[Told], seconds: int) -> list[str]:
-    """What fired, and nobody was told; and what somebody was told that did not fire."""
-    heard = {(each.name, each.labels["severity"], about(each.labels)) for each in run.webhook.notifications()}
-    may_be_told: set[tuple[str, str, str]] = set()
+def wrong_notifications(run: Running, seen: list[FiredAlert], seconds: int) -> list[str]:
+    """Alerts that fired without a notification, and notifications of alerts that did not fire or were inhibited."""
+    heard = {
+        (each.name, each.labels["severity"], subject(each.labels)) for each in run.webhook.notifications()
+    }
+    may_be_notified: set[tuple[str, str, str]] = set()
     wrong: list[str] = []
     for each in seen:
-        key = (each.alert, each.severity, each.about)
+        key = (each.alert, each.severity, each.subject)
         alone = Span(each.fired, each.resolved or seconds).without(
-            Span(other.fired, other.resolved or seconds) for other in seen if _mutes(other, each)
+            Span(other.fired, other.resolved or seconds) for other in seen if _inhibits(other, each)
         )
         if alone:
-            may_be_told.add(key)
-        if any(part.end - part.start >= TELLING for part in alone) and key not in heard:
-            wrong.append(f"nobody was told: {each}")
-    return wrong + [f"told, and did not fire or was muted: {key}" for key in sorted(heard - may_be_told)]
+            may_be_notified.add(key)
+        if any(part.end - part.start >= NOTIFICATION_SECONDS for part in alone) and key not in heard:
+            wrong.append(f"no notification: {each}")
+    return wrong + [
+        f"notification, but it did not fire or was inhibited: {key}"
+        for key in sorted(heard - may_be_notified)
+    ]
 
 
-def _mutes(one: Told, other: Told) -> bool:
+def _inhibits(one: FiredAlert, other: FiredAlert) -> bool:
     if one.alert == "AseDown":
         return other.alert != "AseDown"
-    same = (one.alert, one.about) == (other.alert, other.about)
+    same = (one.alert, one.subject) == (other.alert, other.subject)
     return same and (one.severity, other.severity) == ("critical", "warning")
 
 
 @pytest.mark.timeout(2 * 3600)
-@pytest.mark.parametrize("scenario", WATCHED)
+@pytest.mark.parametrize("scenario", OBSERVED)
 def test_what_fires_in_real_time_is_what_the_table_says(scenario: str, tmp_path: Path) -> None:
-    seconds = WATCHED[scenario]
+    seconds = OBSERVED[scenario]
     start = time.time()
     with running(tmp_path, Pace(speed=1.0, scrape_interval=INTERVAL), f"--scenario={scenario}") as run:
-        # Nothing to wait for: what counts is that no more happens until then than the table says.
+        # No event to wait for: until the end nothing may happen that is not in the table.
         time.sleep(start + seconds - time.time())
         seen = firing(run, start, seconds)
         heard = [
-            f"{each.received - start:.0f} s: {each.receiver}: {each.status} {each.name} {about(each.labels)}"
+            f"{each.received - start:.0f} s: {each.receiver}: {each.status} {each.name} {subject(each.labels)}"
             for each in run.webhook.notifications()
         ]
         print(*seen, *heard, sep="\n")
         wanted = documented().get(scenario, [])
-        assert differences(wanted, seen, seconds, TOLERANCE) + untold(run, seen, seconds) == []
+        assert differences(wanted, seen, seconds, TOLERANCE) + wrong_notifications(run, seen, seconds) == []

@@ -1,4 +1,4 @@
-"""Two exporters of the same targets: Prometheus gives each target to exactly one, and none is left out."""
+"""Two exporters share targets: Prometheus scrapes each target through exactly one of them."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.exporter.compare.conftest import running_prometheus
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, run
 
-from ase_exporter.prometheus import Prometheus, Sample
+from ase_exporter.compare.prometheus import Prometheus, Sample
 
 PAGE = "docs/serving.md"
 NAMES = [f"PROD{number}" for number in range(6)]
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 
 def of_the_page(*exporters: RunningExporter) -> str:
-    """The job as the page has it, with the addresses of these exporters."""
+    """The page's scrape job with the addresses of these exporters."""
     (text,) = [block.text for block in blocks("yaml") if block.page == PAGE and "hashmod" in block.text]
     for number, running in enumerate(exporters):
         text = text.replace(f"exporter-{number}.example.com:10150", running.url.removeprefix("http://"))
@@ -31,7 +31,7 @@ def of_the_page(*exporters: RunningExporter) -> str:
 
 
 def scraped(running: RunningExporter) -> set[str]:
-    """The targets that an exporter has been asked for, by its landing page."""
+    """The targets that an exporter has scraped, according to its landing page."""
     page = httpx.get(running.url, trust_env=False, timeout=60).text
     rows = dict(re.findall(r'<tr><td><a href="[^"]*">([^<]*)</a></td><td><span class="(\w+)">', page))
     assert set(rows) == set(NAMES)

@@ -8,18 +8,21 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from tests.simulator.tds.running import Running, running
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.families import Family
-from ase_exporter.run import Run
-from ase_exporter.scrape import TargetScraper
+from ase_exporter.metrics.families import Family
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.sysmon.difference import changes, headline_changes
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample
 from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.terminal import print_comparison
 from ase_simulator.model.scenario import load_scenario
 from ase_simulator.model.server import SimulatedServer
 from ase_simulator.server import Listener
@@ -70,10 +73,14 @@ def samples(families: list[Family]) -> Samples:
 
 
 def scrape(scraper: TargetScraper) -> Samples:
-    run = Run(time.monotonic() + 120)
+    run = ScrapeResult(time.monotonic() + 120)
     scraper.scrape(run)
-    assert run.up and not run.error, run.error
+    assert run.summary.up and not run.summary.error, run.summary.error
     return samples(run.all_families(stuck=False))
+
+
+def _advance_to(server: SimulatedServer, start: float) -> None:
+    server.advance(start - server.world.clock.seconds())
 
 
 def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Window]:
@@ -88,7 +95,7 @@ def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Wind
     )
     for step in range(RUNS):
         start = step * STEP_SECONDS + (STEP_SECONDS - SAMPLE_SECONDS) / 2
-        listening.ask(lambda start=start: server.advance(start - server.world.clock.seconds()))
+        listening.ask(partial(_advance_to, server, start))
         before = scrape(scraper)
         report = take_sample(target, Auth(user="sa", password=""), SAMPLE_SECONDS)
         after = scrape(scraper)
@@ -165,3 +172,24 @@ def test_the_runs_differ_so_that_agreement_means_something(windows: list[Window]
         window.printed("cache_spinlock_contention_ratio")["system tables cache",] for window in windows
     ]
     assert max(contention) - min(contention) > 0.3
+
+
+def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: list[Window]) -> None:
+    before, after = windows[3].report, windows[-1].report
+    found = {line.name: (line.before, line.after) for line in headline_changes(before, after)}
+    for name in (
+        "CPU busy",
+        "Transactions per CPU unit",
+        "Spinlock contention, default data cache",
+        "Spinlock contention, system tables cache",
+        "Spinlock contention, log cache",
+    ):
+        assert None not in found[name], name
+    for cache in ("default data cache", "system tables cache", "log cache"):
+        for window, value in zip(
+            (windows[3], windows[-1]), found[f"Spinlock contention, {cache}"], strict=True
+        ):
+            assert value == pytest.approx(window.contention(cache) * 100, abs=0.5)
+    assert list(found)[:2] == ["Committed transactions", "CPU busy"]
+    assert before.complete and after.complete
+    print_comparison(before, after, changes(before, after)[:10], 10)

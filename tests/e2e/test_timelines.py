@@ -1,6 +1,6 @@
-"""Scenarios in which something goes wrong: each alert fires and resolves when alerts/scenarios.md says, and no other.
+"""Scenarios with faults: exactly the alerts in alerts/scenarios.md fire, and they fire and resolve when it says.
 
-The table there says for each of them what the scenario does that calls for it.
+The table there gives the reason for each of them.
 """
 
 from collections.abc import Mapping
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.e2e.simulated_time import STEP, Deed, Recording, record, timeline
-from tests.e2e.told import differences, documented, until
+from tests.e2e.evaluation import timeline
+from tests.e2e.expected_timeline import differences, documented, until
+from tests.e2e.simulated_time import STEP, Deed, Recording, record
 
 from ase_simulator.model import SimulatedServer
 
@@ -18,10 +19,10 @@ pytestmark = [pytest.mark.e2e]
 
 @dataclass(frozen=True)
 class Play:
-    """How long a scenario is watched, in simulated seconds; patience and deeds as `record` takes them."""
+    """How long a scenario is observed, in simulated seconds; scrape_timeout and deeds as for `record`."""
 
     seconds: int
-    patience: float | None = None
+    scrape_timeout: float | None = None
     deeds: Mapping[int, Deed] = field(default_factory=dict)
 
 
@@ -58,46 +59,40 @@ PLAYS = {
     "vldb": Play(6000, deeds=TUNING),
     "memscale": Play(6000),
     # Once through all of its faults.
-    "failures": Play(1230, patience=5.0),
+    "failures": Play(1230, scrape_timeout=5.0),
 }
-# How much of a scenario is enough to see it tell something.
+# Long enough for the first alerts to fire.
 BEGINNINGS = {"storm": 840, "vldb": 720}
 
 
-def played(scenario: str, patch: pytest.MonkeyPatch, lag: int = STEP) -> Recording:
-    """All of a scenario, lived through."""
+def played(scenario: str, lag: int = STEP) -> Recording:
+    """The recording of a whole scenario."""
     play = PLAYS[scenario]
-    return record(scenario, play.seconds, patch, patience=play.patience, deeds=play.deeds, lag=lag)
+    return record(scenario, play.seconds, scrape_timeout=play.scrape_timeout, deeds=play.deeds, lag=lag)
 
 
 def test_the_table_has_every_scenario() -> None:
     assert set(documented()) == set(PLAYS)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("scenario", BEGINNINGS)
-def test_the_beginning_is_told_as_documented(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_alerts_of_the_beginning_are_as_documented(scenario: str, tmp_path: Path) -> None:
     end = BEGINNINGS[scenario]
-    told = timeline(record(scenario, end, monkeypatch), tmp_path)
-    assert told == until(documented()[scenario], end)
+    alerts = timeline(record(scenario, end), tmp_path)
+    assert alerts == until(documented()[scenario], end)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("scenario", PLAYS)
-def test_all_of_it_is_told_as_documented(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert timeline(played(scenario, monkeypatch), tmp_path) == documented()[scenario]
+def test_all_alerts_are_as_documented(scenario: str, tmp_path: Path) -> None:
+    assert timeline(played(scenario), tmp_path) == documented()[scenario]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("scenario", PLAYS)
-def test_where_scrapes_fall_changes_no_alert_and_its_times_by_half_a_minute_at_most(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = timeline(played(scenario, monkeypatch, lag=2 * STEP), tmp_path)
-    assert differences(documented()[scenario], told, PLAYS[scenario].seconds, tolerance=30) == []
+def test_the_moment_of_scrapes_moves_alerts_by_half_a_minute_at_most(scenario: str, tmp_path: Path) -> None:
+    alerts = timeline(played(scenario, lag=2 * STEP), tmp_path)
+    assert differences(documented()[scenario], alerts, PLAYS[scenario].seconds, tolerance=30) == []

@@ -1,6 +1,6 @@
-"""A server that repeats, byte by byte, what a simulated one answered: many targets for little CPU.
+"""A server that replays the recorded answers of a simulated ASE: many targets for little CPU.
 
-It knows packets, not tokens: what it was never asked it asks the simulated server, over one connection, once.
+It works on packets, not on tokens. An unknown request is sent to the simulated server once, and its answer recorded.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ HEADER = struct.Struct(">BBHHBB")
 LOGIN, REPLY, ATTENTION = 2, 4, 6
 EOM = 1
 LOGOUT = b"\x71\0"
-MOST_ANSWERS = 10_000
-# DONE, by an attention
+MAX_ANSWERS = 10_000
+# A DONE token that acknowledges an attention.
 ACKNOWLEDGED = HEADER.pack(REPLY, EOM, HEADER.size + 9, 0, 0, 0) + b"\xfd\x20\0\0\0\0\0\0\0"
 
 
 class Recording:
-    """What a server answers, by request. An answer is b'' where it ended the connection instead."""
+    """The answers of one server by request. An answer is b'' if the server closed the connection."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
@@ -28,40 +28,40 @@ class Recording:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     def known(self, request: bytes) -> bytes | None:
-        """The answer to a whole message, if it was asked before."""
+        """The recorded answer to a complete message; None if there is none."""
         return self._answers.get(b"" if request[0] == LOGIN else request)
 
     async def ask(self, request: bytes) -> bytes:
-        """The same, from the server if need be. Logins are all the same to us."""
+        """The answer to a complete message, from the server if it is not recorded. All logins count as equal."""
         async with self._asking:
             if request[0] == LOGIN:
                 self._login = self._login or request
             answer = self.known(request)
             if answer is None:
                 try:
-                    answer = await self._heard(request)
+                    answer = await self._exchange(request)
                 except (asyncio.IncompleteReadError, ConnectionError):
                     self.close()
                     answer = b""
-                if len(self._answers) < MOST_ANSWERS:
+                if len(self._answers) < MAX_ANSWERS:
                     self._answers[b"" if request[0] == LOGIN else request] = answer
             return answer
 
     def forget(self) -> None:
-        """Ask everything anew: the server has other answers now."""
+        """Drop all answers but that to the login, because the server's state has changed."""
         self._answers = {request: answer for request, answer in self._answers.items() if not request}
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connection to the server."""
         if self._streams:
             self._streams[1].close()
             self._streams = None
 
-    async def _heard(self, request: bytes) -> bytes:
+    async def _exchange(self, request: bytes) -> bytes:
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address)
             if request[0] != LOGIN:
-                await self._heard(self._login)
+                await self._exchange(self._login)
         reader, writer = self._streams
         writer.write(request)
         answer, status = b"", 0
@@ -73,7 +73,7 @@ class Recording:
 
 
 class Parrot(asyncio.Protocol):
-    """One connection. `say` is what a misbehaving one overrides."""
+    """One client connection. Misbehaving servers override `say`."""
 
     transport: asyncio.Transport
 
@@ -81,7 +81,9 @@ class Parrot(asyncio.Protocol):
         self.recording = recording
         self._message = b""
         self._read = 0
-        self._asking: asyncio.Task[None] | None = None  # never cancelled: others may get its answer
+        self._asking: asyncio.Task[None] | None = (
+            None  # never cancelled: other connections may wait for its answer
+        )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -100,7 +102,7 @@ class Parrot(asyncio.Protocol):
                 self.asked(kind, request)
 
     def asked(self, kind: int, request: bytes) -> None:
-        """One whole message."""
+        """Handle one complete message."""
         if kind == ATTENTION:
             self.transport.write(ACKNOWLEDGED)
         elif request[HEADER.size :] == LOGOUT:
@@ -111,7 +113,7 @@ class Parrot(asyncio.Protocol):
             self._asking = asyncio.create_task(self._ask(request))
 
     def say(self, answer: bytes) -> None:
-        """Send an answer to the client; b'' ends the connection."""
+        """Send an answer to the client; b'' closes the connection."""
         if answer:
             self.transport.write(answer)
         else:
@@ -125,7 +127,7 @@ class Parrot(asyncio.Protocol):
 
 @asynccontextmanager
 async def listening(make: Callable[[], Parrot], count: int = 1) -> AsyncIterator[list[tuple[str, int]]]:
-    """Listens on so many ports of loopback; gives their addresses."""
+    """Listen on `count` ports of loopback and yield their addresses."""
     loop = asyncio.get_running_loop()
     servers = [await loop.create_server(make, "127.0.0.1", 0, backlog=512) for _ in range(count)]
     try:

@@ -1,4 +1,4 @@
-"""A real `ase-exporter serve` as a process, for what only a process shows: TLS, signals, output, limits."""
+"""`ase-exporter serve` as a real process, for tests of TLS, signals, output and limits."""
 
 import os
 import subprocess
@@ -10,50 +10,52 @@ from pathlib import Path
 
 import psutil
 
-# For `scrape` of a configuration: a busy machine may take long to start a worker and to log in.
+# Scrape settings for a busy machine, where starting a worker and logging in may take long.
 PATIENT = {"timeout": "60s", "connect_timeout": "60s"}
 
 
 class RunningExporter:
-    """A process and what it writes."""
+    """The process and its stderr, line by line."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         self._lines: list[str] = []
-        self._said = threading.Condition()
+        self._written = threading.Condition()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
     def wait_for(self, text: str, seconds: float = 60) -> str:
-        """The first line that holds the text, which may come later."""
+        """The first line that contains the text; waits for it if need be."""
 
         def found() -> str | None:
             return next((line for line in self._lines if text in line), None)
 
-        with self._said:
-            assert self._said.wait_for(lambda: found() or not self._reader.is_alive(), seconds), self._lines
+        with self._written:
+            assert self._written.wait_for(lambda: found() or not self._reader.is_alive(), seconds), (
+                self._lines
+            )
             line = found()
             assert line, self._lines
             return line
 
     @property
     def log(self) -> str:
-        """All it has written so far."""
-        with self._said:
+        """Everything written so far."""
+        with self._written:
             return "".join(self._lines)
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """URL of the server."""
         return self.wait_for("listening on ").partition("listening on ")[2].partition(",")[0]
 
     def processes(self) -> list[psutil.Process]:
-        """It and its workers."""
+        """The web process, then its workers."""
         own = psutil.Process(self.process.pid)
         return [own, *own.children(recursive=True)]
 
     def stop(self) -> int:
-        """SIGTERM; the status that it ends with."""
+        """Send SIGTERM and return the exit status."""
         self.process.terminate()
         try:
             status = self.process.wait(60)
@@ -68,11 +70,11 @@ class RunningExporter:
     def _read(self) -> None:
         assert self.process.stderr
         for line in self.process.stderr:
-            with self._said:
+            with self._written:
                 self._lines.append(line)
-                self._said.notify_all()
-        with self._said:
-            self._said.notify_all()
+                self._written.notify_all()
+        with self._written:
+            self._written.notify_all()
 
 
 @contextmanager
@@ -81,17 +83,23 @@ def exporter(
     configuration: str,
     options: Sequence[str] = (),
     *,
+    program: Sequence[str] = (sys.executable, "-m", "ase_exporter"),
+    working_directory: Path | None = None,
     environment: dict[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> Iterator[RunningExporter]:
-    """Runs with that configuration on a free port to the end of the block. before: called in the child."""
-    (directory / "exporter.yml").write_text(configuration, encoding="utf-8")
-    command = [sys.executable, "-m", "ase_exporter", "serve", f"--config.file={directory / 'exporter.yml'}"]
+    """Run `serve` with that configuration on a free port until the block ends.
+
+    before: called in the child process before it becomes the exporter.
+    """
+    file = directory / "exporter.yml"
+    file.write_text(configuration, encoding="utf-8")
     running = RunningExporter(
         subprocess.Popen(
-            [*command, "--web.listen-address=127.0.0.1:0", *options],
+            [*program, "serve", f"--config.file={file}", "--web.listen-address=127.0.0.1:0", *options],
             stderr=subprocess.PIPE,
             text=True,
+            cwd=working_directory,
             env=os.environ | (environment or {}),
             preexec_fn=before,
         )

@@ -1,4 +1,4 @@
-"""A light scraper: many scrapes at once over few connections, as Prometheus makes them."""
+"""A cheap scraper: many concurrent scrapes over reused connections, with Prometheus's headers."""
 
 import asyncio
 import gzip
@@ -6,7 +6,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from ase_exporter.web import TIMEOUT_HEADER
+from ase_exporter.web.app import TIMEOUT_HEADER
 
 TIMEOUT = 10.0
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
@@ -14,7 +14,7 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """One scrape: seconds since it was due, and what became of it: '' or why it is missed."""
+    """One scrape. seconds: from when it was due to its end. missed: '' or why there is no sample."""
 
     target: str
     due: float
@@ -23,7 +23,7 @@ class Scrape:
 
 
 class Scraper:
-    """Scrapes one exporter over connections that are kept and shared."""
+    """Scrapes one exporter over a pool of connections. scrapes: all scrapes so far."""
 
     def __init__(self, url: str, accept: str = "text/plain") -> None:
         host, _, port = url.removeprefix("http://").partition(":")
@@ -33,7 +33,7 @@ class Scraper:
         self.scrapes: list[Scrape] = []
 
     async def scrape(self, name: str, due: float, seconds: float = TIMEOUT) -> str:
-        """Scrape one target now, note how it went, and give the text; '' if there is none."""
+        """Scrape one target now, record the outcome and return the text; '' if there is none."""
         body, missed = b"", ""
         try:
             async with asyncio.timeout(due + seconds - time.monotonic()):
@@ -49,7 +49,7 @@ class Scraper:
         return body.decode()
 
     async def get(self, path: str, seconds: float) -> bytes:
-        """The body of an answer, compressed. ValueError if it is not 200."""
+        """The body of a response, gzip-compressed. Raises ValueError unless the status is 200."""
         request = (
             f"GET {path} HTTP/1.1\r\nHost: exporter\r\nUser-Agent: Prometheus/2.42.0\r\n"
             f"Accept: {self._accept}\r\nAccept-Encoding: gzip\r\n{TIMEOUT_HEADER}: {seconds}\r\n\r\n"
@@ -75,6 +75,6 @@ class Scraper:
         return body
 
     def close(self) -> None:
-        """Close what is kept."""
+        """Close the idle connections."""
         for _, writer in self._idle:
             writer.close()

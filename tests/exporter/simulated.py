@@ -1,4 +1,4 @@
-"""Simulated servers of every version, spoken to through pyodbc and FreeTDS as in production."""
+"""Simulated servers of any version, in this process. Clients use pyodbc and FreeTDS as in production."""
 
 import asyncio
 import threading
@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from tests.planted import DATABASE
 
+from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.catalogue.facts import Query
-from ase_exporter.connection import Connection, Endpoint
 from ase_simulator.faults import Faults
 from ase_simulator.model import load_scenario
 from ase_simulator.server import Listener
@@ -24,7 +25,7 @@ LOGINS = {"sa": list(FULL), "monitor": ["mon_role"], "nobody": []}
 
 @dataclass
 class Simulated:
-    """A server that listens. model: its inside."""
+    """A running server. model: the state of the simulation."""
 
     listener: Listener
     loop: asyncio.AbstractEventLoop
@@ -38,21 +39,21 @@ class Simulated:
 
     @property
     def faults(self) -> Faults:
-        """What it does wrong, to be switched on and off."""
+        """Faults of the server, to be switched on and off."""
         return self.listener.faults
 
     def drop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         self.loop.call_soon_threadsafe(self.listener.drop)
         self.drained()
 
     def drained(self) -> None:
-        """Wait until every connection has ended."""
+        """Wait until every connection is closed."""
         asyncio.run_coroutine_threadsafe(self.listener.drained(), self.loop).result(60)
 
     @contextmanager
     def login(self, user: str) -> Iterator[Query]:
-        """A connection of that login, as a function that runs one statement."""
+        """A function that runs one statement on a connection of that login."""
         endpoint = Endpoint(*self.address)
         connection = Connection.open(endpoint, user, PASSWORD, deadline=time.monotonic() + 60)
         try:
@@ -62,9 +63,11 @@ class Simulated:
 
 
 @contextmanager
-def run(version: str, scenario: str = "idle", speed: float = 1.0) -> Iterator[Simulated]:
-    """A simulated server of that version to the end of the block."""
-    server = load_scenario(scenario, seed=1, speed=speed, version=version)[0]
+def run(
+    version: str, scenario: str = "idle", speed: float = 1.0, start: datetime | None = None
+) -> Iterator[Simulated]:
+    """Run a simulated server of that version until the block ends. start: its date at first, UTC."""
+    server = load_scenario(scenario, seed=1, speed=speed, version=version, start=start)[0]
     backend = SqlBackend(server, [Login(name, PASSWORD, roles=roles) for name, roles in LOGINS.items()])
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.exporter.parrot import EOM, HEADER, REPLY, Parrot, Recording
 
 # A client that waits for more after a damaged answer is not made to wait for ever.
-PATIENCE = 0.05
+SCRAPE_TIMEOUT = 0.05
 PACKET = 512
 # Tokens that carry a length after them; the others stand alone or are as long as their format says.
 TOKENS = bytes(
@@ -165,5 +165,5 @@ class Corruptor(Parrot):
         wrong = damaged(answer, damage, campaign.chance)
         if wrong != answer:
             campaign.made[damage.__name__] += 1
-            self._late = asyncio.get_running_loop().call_later(PATIENCE, self.transport.close)
+            self._late = asyncio.get_running_loop().call_later(SCRAPE_TIMEOUT, self.transport.close)
         super().say(wrong)

@@ -2,17 +2,17 @@
 
 import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/faults.md").read_text(encoding="utf-8")
+from tests.paths import REPOSITORY
+
+PAGE = (REPOSITORY / "docs/faults.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and "Fault | Promise" not in line]
 NAMED = re.compile(r"`(tests/[\w/.]+\.py)::(test_\w+)`")
 
 
 def functions(path: str) -> set[str]:
     """The names of a file's functions."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
@@ -25,16 +25,20 @@ def test_every_fault_has_a_test_and_every_test_exists() -> None:
 
 
 def test_every_test_that_the_security_page_names_exists() -> None:
-    page = (ROOT / "docs/security.md").read_text(encoding="utf-8")
-    files = [path for folder in ("exporter", "faults") for path in (ROOT / "tests" / folder).glob("*.py")]
-    known = set().union(*(functions(str(path.relative_to(ROOT))) for path in files))
+    page = (REPOSITORY / "docs/security.md").read_text(encoding="utf-8")
+    files = [
+        path
+        for folder in ("exporter", "faults")
+        for path in (REPOSITORY / "tests" / folder).rglob("test_*.py")
+    ]
+    known = set().union(*(functions(str(path.relative_to(REPOSITORY))) for path in files))
     assert set(re.findall(r"`(test_\w+)`", page)) <= known
-    assert all((ROOT / path).is_file() for path in re.findall(r"`(tests/[\w/]+\.py)`", page))
+    assert all((REPOSITORY / path).is_file() for path in re.findall(r"`(tests/[\w/]+\.py)`", page))
 
 
 def test_every_test_of_a_fault_is_in_the_contract() -> None:
     in_contract = set(NAMED.findall(PAGE))
-    for file in (ROOT / "tests/faults").glob("test_*_faults.py"):
-        path = str(file.relative_to(ROOT))
+    for file in (REPOSITORY / "tests/faults").glob("test_*_faults.py"):
+        path = str(file.relative_to(REPOSITORY))
         tests = {name for name in functions(path) if name.startswith("test_")}
         assert {(path, name) for name in tests} <= in_contract

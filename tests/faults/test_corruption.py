@@ -25,7 +25,7 @@ WORKERS, TARGETS = 4, 32
 COLLECTORS = {"state", "threads", "engines", "data_caches", "cache_pools", "devices", "databases", "network"}
 # While answers are corrupted nobody cares for the scrape; what is right may take its time.
 IMPATIENT, PATIENT = 3.0, 60.0
-PATIENCE = 300.0
+SCRAPE_TIMEOUT = 300.0
 REFERENCE = "REFERENCE"
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -82,7 +82,7 @@ class Fuzzed:
         A worker that was given up only now may end between the two: then they are made again.
         """
         every = (REFERENCE, *names())
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(SCRAPE_TIMEOUT):
             while True:
                 restarts = await self.restarts()
                 before = await asyncio.gather(*(self._good(name) for name in every))
@@ -134,6 +134,7 @@ def configuration(good: tuple[str, int], bad: tuple[str, int]) -> str:
             "auth": {"default": {"user": "monitor", "password": PASSWORD}},
             "modules": {"some": {"collectors": wanted}},
             "changes": {"enabled": False},
+            "scrape": {"budget": None},
             "workers": WORKERS,
         }
     )

@@ -1,4 +1,4 @@
-"""The watch over planted secrets sees them wherever a program of ours may show them."""
+"""The watch over planted secrets finds them wherever the exporter or the simulator may reveal them."""
 
 import os
 import subprocess
@@ -10,11 +10,12 @@ import httpx
 import pytest
 import typer
 import typer.testing
-from tests.leaks import Watch, provoked
+from tests.leaks import Watch, programs_of, provoked
+from tests.paths import REPOSITORY
 from tests.planted import ALL, INLINE
 
-# Its text is in no command line, but in what it prints, and not in one piece.
-PRINTING = f"import sys; print({INLINE[:8]!r}, end='', flush=True); print({INLINE[8:]!r})  # ase_exporter"
+# The secret is in no command line; it is in the output, in two pieces.
+PRINTING = f"import sys, ase_exporter; print({INLINE[:8]!r}, end='', flush=True); print({INLINE[8:]!r})"
 COMMAND = [sys.executable, "-c", PRINTING]
 
 
@@ -25,12 +26,8 @@ def by_lines(_: Path) -> None:
 
 
 def whole(_: Path) -> None:
-    command = [
-        *COMMAND[:2],
-        PRINTING.replace("print(", "print(file=sys.stderr, *[").replace(", end", "], end"),
-    ]
-    command[2] = command[2].replace(")  #", "])  #")
-    ended = subprocess.run(command, capture_output=True)
+    code = f"import sys, ase_exporter; print({INLINE[:8]!r} + {INLINE[8:]!r}, file=sys.stderr)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True)
     assert ended.stderr == f"{INLINE}\n".encode()
 
 
@@ -40,7 +37,7 @@ def into_a_file(directory: Path) -> None:
 
 
 def on_a_command_line(_: Path) -> None:
-    subprocess.run([sys.executable, "-c", "", "ase_exporter", INLINE], check=True)
+    subprocess.run([sys.executable, "-c", "import ase_exporter", INLINE], check=True)
 
 
 def in_an_answer(_: Path) -> None:
@@ -69,7 +66,7 @@ def by_a_command(_: Path) -> None:
     "leak",
     [by_lines, whole, into_a_file, on_a_command_line, in_an_answer, in_a_header, by_a_command],
 )
-def test_a_secret_that_shows_is_seen(leak: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_revealed_secret_is_found(leak: Callable[[Path], None], tmp_path: Path) -> None:
     with provoked() as leaks:
         leak(tmp_path)
     assert leaks
@@ -86,7 +83,7 @@ def test_a_test_in_which_a_secret_is_logged_or_printed_fails(tmp_path: Path) -> 
         "def test_neither(): assert len(INLINE)\n",
         encoding="utf-8",
     )
-    root = Path(__file__).parents[2]
+    root = REPOSITORY
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"]
     ended = subprocess.run(
         [*command, f"--rootdir={tmp_path}", f"--config-file={root / 'pyproject.toml'}", file],
@@ -101,14 +98,53 @@ def test_a_test_in_which_a_secret_is_logged_or_printed_fails(tmp_path: Path) -> 
     assert f"Captured stdout call shows the secret '{INLINE}'" in ended.stdout
 
 
-def test_what_is_not_ours_and_what_is_no_secret_is_no_leak() -> None:
+def test_other_programs_and_other_words_are_no_leak() -> None:
     with provoked() as leaks:
         subprocess.run(["printf", INLINE], stdout=subprocess.PIPE, check=True)
-        subprocess.run([sys.executable, "-c", "print('planted')  # ase_exporter"], capture_output=True)
+        subprocess.run([sys.executable, "-c", "import ase_exporter; print('planted')"], capture_output=True)
     assert leaks == []
 
 
-def test_a_secret_in_pieces_or_percent_encoded_is_seen() -> None:
+def test_another_program_in_a_directory_called_ase_exporter_is_no_leak(tmp_path: Path) -> None:
+    clone = tmp_path / "ase-exporter"
+    clone.mkdir()
+    script = clone / "print_secret.py"
+    script.write_text(f"print({INLINE!r})")
+    with provoked() as leaks:
+        subprocess.run([sys.executable, script], cwd=clone, capture_output=True, check=True)
+        subprocess.run(["sh", "-c", f"cd {clone} && cat {script}"], capture_output=True, check=True)
+        subprocess.run(f"cat {script}", shell=True, cwd=clone, capture_output=True, check=True)
+    assert leaks == []
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        (["/src/ase-exporter/.venv/bin/ase-exporter", "serve"], {"ase-exporter"}),
+        (["ase-simulator", "--port=0"], {"ase-simulator"}),
+        (["/x/bin/python3.11", "-X", "dev", "-u", "-m", "ase_exporter", "serve"], {"ase-exporter"}),
+        (["python", "-m", "ase_simulator.cli"], {"ase-simulator"}),
+        (["python", "/x/bin/ase-exporter", "probe"], {"ase-exporter"}),
+        (["python", "-c", "from ase_exporter.cli import main; main()"], {"ase-exporter"}),
+        (["bash", "-euo", "pipefail", "-c", "ASE_HOST=x ase-exporter probe | head\n:"], {"ase-exporter"}),
+        (["sh", "-c", "exec .venv/bin/ase-exporter serve"], {"ase-exporter"}),
+        (["sh", "-c", "python3 -m ase_simulator & ase-exporter probe"], {"ase-simulator", "ase-exporter"}),
+        (["python", "-m", "pytest", "/src/ase-exporter/tests"], set()),
+        (["/src/ase-exporter/.venv/bin/python", "-c", "print(1)", "ase_exporter"], set()),
+        (["promtool", "check", "rules", "/src/ase-exporter/alerts/rules"], set()),
+        (["sh", "-c", "cd /src/ase-exporter && ls /etc/ase-exporter/x"], set()),
+    ],
+)
+def test_the_program_decides_whose_output_is_watched(command: list[str], program: set[str]) -> None:
+    assert programs_of(command) == program
+
+
+def test_the_command_in_a_shell_script_is_found() -> None:
+    assert programs_of(["ase-exporter probe --help"], shell=True) == {"ase-exporter"}
+    assert programs_of(["ls /src/ase-exporter/"], shell=True) == set()
+
+
+def test_a_secret_in_pieces_or_percent_encoded_is_found() -> None:
     watch = Watch(frozenset({"planted as good"}))
     see = watch.stream("here")
     see(b"plant")

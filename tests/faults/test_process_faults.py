@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,10 +18,11 @@ import psutil
 import pytest
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.web.authority import Authority
 
-from ase_exporter.pool import STOP_TIMEOUT
-from ase_exporter.serve import SHUTDOWN_SECONDS
-from ase_exporter.web import TIMEOUT_HEADER
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.web.app import TIMEOUT_HEADER
+from ase_exporter.web.server import SHUTDOWN_SECONDS
 from ase_simulator.faults import Faults
 
 
@@ -114,10 +116,54 @@ def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
             for _ in range(80):
                 crowd.enter_context(socket.create_connection((host, int(port))))
             assert "\nase_up 1.0\n" in client.get("/probe?target=S0").text
-        running.wait_for("out of system resource")
+        running.wait_for("connections are in use: closing those without a request")
         crowd.close()
         assert "\nase_up 1.0\n" in probe(running)
         assert running.process.poll() is None
+
+
+def test_tls_handshakes_that_never_begin_neither_stop_service_nor_fill_the_log(
+    server: Simulated, tmp_path: Path
+) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+
+    authority = Authority(tmp_path)
+    certificate, key = authority.sign("server")
+    web = tmp_path / "web.yml"
+    web.write_text(json.dumps({"tls_server_config": {"cert_file": certificate, "key_file": key}}))
+    options = [f"--web.config.file={web}"]
+    with exporter(tmp_path, configuration(server), options, before=few) as running, ExitStack() as crowd:
+        host, port = running.url.removeprefix("https://").split(":")
+        for _ in range(300):
+            crowd.enter_context(socket.create_connection((host, int(port))))
+        for _ in range(3):
+            context = ssl.create_default_context(cafile=str(authority.file))
+            answer = httpx.get(f"{running.url}/-/healthy", verify=context, trust_env=False, timeout=30)
+            assert answer.status_code == 200
+        assert len(running.log) < 10_000
+
+
+def test_descriptors_that_others_use_up_cost_little_cpu_and_few_lines(
+    server: Simulated, tmp_path: Path
+) -> None:
+    with exporter(tmp_path, configuration(server)) as running, ExitStack() as crowd:
+        probe(running)
+        front = running.processes()[0]
+        host, port = running.url.removeprefix("http://").split(":")
+        # As if all were in use: even the descriptors that are kept in reserve.
+        used = front.num_fds()
+        resource.prlimit(front.pid, resource.RLIMIT_NOFILE, (used, 4096))
+        before = sum(front.cpu_times()[:2])
+        for _ in range(100):
+            crowd.enter_context(socket.create_connection((host, int(port))))
+        running.wait_for("connections cannot be accepted: Too many open files")
+        time.sleep(8)
+        spent = sum(front.cpu_times()[:2]) - before
+        resource.prlimit(front.pid, resource.RLIMIT_NOFILE, (4096, 4096))
+        assert "\nase_up 1.0\n" in probe(running)
+        assert len(running.log) < 50_000
+        assert spent < 0.5
 
 
 def test_sigterm_ends_everything_while_servers_hang_and_a_worker_stands_still(
@@ -164,4 +210,4 @@ def test_sigterm_ends_everything_while_servers_hang_and_a_worker_stands_still(
 
 
 def test_the_parts_of_an_end_take_less_than_five_seconds_together() -> None:
-    assert SHUTDOWN_SECONDS + STOP_TIMEOUT < 5
+    assert SHUTDOWN_SECONDS + TIMING.stop_timeout < 5

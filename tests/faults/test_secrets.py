@@ -50,6 +50,8 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
     options = [
         f"--web.config.file={tmp_path / 'web.yml'}",
         f"--state-dir={tmp_path / 'state'}",
+        "--web.enable-lifecycle",
+        "--web.enable-annotations",
         "--log.level=debug",
         "--log.format=json",
     ]
@@ -75,7 +77,7 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
             assert 'reason="secret_unreadable"' in get("/probe?target=missing").text
             for path in PATHS:
                 get(path)
-            client.post("/annotations", json={"text": "a deployment"})
+            assert client.post("/annotations", json={"text": "a deployment"}).status_code == 201
             wrong = httpx.get(running.url, auth=("scraper", MISPLACED), trust_env=False, timeout=60)
             seen.append(wrong.text + str(wrong.headers))
             bad = [

@@ -1,23 +1,28 @@
-"""What a server may do wrong, and the scrape that is promised all the same. The servers are simulated."""
+"""Faults of a (simulated) server, and what a scrape still guarantees."""
 
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
+from ase_exporter.ase.connection import MAX_ROWS, Connection, DatabaseError, Endpoint
+from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.connection import MOST_ROWS, Connection, DatabaseError, Endpoint
-from ase_exporter.families import render_text
-from ase_exporter.refusal import LOGIN_ATTEMPTS
-from ase_exporter.run import Run
-from ase_exporter.scrape import TargetScraper
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Column, Message, Rows, Type
 from ase_simulator.server import Listener
@@ -52,28 +57,29 @@ def scripted(backend: ScriptedBackend) -> Iterator[Running]:
         yield server
 
 
-def scraper(address: tuple[str, int], user: str = "monitor", password: str = PASSWORD) -> TargetScraper:
+def scraper(address: tuple[str, int], user: str = "monitor", **seams: Any) -> TargetScraper:
     target = Target(name="ONE", host=address[0], port=address[1])
+    auth = Auth(user=user, password=PASSWORD)
     return TargetScraper(
-        target, Auth(user=user, password=password), Module(), Scrape(connect_timeout=60.0), CATALOGUE
+        target, auth, Module(), Scrape(connect_timeout=60.0, budget=None), CATALOGUE, **seams
     )
 
 
-def scrape(scraper: TargetScraper, seconds: float = 60.0) -> Run:
+def scrape(scraper: TargetScraper, seconds: float = 60.0) -> ScrapeResult:
     """One scrape, which must be over by its deadline."""
-    run = Run(time.monotonic() + seconds)
-    scraper.scrape(run)
-    assert time.monotonic() < run.deadline + SLACK
-    return run
+    result = ScrapeResult(time.monotonic() + seconds)
+    scraper.scrape(result)
+    assert time.monotonic() < result.deadline + SLACK
+    return result
 
 
-def text(run: Run) -> str:
-    return render_text(run.all_families(stuck=False))
+def text(result: ScrapeResult) -> str:
+    return render_text(result.all_families(stuck=False))
 
 
-def failed(run: Run) -> dict[str, str]:
+def failed(result: ScrapeResult) -> dict[str, str]:
     """The collectors that gave nothing, and why."""
-    return {name: outcome.reason for name, outcome in run.outcomes.items() if outcome.reason}
+    return {name: outcome.reason for name, outcome in result.outcomes.items() if outcome.reason}
 
 
 def connect(server: Running) -> Connection:
@@ -98,7 +104,7 @@ def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
         seen = scrape(scraper(full.getsockname()), 3.0)
-    assert not seen.up
+    assert not seen.summary.up
     assert seen.error_kind in ("deadline", "unreachable")
     assert "\nase_up 0.0\n" in text(seen)
 
@@ -108,7 +114,7 @@ def test_a_server_that_closes_new_connections_is_down_and_comes_back(server: Sim
     one = scraper(server.address)
     assert "\nase_up 0.0\n" in text(scrape(one))
     server.faults.refuse = False
-    assert scrape(one).up
+    assert scrape(one).summary.up
     one.close()
 
 
@@ -130,12 +136,9 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
     assert len(tried) == LOGIN_ATTEMPTS + 1
 
 
-def test_a_locked_login_is_tried_twice_and_then_left_alone(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ase_exporter.refusal.LOGIN_PAUSE", 0.0)
+def test_a_locked_login_is_tried_twice_and_then_left_alone(server: Simulated) -> None:
     server.model.world.locked = frozenset({"monitor"})
-    one = scraper(server.address)
+    one = scraper(server.address, timing=replace(TIMING, login_pause=(0.0, 0.0)))
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
     assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
     assert "ase_exporter_connects_total 2.0" in text(scrape(one))
@@ -146,8 +149,8 @@ def test_load_database_costs_nothing_but_that_database(server: Simulated) -> Non
     whole = scrape(one)
     server.model.world.loading = frozenset({"payroll"})
     seen = scrape(one)
-    assert seen.up
-    assert set(failed(seen).values()) <= {"database_loading"}
+    assert seen.summary.up
+    assert not failed(seen)
     assert set(seen.collected) >= {"spinlocks", "engines", "state"}
     assert "ase_exporter_connects_total 1.0" in text(seen)
     server.model.world.loading = frozenset()
@@ -158,13 +161,13 @@ def test_load_database_costs_nothing_but_that_database(server: Simulated) -> Non
 def test_a_server_that_shuts_down_is_down_until_it_is_started_again() -> None:
     with run("16.0 SP04") as server:
         one = scraper(server.address)
-        assert scrape(one).up
+        assert scrape(one).summary.up
         server.model.shutdown()
         down = [scrape(one), scrape(one)]
-        assert [seen.up for seen in down] == [False, False]
+        assert [seen.summary.up for seen in down] == [False, False]
         assert {seen.error_kind for seen in down} <= {"shutting_down", "lost", "unreachable"}
         server.model.restart()
-        assert scrape(one).up
+        assert scrape(one).summary.up
         one.close()
 
 
@@ -182,7 +185,7 @@ def test_a_million_rows_are_not_read_to_the_end(scripted: Running) -> None:
     connection = connect(scripted)
     error = failure(lambda: connection.query("numbers 1000000", time.monotonic() + 60))
     assert (error.kind, error.usable) == ("too_many_rows", True)
-    assert len(connection.query(f"numbers {MOST_ROWS // 100}", time.monotonic() + 60)) == MOST_ROWS // 100
+    assert len(connection.query(f"numbers {MAX_ROWS // 100}", time.monotonic() + 60)) == MAX_ROWS // 100
     connection.close()
 
 
@@ -225,14 +228,15 @@ def test_hostile_names_of_caches_make_no_line_of_their_own(server: Simulated) ->
 
 
 @pytest.mark.parametrize("jump", [-86400.0, 86400.0], ids=["back", "ahead"])
-def test_a_jump_of_our_own_clock_changes_no_counter_and_no_deadline(
-    server: Simulated, monkeypatch: pytest.MonkeyPatch, jump: float
+def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(
+    server: Simulated, jump: float
 ) -> None:
-    one = scraper(server.address)
+    shifted = ShiftedClock()
+    watch = ConfigWatcher(0.0, shifted.clock)
+    one = scraper(server.address, watch=watch, clock=shifted.clock, open_connection=opener(shifted.clock))
     scrape(one)
     before = counters(scrape(one))
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    shifted.jump = jump
     server.model.advance(15.0)
     seen = scrape(one)
     after = counters(seen)
@@ -244,10 +248,10 @@ def test_a_jump_of_our_own_clock_changes_no_counter_and_no_deadline(
     assert elapsed - before[("ase_cache_searches_total", ("default data cache",))] > 0
 
 
-def counters(run: Run) -> dict[tuple[str, tuple[str, ...]], float]:
+def counters(result: ScrapeResult) -> dict[tuple[str, tuple[str, ...]], float]:
     return {
         (family.name, tuple(labels)): value
-        for family in run.all_families(stuck=False)
+        for family in result.all_families(stuck=False)
         if family.kind == "counter"
         for labels, value in family.samples
     }

@@ -98,7 +98,7 @@ class Moody(Parrot):
 
 @dataclass(frozen=True)
 class Sample:
-    """Of each process, the front first: resident bytes and descriptors; and how many the servers have open."""
+    """Resident bytes and descriptors of each process, the web process first; connections that the servers have."""
 
     scrapes: int
     resident: tuple[int, ...]

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.paths import REPOSITORY
 from tests.simulator.certificates import loopback_certificate
 from tests.simulator.tds.raw import RawClient
 
 COMMAND = [sys.executable, "-m", "ase_simulator"]
-SIMULATOR = Path(__file__).parents[2] / "simulator"
+SIMULATOR = REPOSITORY / "simulator"
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -25,7 +26,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @contextmanager
 def simulator(*options: str, **more: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A running simulator and the ports that it said it listens on."""
+    """A running simulator and the ports that it printed."""
     command = [*COMMAND, "--port", "0", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**more)
@@ -41,7 +42,7 @@ def simulator(*options: str, **more: str) -> Iterator[tuple[subprocess.Popen[str
 
 
 def refused(*options: str, **more: str) -> str:
-    """What the command says on its way out with code 2."""
+    """The error output of the command when it exits with code 2."""
     ended = subprocess.run(
         [*COMMAND, *options], capture_output=True, text=True, env=environment(**more), timeout=60, check=False
     )

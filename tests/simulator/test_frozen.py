@@ -1,4 +1,4 @@
-"""Answers that are encoded once and served for ever."""
+"""Answers that are encoded once and repeated."""
 
 from collections.abc import Iterator
 
@@ -53,7 +53,7 @@ def test_the_selects_of_a_batch_are_frozen_one_by_one(server: Running, backend: 
     batch = "\n".join([QUERY, "select @@spid, 1", QUERY])
     with logged_in(server) as client:
         answers = [values(client.ask(client.codec.language(batch))) for _ in range(2)]
-    # One counter answers both texts: frozen is the first, and the one with a variable goes on.
+    # Both texts read one counter: the first is frozen, the one with a variable is not.
     assert [[value[0] for value in answer] for answer in answers] == [[0, 1, 0], [0, 2, 0]]
     assert [sql for sql, _ in backend.heard] == [QUERY, "select @@spid, 1", "select @@spid, 1"]
 
@@ -67,7 +67,7 @@ def test_each_kind_of_client_gets_its_own_encoding(server: Running) -> None:
 
 
 @pytest.mark.parametrize("sql", ["select @@spid, 1", "select 1 use tempdb", "numbers 1"])
-def test_what_belongs_to_a_session_is_asked_anew(server: Running, backend: ScriptedBackend, sql: str) -> None:
+def test_session_specific_queries_are_not_frozen(server: Running, backend: ScriptedBackend, sql: str) -> None:
     with logged_in(server) as client:
         for _ in range(2):
             client.ask(client.codec.language(sql))

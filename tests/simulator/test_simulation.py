@@ -1,4 +1,4 @@
-"""Model, T-SQL and wire together, as clients meet them."""
+"""Model, T-SQL and TDS together, as clients see them."""
 
 import struct
 from collections.abc import Iterator
@@ -44,6 +44,21 @@ def test_parameters_of_a_batch_are_its_variables(server: Running) -> None:
     assert row["values"] == [struct.pack("<i", 42), b"engine"]
 
 
+@pytest.mark.parametrize(
+    "expression", ["convert(money, 922337203685477.5807)", "convert(numeric(38,0), replicate('9', 38))"]
+)
+def test_a_value_beyond_its_type_is_an_overflow_and_keeps_the_connection(
+    server: Running, expression: str
+) -> None:
+    with logged_in(server) as client:
+        names = [token.name for token in client.ask(client.codec.language(f"select {expression}"))]
+        assert "ROW" in names
+        tokens = client.ask(client.codec.language(f"select {expression} * 10"))
+        assert "ROW" not in [token.name for token in tokens]
+        assert [token["number"] for token in tokens if token.name == "EED"] == [3606]
+        assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
+
+
 def test_clients_may_leave_while_their_queries_run(server: Running) -> None:
     for _ in range(20):
         with logged_in(server) as client:
@@ -69,7 +84,7 @@ def test_a_restart_drops_all_connections_and_takes_new_ones(server: Running, mod
     logged_in(server).socket.close()
 
 
-def test_after_a_shutdown_nobody_gets_in_until_the_restart(server: Running, model: SimulatedServer) -> None:
+def test_logins_fail_between_shutdown_and_restart(server: Running, model: SimulatedServer) -> None:
     server.ask(model.shutdown)
     with pytest.raises((ConnectionResetError, EOFError)):
         logged_in(server)

@@ -1,31 +1,32 @@
-"""Advice: the arithmetic, what is legal, what is left alone, and how it reads."""
+"""Advice: arithmetic, limits of ASE, thresholds below which there is none, and report formats."""
 
+import io
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from tests.paths import REPOSITORY
 
 from ase_exporter.advise import report
-from ase_exporter.advise.advice import Advice, Finding, advise, predict
-from ase_exporter.advise.evidence import Cache, DatabaseObject, Evidence, Spinlock
+from ase_exporter.advise.advice import Advice, AdviceStep, SpinlockFinding, advise, predict
+from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates
 from ase_exporter.advise.remedies import remedies
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
 
-ROOT = Path(__file__).parents[3]
 GB = 2.0**30
 BUSY = 1e7
 
 
-def spinlock(name: str, contention: float, spinlock_class: str = "", grabs: float = BUSY) -> Spinlock:
-    return Spinlock(name, spinlock_class, grabs, grabs * contention * 100, grabs * contention)
+def spinlock(name: str, contention: float, spinlock_class: str = "", grabs: float = BUSY) -> SpinlockRates:
+    return SpinlockRates(name, spinlock_class, grabs, grabs * contention * 100, grabs * contention)
 
 
-def evidence(*spinlocks: Spinlock, version: str = "15.7 SP110", **other: object) -> Evidence:
+def evidence(*spinlocks: SpinlockRates, version: str = "15.7 SP110", **other: object) -> Evidence:
     options = {
         "lock address spinlock ratio": 100,
         "open object spinlock ratio": 100,
@@ -40,7 +41,7 @@ def evidence(*spinlocks: Spinlock, version: str = "15.7 SP110", **other: object)
     return replace(facts, **other)  # type: ignore[arg-type]
 
 
-def only(advice: Advice) -> Finding:
+def only(advice: Advice) -> SpinlockFinding:
     (finding,) = advice.findings
     return finding
 
@@ -48,8 +49,8 @@ def only(advice: Advice) -> Finding:
 def test_address_locks_get_two_hundred_and_seven_spinlocks_for_eleven() -> None:
     finding = only(advise(evidence(spinlock("addrlockspins", 0.7))))
     (step,) = finding.steps
-    assert finding.present == "lock address spinlock ratio = 100: ceil(1,031 / 100) = 11 spinlocks"
-    assert step.statements == ("sp_configure 'lock address spinlock ratio', 5",)
+    assert finding.current == "lock address spinlock ratio = 100: ceil(1,031 / 100) = 11 spinlocks"
+    assert step.statements == ("exec sp_configure 'lock address spinlock ratio', 5",)
     assert "ceil(1,031 / 5) = 207 spinlocks instead of 11" in step.why
     assert step.restart
     assert step.predicted == pytest.approx(predict(0.7, 207 / 11))
@@ -58,8 +59,8 @@ def test_address_locks_get_two_hundred_and_seven_spinlocks_for_eleven() -> None:
 def test_a_ratio_is_lowered_no_further_than_the_target_needs() -> None:
     few = only(advise(evidence(spinlock("fglockspins", 0.12)))).steps[0]
     many = only(advise(evidence(spinlock("fglockspins", 0.6)))).steps[0]
-    assert few.statements == ("sp_configure 'lock spinlock ratio', 20",)
-    assert many.statements == ("sp_configure 'lock spinlock ratio', 5",)
+    assert few.statements == ("exec sp_configure 'lock spinlock ratio', 20",)
+    assert many.statements == ("exec sp_configure 'lock spinlock ratio', 5",)
 
 
 def test_descriptors_call_for_action_at_three_percent_caches_at_ten() -> None:
@@ -72,10 +73,10 @@ def test_a_high_ratio_of_few_grabs_is_left_alone() -> None:
     assert (finding.severity, finding.steps) == ("quiet", ())
 
 
-def test_the_dearest_spinlock_comes_first_not_the_one_with_the_highest_ratio() -> None:
+def test_the_most_expensive_spinlock_comes_first_not_the_one_with_the_highest_ratio() -> None:
     rare = spinlock("addrlockspins", 0.9, grabs=2000)
-    dear = spinlock("fglockspins", 0.2)
-    assert [f.spinlock.name for f in advise(evidence(rare, dear)).findings] == [
+    expensive = spinlock("fglockspins", 0.2)
+    assert [f.spinlock.name for f in advise(evidence(rare, expensive)).findings] == [
         "fglockspins",
         "addrlockspins",
     ]
@@ -98,43 +99,170 @@ def test_an_option_that_cannot_be_lowered_further_gives_no_step() -> None:
 def test_partitions_are_a_power_of_two_that_pools_and_engines_allow(
     partitions: int, engines: int, pool: float, wanted: int
 ) -> None:
-    cache = Cache("default data cache", 16 * GB, partitions, False, pool)
+    cache = DataCache("default data cache", 16 * GB, partitions, False, pool)
     hot = spinlock("default data cache", 0.8, "data_cache")
     (step,) = only(advise(evidence(hot, caches=(cache,), engines=engines))).steps
-    assert step.statements == (f"sp_cacheconfig 'default data cache', 'cache_partition={wanted}'",)
+    assert step.statements == (f"exec sp_cacheconfig 'default data cache', 'cache_partition={wanted}'",)
     assert step.restart
 
 
-def test_a_cache_with_partitions_enough_loses_its_system_tables_then_its_key_tables() -> None:
-    cache = Cache("default data cache", 64 * GB, 32, False, 8 * GB)
-    hot = spinlock("default data cache", 0.3, "data_cache")
-    tables = [
-        DatabaseObject("claims", "sysobjects", "default data cache", 4000, 10 * 2**20),
-        DatabaseObject("claims", "claim", "default data cache", 9000, 4 * GB),
-        DatabaseObject("claims", "rare", "default data cache", 100, 4 * GB),
-        DatabaseObject("claims", "syslogs", "default data cache", 9000, 1 * GB),
-    ]
-    before = evidence(hot, caches=(cache,), objects=tuple(tables))
-    (first,) = only(advise(before)).steps
-    assert first.statements == (
-        "sp_cacheconfig 'system tables cache', '64M', 'mixed', 'relaxed', 'cache_partition=32'",
-        "sp_bindcache 'system tables cache', 'claims', 'sysobjects'",
+HOT_CACHE = spinlock("default data cache", 0.3, "data_cache")
+FULL_CACHE = DataCache("default data cache", 64 * GB, 32, False, 8 * GB)
+
+
+def cached(database: str, name: str, reads: float, owner: str = "dbo", size: float = 4 * GB) -> CachedObject:
+    return CachedObject(database, name, "default data cache", reads, size, owner)
+
+
+def binding_step(
+    *tables: CachedObject, temporary: frozenset[str] = frozenset({"tempdb"})
+) -> AdviceStep | None:
+    """The step for a hot cache that has as many partitions as help, and these tables."""
+    finding = only(
+        advise(evidence(HOT_CACHE, caches=(FULL_CACHE,), objects=tables, temporary_databases=temporary))
     )
-    moved = [replace(tables[0], cache="system tables cache"), *tables[1:]]
-    own = Cache("system tables cache", 64 * 2.0**20, 32, True, 64 * 2.0**20)
-    (second,) = only(advise(replace(before, caches=(cache, own), objects=tuple(moved)))).steps
-    assert second.statements[1:] == ("sp_bindcache 'key tables cache', 'claims', 'claim'",)
-    assert "Free beneath max memory: 1,953 MB" in second.why
+    assert len(finding.steps) < 2
+    return finding.steps[0] if finding.steps else None
 
 
-def test_a_spinlock_that_nobody_knows_a_remedy_for_is_shown_without_one() -> None:
+def test_system_tables_are_bound_in_their_database_in_single_user_mode() -> None:
+    step = binding_step(cached("claims", "sysobjects", 4000, size=2**20), cached("claims", "claim", 9000))
+    assert step is not None
+    assert step.statements == (
+        "exec sp_cacheconfig 'system tables cache', '64M', 'mixed', 'relaxed', 'cache_partition=32'",
+        "use master",
+        "exec sp_dboption 'claims', 'single user', true",
+        "use claims",
+        "checkpoint",
+        "exec sp_bindcache 'system tables cache', 'claims', 'sysobjects'",
+        "use master",
+        "exec sp_dboption 'claims', 'single user', false",
+        "use claims",
+        "checkpoint",
+        "use master",
+    )
+    warned = " ".join(step.warnings)
+    assert "single-user mode" in warned and "exclusive table lock" in warned and "clears" in warned
+
+
+def test_key_tables_are_bound_in_their_database_with_their_owner() -> None:
+    moved = replace(cached("claims", "sysobjects", 4000), cache="system tables cache")
+    own = DataCache("system tables cache", 64 * 2.0**20, 32, True, 64 * 2.0**20)
+    tables = (
+        moved,
+        cached("claims", "claim", 9000),
+        cached("claims", "event", 3000, owner="app"),
+        cached("orders", "line", 2000),
+        cached("claims", "rare", 100),
+        cached("claims", "syslogs", 9000),
+    )
+    finding = only(advise(evidence(HOT_CACHE, caches=(FULL_CACHE, own), objects=tables)))
+    (step,) = finding.steps
+    assert step.statements[1:] == (
+        "use claims",
+        "exec sp_bindcache 'key tables cache', 'claims', 'claim'",
+        "exec sp_bindcache 'key tables cache', 'claims', 'app.event'",
+        "use master",
+    )
+    assert "Free below max memory: 1,953 MB" in step.why
+    warned = " ".join(step.warnings)
+    assert "exclusive table lock" in warned and "index" in warned and "single-user" not in warned
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        cached("master", "sysdatabases", 5000),
+        cached("tempdb", "sysobjects", 5000),
+        cached("sybsystemprocs", "sysprocedures", 5000),
+        cached("tempdb_batch", "sysindexes", 5000),
+        cached("claims", "#session", 5000),
+        cached("claims", "claim", 5000, owner=""),
+    ],
+    ids=lambda table: f"{table.database}.{table.owner}.{table.name}",
+)
+def test_what_must_not_be_bound_is_never_bound(table: CachedObject) -> None:
+    assert binding_step(table, temporary=frozenset({"tempdb_batch"})) is None
+    kept = binding_step(table, cached("claims", "policy", 5000), temporary=frozenset({"tempdb_batch"}))
+    assert kept is not None
+    assert [line for line in kept.statements if "sp_bindcache" in line] == [
+        "exec sp_bindcache 'key tables cache', 'claims', 'policy'"
+    ]
+
+
+def test_tables_of_unknown_owners_are_counted() -> None:
+    step = binding_step(cached("claims", "claim", 5000, owner=""), cached("claims", "policy", 5000))
+    assert step is not None and "1 table left out: its owner is not known" in step.warnings
+
+
+def test_names_are_quoted() -> None:
+    step = binding_step(cached("claims-eu", "o'hara", 5000))
+    assert step is not None
+    assert step.statements[1:3] == (
+        "use [claims-eu]",
+        "exec sp_bindcache 'key tables cache', 'claims-eu', 'o''hara'",
+    )
+
+
+@pytest.mark.parametrize(
+    ("engines", "page_size", "created"),
+    [
+        (256, 2048, "'64M', 'mixed', 'relaxed', 'cache_partition=64'"),
+        (64, 16384, "'128M', 'mixed', 'relaxed', 'cache_partition=32'"),
+        (1, 2048, "'64M', 'mixed', 'relaxed', 'cache_partition=1'"),
+        (48, 2048, "'64M', 'mixed', 'relaxed', 'cache_partition=16'"),
+    ],
+)
+def test_a_new_cache_has_at_most_64_partitions_each_of_256_pages(
+    engines: int, page_size: int, created: str
+) -> None:
+    cache = replace(FULL_CACHE, partitions=64)
+    tables = (cached("claims", "claim", 9000, size=2**20),)
+    facts = evidence(HOT_CACHE, caches=(cache,), objects=tables, engines=engines, page_size=page_size)
+    (step,) = only(advise(facts)).steps
+    assert step.statements[0] == f"exec sp_cacheconfig 'key tables cache', {created}"
+
+
+def test_partitions_of_a_pool_have_256_pages_each() -> None:
+    cache = DataCache("default data cache", 16 * GB, 4, False, 16 * 512 * 1024.0)
+    hot = spinlock("default data cache", 0.8, "data_cache")
+    small = only(advise(evidence(hot, caches=(cache,), engines=128, page_size=4096))).steps
+    assert small[0].statements == ("exec sp_cacheconfig 'default data cache', 'cache_partition=8'",)
+    assert "at least 1.0 MB of each pool" in small[0].why
+
+
+def test_a_spinlock_without_a_known_remedy_is_shown_without_steps() -> None:
     finding = only(advise(evidence(spinlock("Dbtable->dbt_xdesqueue_spin", 0.6, "database"))))
     assert (finding.severity, finding.steps) == ("severe", ())
     assert "no remedy by configuration is known" in report.markdown(advise(evidence(finding.spinlock)))
 
 
+def memscale(**host: object) -> Advice:
+    cache = DataCache("default data cache", 64 * GB, 4, False, 8 * GB)
+    hot = spinlock("default data cache", 0.8, "data_cache")
+    return advise(evidence(hot, version="16.0 SP03", caches=(cache,), **host))
+
+
+def test_tsx_is_offered_with_a_caveat_if_the_cpu_is_not_known() -> None:
+    (tsx,) = [feature for feature in memscale().features if "TSX" in feature.name]
+    assert "rtm" in tsx.caveat and "microcode" in tsx.caveat
+
+
+@pytest.mark.parametrize(
+    ("flags", "offered"),
+    [({"fpu", "rtm", "hle"}, True), ({"fpu", "sse2"}, False), ({"fpu", "rtm", "rtm_always_abort"}, False)],
+)
+def test_tsx_is_offered_only_if_the_cpu_has_it(flags: set[str], offered: bool) -> None:
+    advice = memscale(cpu_flags=frozenset(flags))
+    assert any("TSX" in feature.name for feature in advice.features) == offered
+    assert any("LLDC" in feature.name for feature in advice.features)
+    text = report.markdown(advice)
+    assert ("transactional memory (TSX): not offered" in text) != offered
+    assert ("microcode" in text) == offered
+
+
 def test_memscale_is_offered_for_hot_caches_of_versions_that_have_it() -> None:
-    cache = Cache("default data cache", 64 * GB, 4, False, 8 * GB)
+    cache = DataCache("default data cache", 64 * GB, 4, False, 8 * GB)
     hot = spinlock("default data cache", 0.8, "data_cache")
     new = advise(evidence(hot, version="16.0 SP03", caches=(cache,)))
     assert [feature.group for feature in new.features] == ["A", "B", "B", "C", "D", "E", "F"]
@@ -154,10 +282,39 @@ def test_small_contention_halves_when_the_spinlocks_double() -> None:
 def test_all_formats_carry_the_statement_and_the_warning_not_to_add_engines() -> None:
     advice = advise(evidence(spinlock("addrlockspins", 0.7)))
     text = report.markdown(advice)
-    assert "sp_configure 'lock address spinlock ratio', 5" in text
+    assert "exec sp_configure 'lock address spinlock ratio', 5" in text
     assert "Do not add engines" in text
     (finding,) = json.loads(report.as_json(advice))["findings"]
-    assert finding["steps"][0]["statements"] == ["sp_configure 'lock address spinlock ratio', 5"]
+    assert finding["steps"][0]["statements"] == ["exec sp_configure 'lock address spinlock ratio', 5"]
+
+
+def test_a_terminal_of_80_columns_cuts_no_name() -> None:
+    name = "system_tables_cache_of_the_reporting_database_with_a_long_name"
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(report.terminal(advise(evidence(spinlock(name, 0.7)))))
+    cells = [
+        line.split("│")[1].strip() for line in console.export_text().splitlines() if line.startswith("│")
+    ]
+    assert "".join(cells) == name
+
+
+def test_statements_are_printed_as_batches_with_their_warnings() -> None:
+    tables = (cached("claims", "claim", 9000),)
+    advice = advise(evidence(HOT_CACHE, caches=(FULL_CACHE,), objects=tables))
+    # isql knows `go` only at the start of a line.
+    lines = report.markdown(advice).splitlines()
+    script = lines[lines.index("```sql") + 1 : lines.index("```")]
+    assert script[-6:] == [
+        "use claims",
+        "go",
+        "exec sp_bindcache 'key tables cache', 'claims', 'claim'",
+        "go",
+        "use master",
+        "go",
+    ]
+    assert any(line.strip().startswith("note: ") and "exclusive table lock" in line for line in lines)
+    (finding,) = json.loads(report.as_json(advice))["findings"]
+    assert len(finding["steps"][0]["warnings"]) >= 2
 
 
 def test_an_idle_server_needs_nothing() -> None:
@@ -165,11 +322,19 @@ def test_an_idle_server_needs_nothing() -> None:
 
 
 def test_advice_and_alerts_cost_a_spin_alike() -> None:
-    parameters = yaml.safe_load((ROOT / "alerts/parameters.yaml").read_text(encoding="utf-8"))["spinlock"]
+    parameters = yaml.safe_load((REPOSITORY / "alerts/parameters.yaml").read_text(encoding="utf-8"))[
+        "spinlock"
+    ]
     known = remedies()
     assert known.seconds_per_spin == float(parameters["seconds_per_spin"])
     assert known.min_grabs_per_second == parameters["min_grabs_per_second"]
     assert known.min_spins_per_second == parameters["min_spins_per_second"]
+
+
+def test_a_calibrated_cost_of_a_spin_is_used() -> None:
+    hot = evidence(spinlock("addrlockspins", 0.4))
+    shipped, calibrated = only(advise(hot)), only(advise(hot, 3 * remedies().seconds_per_spin))
+    assert calibrated.engines == pytest.approx(3 * shipped.engines)
 
 
 def test_every_option_that_advice_reads_is_an_option_of_the_catalogue_or_the_facts() -> None:
@@ -177,5 +342,5 @@ def test_every_option_that_advice_reads_is_an_option_of_the_catalogue_or_the_fac
     assert problems == []
     read = catalogue.collectors["configuration"].sql or ""
     for remedy in remedies().remedies:
-        for option in (remedy.ratio and remedy.ratio.option, remedy.grow and remedy.grow.option):
+        for option in (remedy.ratio and remedy.ratio.option, remedy.increase and remedy.increase.option):
             assert option is None or f"'{option}'" in read, option

@@ -1,4 +1,4 @@
-"""Following the advice on the simulated server of the VLDB case study eases it, in the case study's order."""
+"""The advice removes the bottlenecks of the simulated VLDB case study, in the case study's order."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ import pytest
 
 from ase_exporter.advise.advice import Advice, advise
 from ase_exporter.advise.evidence import gather
+from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.connection import Connection, Endpoint
 
 # What was the bottleneck at each step of the case study (docs/case-studies.md), by the spinlock that shows it.
 CASE_STUDY_ORDER = [
@@ -20,9 +20,9 @@ CASE_STUDY_ORDER = [
     {"default data cache"},
     {"default data cache"},
 ]
-EASED = 0.15
+MAX_CONTENTION_AFTERWARDS = 0.15
 SPEED = 60
-MOST_STEPS = 12
+MAX_STEPS = 12
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def port() -> Iterator[int]:
     simulator.wait(60)
 
 
-def look(port: int) -> Advice:
-    """Two readings of the server, a simulated minute apart, with mon_role alone."""
+def current_advice(port: int) -> Advice:
+    """Advice from two reads of the server, a simulated minute apart, with mon_role alone."""
     catalogue, problems = load_catalogue()
     assert problems == []
     connection = Connection.open(
@@ -57,7 +57,7 @@ def look(port: int) -> Advice:
 
 
 def follow(port: int, statements: tuple[str, ...]) -> None:
-    """An administrator runs the statements as they stand."""
+    """Run the statements unchanged, as an administrator."""
     with pyodbc.connect(
         f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER=127.0.0.1;PORT={port};UID=sa;PWD=admin", autocommit=True
     ) as session:
@@ -67,18 +67,19 @@ def follow(port: int, statements: tuple[str, ...]) -> None:
 
 @pytest.mark.e2e
 def test_step_by_step_the_advice_takes_the_server_where_the_case_study_took_it(port: int) -> None:
-    eased: list[str] = []
-    advice = look(port)
+    followed: list[str] = []
+    advice = current_advice(port)
     assert max(finding.spinlock.contention for finding in advice.findings) > 0.5
     while todo := [finding for finding in advice.findings if finding.steps]:
-        assert len(eased) < MOST_STEPS, eased
-        eased.append(todo[0].spinlock.name)
+        assert len(followed) < MAX_STEPS, followed
+        followed.append(todo[0].spinlock.name)
         follow(port, todo[0].steps[0].statements)
-        advice = look(port)
-    stages = iter(eased)
+        advice = current_advice(port)
+    stages = iter(followed)
     for bottleneck in CASE_STUDY_ORDER:
-        assert {next(stages) for _ in bottleneck} == bottleneck, eased
-    assert list(stages) == [], eased
+        assert {next(stages) for _ in bottleneck} == bottleneck, followed
+    assert list(stages) == [], followed
     assert (
-        max(finding.spinlock.contention for finding in advice.findings if finding.severity != "quiet") < EASED
+        max(finding.spinlock.contention for finding in advice.findings if finding.severity != "quiet")
+        < MAX_CONTENTION_AFTERWARDS
     )

@@ -1,4 +1,4 @@
-"""Simulated servers of every version, spoken to through pyodbc and FreeTDS as in production."""
+"""Simulated servers of every version, reached through pyodbc and FreeTDS as in production."""
 
 import contextlib
 import functools

@@ -1,13 +1,16 @@
-"""The example of docs/custom-metrics.md is a good file."""
+"""The example in docs/custom-metrics.md is a valid file."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
+from tests.paths import DOCS
 from typer.testing import CliRunner
 
-from ase_exporter.cli import app
+from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
+from ase_exporter.commands.app import app
 
-PAGE = Path(__file__).parents[3] / "docs" / "custom-metrics.md"
+PAGE = DOCS / "custom-metrics.md"
 
 
 def test_the_example_passes_the_check_that_the_page_recommends(tmp_path: Path) -> None:
@@ -15,3 +18,11 @@ def test_the_example_passes_the_check_that_the_page_recommends(tmp_path: Path) -
     (tmp_path / "example.yaml").write_text(examples[1])
     result = CliRunner().invoke(app, ["catalogue", "validate", str(tmp_path)])
     assert (result.exit_code, result.output) == (0, "2 collectors are good\n")
+
+
+def test_the_page_describes_every_key() -> None:
+    text = PAGE.read_text(encoding="utf-8").partition("## All keys")[2]
+    described = set(re.findall(r"`([a-z_]+)`", text))
+    keys = {field.name for model in (Collector, Metric, Label) for field in fields(model)}
+    assert keys - described == set()
+    assert set(UNITS) - {"none"} <= set(re.findall(r"`([\w ]+)`", text))

@@ -1,4 +1,4 @@
-"""What is known of a server before its plan is made, from answers given by hand."""
+"""ServerFacts, from answers given by hand."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from ase_exporter.catalogue import load_catalogue, plan, read_facts, unavailable
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.lookups import spinlock_class
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.counters import CounterStore
+from ase_exporter.metrics.counters import CounterStore
 
 BANNER = "Adaptive Server Enterprise/16.0 SP04 PL03/EBF 30399 SMP/P/x86_64/SLES 12.4/x/3587/64-bit/FBO/Wed"
 CATALOGUE, _ = load_catalogue()
@@ -68,7 +68,7 @@ def test_cluster_edition_is_told_by_its_banner() -> None:
     assert parse_version("Adaptive Server Enterprise/15.7/EBF 21708 Cluster Edition SP138 /P").cluster
 
 
-def test_an_error_costs_only_what_was_asked() -> None:
+def test_an_error_costs_only_the_facts_of_its_select() -> None:
     facts = read_facts(
         server(monTableColumns=RefusedError(10353), proc_role=[(0,)], sysconfigures=[("max memory ", 5)])
     )
@@ -79,12 +79,12 @@ def test_an_error_costs_only_what_was_asked() -> None:
 
 
 @pytest.mark.parametrize("error", [RefusedError(20017, usable=False), OSError("gone")])
-def test_a_lost_connection_is_no_fact(error: Exception) -> None:
+def test_a_lost_connection_is_raised(error: Exception) -> None:
     with pytest.raises(type(error)):
         read_facts(server(monTableColumns=error))
 
 
-def test_the_clock_of_the_server_may_be_elsewhere_and_askew() -> None:
+def test_the_servers_clock_may_have_another_zone_and_drift() -> None:
     utc, local = datetime(2024, 6, 1, 12), datetime(2024, 6, 1, 14, 0, 3)
     facts = read_facts(server(getutcdate=[(utc, local)]))
     assert facts.utc_offset == timedelta(hours=2)
@@ -106,7 +106,7 @@ def test_the_clock_of_the_server_may_be_elsewhere_and_askew() -> None:
         (None, ""),
     ],
 )
-def test_messages_say_why_a_collector_cannot_be_read(number: int | None, reason: str) -> None:
+def test_server_messages_map_to_reasons(number: int | None, reason: str) -> None:
     assert unavailable_reason(number) == reason
 
 
@@ -120,6 +120,32 @@ def test_unsigned_columns_are_converted_where_the_server_knows_bigint() -> None:
         "select PacketsSent = convert(bigint, PacketsSent), PacketsReceived from master..monNetworkIO"
     )
     assert select("12.5.4") == "select PacketsSent, PacketsReceived from master..monNetworkIO"
+
+
+def test_spinlocks_are_summed_by_the_server_unless_their_counters_may_wrap() -> None:
+    def select(kind: str, **columns: str) -> str:
+        tables = {
+            "monSpinlockActivity": {
+                "SpinlockName": "varchar",
+                "InstanceID": "tinyint",
+                "Grabs": "bigint",
+                "Spins": kind,
+                "Waits": "bigint",
+                **columns,
+            }
+        }
+        facts = ServerFacts(parse_version("16.0"), tables=tables, roles=frozenset({"mon_role"}))
+        return next(each for each in plan(CATALOGUE, facts) if each.name == "spinlocks").statements[0]
+
+    assert select("bigint", SpinlockSlotID="int") == (
+        "select SpinlockName, InstanceID, Grabs = sum(convert(bigint, Grabs)), "
+        "Spins = sum(convert(bigint, Spins)), Waits = sum(convert(bigint, Waits)) "
+        "from master..monSpinlockActivity where Grabs > 0 group by SpinlockName, InstanceID"
+    )
+    assert select("int", SpinlockSlotID="int") == (
+        "select SpinlockName, SpinlockSlotID, InstanceID, Grabs, Spins, Waits "
+        "from master..monSpinlockActivity where Grabs > 0"
+    )
 
 
 def test_columns_are_spelled_as_the_server_spells_them() -> None:

@@ -1,18 +1,19 @@
-"""What is withheld is named, with its cost and the SQL that mends it; and that SQL mends it."""
+"""Gaps are reported with their cost and the SQL that fixes them; and that SQL does fix them."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.paths import DEPLOY
 from typer.testing import CliRunner
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
-from ase_exporter.cli import app
+from ase_exporter.commands.app import app
 
 CATALOGUE, _ = load_catalogue()
-DEPLOY = Path(__file__).parents[3] / "deploy" / "sql"
+SQL = DEPLOY / "sql"
 RUNNING = Callable[..., Any]
 
 
@@ -22,7 +23,7 @@ def gaps_of(server: Any, user: str) -> dict[str, Gap]:
 
 
 def run_script(query: Callable[[str], Any], name: str, **replaced: str) -> None:
-    text = (DEPLOY / name).read_text()
+    text = (SQL / name).read_text()
     for old, new in replaced.items():
         text = text.replace(old, new)
     for batch in text.split("\ngo\n"):
@@ -30,7 +31,7 @@ def run_script(query: Callable[[str], Any], name: str, **replaced: str) -> None:
             query(batch)
 
 
-def test_nothing_is_missing_where_all_is_on(running: RUNNING) -> None:
+def test_there_are_no_gaps_if_everything_is_enabled(running: RUNNING) -> None:
     with running("16.0 SP04", "quiet-oltp") as server:
         with server.login("sa") as query:
             run_script(query, "enable_monitoring.sql")

@@ -1,4 +1,4 @@
-"""A table of many rows, which comes as arrays, gives the very text that its rows give one by one."""
+"""Large tables, which come as arrays, give the same text as the same rows one by one."""
 
 import random
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.limits import limit_series
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.reader import Reader
+from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.counters import CounterStore
-from ase_exporter.families import Samples, render_openmetrics, render_text
-from ase_exporter.table import BULK, Table, Texts
+from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, TextColumn
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.families import SampleArray
+from ase_exporter.metrics.series_limits import limit_series
 
 FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 COLUMNS = {
@@ -47,25 +48,27 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def reader(shape: str) -> Reader:
+def reader(shape: str) -> RowMapper:
     collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
-    return Reader("x", TypeAdapter(Collector).validate_python(collector), COLUMNS, FACTS, 5)
+    return RowMapper("x", TypeAdapter(Collector).validate_python(collector), COLUMNS, FACTS, 5)
 
 
-def as_table(rows: Sequence[Sequence[Any]]) -> Table:
+def as_table(rows: Sequence[Sequence[Any]]) -> Columns:
     """As the driver's memory gives it: arrays but where there are NULLs."""
     names, *numbers = (list(column) for column in zip(*rows, strict=True))
     units = [name.encode("utf-16-le") for name in names]
     width = max(map(len, units)) // 2 + 2
     memory = np.frombuffer(b"".join(unit.ljust(2 * width, b"\0") for unit in units), "<u2")
-    texts = Texts(memory.reshape(-1, width), np.array([len(unit) // 2 for unit in units]))
-    return Table([texts, *(column if None in column else np.array(column) for column in numbers)], len(rows))
+    texts = TextColumn(memory.reshape(-1, width), np.array([len(unit) // 2 for unit in units]))
+    return Columns(
+        [texts, *(column if None in column else np.array(column) for column in numbers)], len(rows)
+    )
 
 
 def history(seed: int) -> list[list[tuple[Any, ...]]]:
     """Readings of a table that grows, wraps, is cleared, loses rows and gets them back, and has NULLs."""
     chance = random.Random(seed)
-    values = [[chance.randrange(1 << 31) for _ in range(4)] for _ in range(BULK + 20)]
+    values = [[chance.randrange(1 << 31) for _ in range(4)] for _ in range(MIN_ARRAY_ROWS + 20)]
     readings = []
     for step in range(12):
         for row in values:
@@ -73,7 +76,7 @@ def history(seed: int) -> list[list[tuple[Any, ...]]]:
                 row[place] += chance.choice([0, 1, 999, 1_000_000])
             if step == 5 or chance.random() < 0.01:
                 row[:] = [0] * 4
-        rows = [
+        rows: list[tuple[str, int, int | None, int, int, int]] = [
             (f'spin "{slot % 50}" ü', slot, grabs, waits % (1 << 31), pages, ms)
             for slot, (grabs, waits, pages, ms) in enumerate(values)
             if not (step in (3, 4) and slot % 7 == 0)
@@ -98,9 +101,9 @@ def test_arrays_give_the_text_that_rows_give(shape: str, mixed: bool) -> None:
     assert render_text(limit_series({"x": made}, 100)) == render_text(limit_series({"x": expected}, 100))
 
 
-def test_a_series_a_row_is_never_taken_apart() -> None:
+def test_large_tables_stay_arrays_if_every_row_has_its_own_series() -> None:
     """What makes it quick: arrays from the driver to the text."""
     read, store = reader("a series a row"), CounterStore()
     for step, rows in enumerate(history(seed=2)[:2]):
         made = read.families(as_table(rows), store, step * 15.0)
-    assert [type(family.samples) for family in made if family.name == "ase_x_grabs_total"] == [Samples]
+    assert [type(family.samples) for family in made if family.name == "ase_x_grabs_total"] == [SampleArray]

@@ -1,4 +1,4 @@
-"""Catalogue files are checked with file, line and key, and a bad one harms no other."""
+"""Errors in catalogue files are reported with file, line and key, and affect no other file."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ jobs:
 """
 
 
-def test_our_own_files_are_good() -> None:
+def test_the_built_in_files_are_valid() -> None:
     catalogue, problems = load_catalogue()
     assert problems == []
     assert next(iter(catalogue.collectors)) == "state"
 
 
-def test_custom_metrics_are_read_beside_ours(tmp_path: Path) -> None:
+def test_custom_metrics_are_added_to_the_built_in_ones(tmp_path: Path) -> None:
     (tmp_path / "jobs.yaml").write_text(GOOD)
     catalogue, problems = load_catalogue([tmp_path])
     assert problems == []
@@ -37,17 +37,27 @@ def test_custom_metrics_are_read_beside_ours(tmp_path: Path) -> None:
     [
         ("jobs: [", 1, "expected"),
         (GOOD.replace("roles:", "rolls:"), 6, "unknown key"),
-        ("jobs:\n  help: Jobs of ours.\n  table: mon State\n", 3, "no column name"),
+        ("jobs:\n  help: Jobs of ours.\n  table: mon State\n", 3, "not a column name"),
         (GOOD.replace("column: Queued", "column: Queud"), 2, "has no column 'Queud'"),
         (GOOD.replace("{queue: Name}", "{type: Name}"), 2, "'type' is reserved"),
         (GOOD.replace("ase_custom", "custom"), 2, "starting with ase_"),
         (GOOD.replace("column: Queued}", "column: Queued, unit: furlong}"), 9, "unknown unit 'furlong'"),
         (GOOD.replace("roles: []", "since: new"), 6, "no version number"),
-        (GOOD.replace("ase_custom_jobs_queued", "ase_connections"), None, "collector state has it already"),
+        (
+            GOOD.replace("ase_custom_jobs_queued", "ase_connections"),
+            None,
+            "collector state defines it already",
+        ),
+        (
+            GOOD.replace("ase_custom_jobs_queued", "ase_up"),
+            None,
+            "the exporter has metrics of this name itself",
+        ),
+        (GOOD.replace("ase_custom", "ase_exporter"), None, "the exporter has metrics of this name itself"),
         (GOOD.replace("jobs:", "state:", 1), None, "exists in state.yaml"),
     ],
 )
-def test_a_mistake_is_one_line_and_costs_its_file_only(
+def test_an_error_is_one_line_and_costs_its_file_only(
     tmp_path: Path, text: str, line: int | None, expected: str
 ) -> None:
     bad = tmp_path / "bad.yaml"
@@ -61,7 +71,7 @@ def test_a_mistake_is_one_line_and_costs_its_file_only(
     assert "others" in catalogue.collectors
 
 
-def test_a_missing_directory_is_a_problem_not_an_end(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported_and_not_fatal(tmp_path: Path) -> None:
     catalogue, problems = load_catalogue([tmp_path / "none"])
     assert len(problems) == 1
     assert "no such directory" in problems[0]

@@ -1,11 +1,11 @@
-"""docs/metrics.md says what the catalogue says."""
+"""docs/metrics.md is up to date with the catalogue."""
 
-from pathlib import Path
+from tests.paths import DOCS
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.reference import reference
 
-PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+PAGE = DOCS / "metrics.md"
 
 
 def test_page_is_up_to_date() -> None:

@@ -1,4 +1,4 @@
-"""From the inside of a simulated server to our metrics: what is exported grows by what truly happened."""
+"""From a simulated server to the exported metrics: totals grow by what really happened."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
-from ase_exporter.counters import CounterStore
-from ase_simulator.model.counters import CACHE_COLUMNS
+from ase_exporter.metrics.counters import CounterStore
+from ase_simulator.model.operation import CACHE_COLUMNS
 
 CATALOGUE, _ = load_catalogue()
 CACHE = "default data cache"

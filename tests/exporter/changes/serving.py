@@ -1,4 +1,4 @@
-"""A real `ase-exporter serve` in a process of its own, with a state directory."""
+"""A real `ase-exporter serve` in a process of its own, with a state directory and annotations."""
 
 import os
 import subprocess
@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-
-ROOT = Path(__file__).parents[3]
+from tests.paths import REPOSITORY
 
 
 class Serving:
@@ -30,10 +29,11 @@ class Serving:
             f"--config.file={self._config}",
             f"--web.listen-address={self._address}",
             f"--state-dir={self.state_directory}",
+            "--web.enable-annotations",
         ]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "ase_exporter", "serve", *options],
-            cwd=ROOT,
+            cwd=REPOSITORY,
             env={**os.environ, "PYTHONPATH": "exporter"},
             stderr=self._log.open("w"),
         )

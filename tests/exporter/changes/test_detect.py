@@ -1,4 +1,4 @@
-"""What a look reads of a server, simulated over the real driver and scripted."""
+"""Snapshots of a server: simulated, over the real driver, and scripted."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from tests.simulator.tds.running import running
 
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.changes import volatile
 from ase_exporter.changes.change import Change, from_differences
-from ase_exporter.changes.detect import RETRY, Query, Watch
+from ase_exporter.changes.detect import RETRY, ConfigWatcher, Query
 from ase_exporter.changes.snapshot import Difference, Event, Part, compare, decode
-from ase_exporter.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.clock import Clock
 from ase_simulator.model import load_scenario
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
@@ -36,21 +37,21 @@ def simulated(scenario: str) -> Iterator[tuple[Query, Callable[[float], None]]]:
         connection.close()
 
 
-def snapshot(watch: Watch, query: Query, before: dict[str, Part]) -> dict[str, Part]:
-    """What a look finds; what it found before where nothing is new."""
-    encoded = watch.look(query).snapshot
+def snapshot(watch: ConfigWatcher, query: Query, before: dict[str, Part]) -> dict[str, Part]:
+    """The parts of a snapshot, or the previous ones if nothing changed."""
+    encoded = watch.take_snapshot(query).encoded_parts
     return before if encoded is None else decode(encoded)
 
 
 def test_a_simulated_day_of_idling_is_no_change() -> None:
     with simulated("idle") as (query, advance):
-        watch = Watch(60)
+        watch = ConfigWatcher(60)
         first = last = snapshot(watch, query, {})
         for _ in range(24):
             advance(3600)
-            looked = snapshot(watch, query, last)
-            assert compare(last, looked) == []
-            last = looked
+            parts_now = snapshot(watch, query, last)
+            assert compare(last, parts_now) == []
+            last = parts_now
     assert {"option", "cache", "engine", "database", "restart", "version", "thread_pool"} <= first.keys()
 
 
@@ -70,18 +71,18 @@ FEATURES = {
 def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None:
     marks: dict[int, set[str]] = {}
     with simulated("memscale") as (query, advance):
-        watch = Watch(60)
+        watch = ConfigWatcher(60)
         last = snapshot(watch, query, {})
-        # Runs of ten minutes, each looked at after 200 s and after 500 s.
+        # Runs of ten minutes, with snapshots after 200 s and after 500 s.
         advance(200)
         for half in range(19):
             ((step,),) = query("select Step from master..simScenario")
             assert step == half // 2 + 1
-            looked = snapshot(watch, query, last)
-            if changed := compare(last, looked):
+            parts_now = snapshot(watch, query, last)
+            if changed := compare(last, parts_now):
                 assert step not in marks, "a second mark at one switch"
                 marks[step] = {difference.name for difference in changed}
-            last = looked
+            last = parts_now
             advance(300)
     assert list(marks) == list(range(2, 11))
     assert all(names <= FEATURES for names in marks.values())
@@ -108,24 +109,24 @@ def option(name: str, value: int, run: int) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", sorted(volatile.OPTIONS))
-def test_options_that_move_by_themselves_are_not_looked_at(name: str) -> None:
-    def looked(value: int) -> dict[str, Part]:
+def test_options_that_the_server_changes_itself_are_not_reported(name: str) -> None:
+    def parts_now(value: int) -> dict[str, Part]:
         rows = [option(name, value, value), option("max memory", 1, 1)]
-        return snapshot(Watch(60), scripted({"sysconfigures": rows}), {})
+        return snapshot(ConfigWatcher(60), scripted({"sysconfigures": rows}), {})
 
-    assert compare(looked(1), looked(2)) == []
-    assert list(looked(1)["option"].objects) == ["max memory"]
+    assert compare(parts_now(1), parts_now(2)) == []
+    assert list(parts_now(1)["option"].objects) == ["max memory"]
 
 
 def test_states_of_a_database_are_not_its_options() -> None:
     bits = [("D", 8, "trunc log on chkpt"), ("D", 32, "don't recover"), ("D2", 16, "offline")]
 
-    def looked(status: int, status2: int) -> dict[str, Part]:
+    def parts_now(status: int, status2: int) -> dict[str, Part]:
         answers: dict[str, object] = {"spt_values": bits, "status2": [("trading", status, status2, 0)]}
-        return snapshot(Watch(60), scripted(answers), {})
+        return snapshot(ConfigWatcher(60), scripted(answers), {})
 
-    assert compare(looked(0, 0), looked(32, 16)) == []
-    assert compare(looked(0, 0), looked(8, 0)) == [
+    assert compare(parts_now(0, 0), parts_now(32, 16)) == []
+    assert compare(parts_now(0, 0), parts_now(8, 0)) == [
         Difference("database", "trading: trunc log on chkpt", "off", "on")
     ]
 
@@ -136,7 +137,7 @@ def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
         "AllocatedKB from": [("default data cache", 2048, 8192), ("default data cache", 16384, 4096)],
         "monEngine": [(0, "online")],
     }
-    parts = snapshot(Watch(60), scripted(answers), {})
+    parts = snapshot(ConfigWatcher(60), scripted(answers), {})
     assert parts["cache"].objects["default data cache"].keys() == {
         "replacement",
         "partitions",
@@ -153,39 +154,39 @@ def test_what_cannot_be_read_is_asked_for_again_later() -> None:
         asked.append(sql)
         return scripted({"@@version": [("ASE",)]})(sql)
 
-    watch = Watch(60, clock=lambda: now[0])
-    watch.look(query)
+    watch = ConfigWatcher(60, clock=Clock(monotonic=lambda: now[0]))
+    watch.take_snapshot(query)
     everything = len(asked)
-    watch.look(query)
+    watch.take_snapshot(query)
     assert len(asked) < 2 * everything - 5
     now[0] = RETRY + 1
     asked.clear()
-    watch.look(query)
+    watch.take_snapshot(query)
     assert len(asked) == everything
 
 
 @pytest.mark.parametrize(
     "error", [DatabaseError("lost", "gone"), DatabaseError("deadline", "late", usable=True)]
 )
-def test_a_look_without_connection_or_time_did_not_happen(error: DatabaseError) -> None:
+def test_a_snapshot_without_connection_or_time_leaves_no_state(error: DatabaseError) -> None:
     healthy: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
-    watch = Watch(60)
-    watch.look(scripted(healthy))
+    watch = ConfigWatcher(60)
+    watch.take_snapshot(scripted(healthy))
     with pytest.raises(DatabaseError):
-        watch.look(scripted({**healthy, "@@version": error}))
-    assert watch.look(scripted(healthy)).snapshot is None
+        watch.take_snapshot(scripted({**healthy, "@@version": error}))
+    assert watch.take_snapshot(scripted(healthy)).encoded_parts is None
 
 
-def test_a_look_is_taken_early_enough_for_the_next_scrape_to_show_it() -> None:
+def test_a_snapshot_is_taken_early_enough_for_the_next_scrape_to_show_it() -> None:
     now = [0.0]
-    watch = Watch(60, clock=lambda: now[0])
-    looks = []
+    watch = ConfigWatcher(60, clock=Clock(monotonic=lambda: now[0]))
+    taken = []
     for second in range(0, 181, 15):
         now[0] = float(second)
         if watch.due():
-            watch.look(scripted({}))
-            looks.append(second)
-    assert looks == [0, 45, 90, 135, 180]
+            watch.take_snapshot(scripted({}))
+            taken.append(second)
+    assert taken == [0, 45, 90, 135, 180]
 
 
 def changes(*differences: Difference, **known: Any) -> list[Change]:
@@ -215,32 +216,36 @@ def test_trace_flags_are_known_from_the_audit_trail_alone() -> None:
     assert (change.kind, change.name, change.new, change.who) == ("trace_flag", "8399", "on", "jane")
 
 
-def test_an_event_counts_once_however_its_time_compares_with_the_last_look() -> None:
-    late = Event(939.5, "set switch", "8399", "", "off", "on", "jane", heard=False)
-    again = Event(941.0, "set switch", "8399", "", "off", "on", "jane", heard=True)
+def test_an_event_counts_once_however_its_time_compares_with_the_last_snapshot() -> None:
+    late = Event(939.5, "set switch", "8399", "", "off", "on", "jane", seen_before=False)
+    again = Event(941.0, "set switch", "8399", "", "off", "on", "jane", seen_before=True)
     assert len(changes(events=[late])) == 1
     assert changes(events=[again]) == []
 
 
-def test_a_look_knows_which_events_the_one_before_it_brought() -> None:
+def test_a_snapshot_knows_which_events_the_previous_one_had() -> None:
     first = ("set switch", "8399", "", "off", "on", "jane", datetime(2026, 5, 4, 10, 30), 1500)
     second = ("set switch", "8399", "", "on", "off", "jane", datetime(2026, 5, 4, 10, 30), 1500)
     answers: dict[str, object] = {"ch_events": [first]}
-    watch = Watch(60)
-    assert [event.heard for event in watch.look(scripted(answers)).events] == [None]
+    watch = ConfigWatcher(60)
+    assert [event.seen_before for event in watch.take_snapshot(scripted(answers)).events] == [None]
     answers["ch_events"] = [first, second]
-    assert [event.heard for event in watch.look(scripted(answers)).events] == [True, False]
+    assert [event.seen_before for event in watch.take_snapshot(scripted(answers)).events] == [True, False]
 
 
-@pytest.mark.parametrize(("moment", "at"), [(970.0, 970.0), (10.0, 940.0), (5000.0, 1000.0)])
-def test_a_restart_is_dated_by_the_server_within_what_the_looks_allow(moment: float, at: float) -> None:
+@pytest.mark.parametrize(
+    ("moment", "at", "not_before"), [(970.0, 970.0, None), (10.0, 1000.0, 940.0), (5000.0, 1000.0, 940.0)]
+)
+def test_a_restart_is_dated_by_the_server_if_that_is_between_the_two_snapshots(
+    moment: float, at: float, not_before: float | None
+) -> None:
     (change,) = changes(Difference("restart", "server", "a", "b"), moments={"restart": moment})
-    assert (change.at, change.not_before) == (at, None)
+    assert (change.at, change.not_before) == (at, not_before)
 
 
 def test_boot_times_are_read_as_the_server_writes_them() -> None:
     answers: dict[str, object] = {"@@boottime": [(datetime(2026, 5, 4, 10, 30, 0, 123000), 60)]}
-    look = Watch(60).look(scripted(answers))
-    assert look.snapshot is not None
-    assert decode(look.snapshot)["restart"].objects["server"][""].value == "2026-05-04 10:30:00"
-    assert look.moments["restart"] == pytest.approx(look.at - 60)
+    found = ConfigWatcher(60).take_snapshot(scripted(answers))
+    assert found.encoded_parts is not None
+    assert decode(found.encoded_parts)["restart"].objects["server"][""].value == "2026-05-04 10:30:00"
+    assert found.moments["restart"] == pytest.approx(found.at - 60)

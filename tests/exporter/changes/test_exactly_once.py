@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn, Mood
+from tests.paths import REPOSITORY
 
 CHANGES = 200
-ROOT = Path(__file__).parents[3]
 
 
 class Victim:
@@ -46,7 +46,7 @@ class Victim:
         arguments = [str(state), self._grafana_url, str(self._token), str(self._options)]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.exporter.changes.journal_process", *arguments],
-            cwd=ROOT,
+            cwd=REPOSITORY,
             env={**os.environ, "PYTHONPATH": "exporter:."},
             stderr=subprocess.DEVNULL,
         )
@@ -79,8 +79,8 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
     moods: list[Mood] = ["500", "401", "hang", "hang_then_store", "store_then_500", "store_then_drop"]
     changed: dict[str, str] = {}
     kills = 0
-    # The first look is the baseline: it must be over before anything changes.
-    assert wait_until(lambda: _looks(baseline) == 1, 60)
+    # The first snapshot is the baseline: it must be saved before anything changes.
+    assert wait_until(lambda: _snapshots(baseline) == 1, 60)
     for number in range(CHANGES):
         changed[f"option {number:03}"] = "1"
         victim.set(changed)
@@ -106,7 +106,7 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
     assert names == sorted(f"option {number:03}" for number in range(CHANGES))
 
 
-def _looks(database: Path) -> int:
+def _snapshots(database: Path) -> int:
     return _count(database, "looks")
 
 

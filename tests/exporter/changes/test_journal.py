@@ -1,4 +1,4 @@
-"""The journal: what it makes of looks, and how it bears a disk that fails."""
+"""The journal: changes from snapshots, annotations, maintenance, and a disk that fails."""
 
 import asyncio
 import time
@@ -6,27 +6,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.exporter.changes.journal_process import look_at
+from tests.exporter.changes.journal_process import snapshot_of
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.changes.config import ChangesConfig
-from ase_exporter.changes.journal import MOST_RECENT, Journal
+from ase_exporter.changes.journal import MAX_RECENT, Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
-from ase_exporter.changes.snapshot import Look
-from ase_exporter.changes.store import Filter, Store, StoreError
-from ase_exporter.families import render_text
+from ase_exporter.changes.snapshot import ConfigSnapshot
+from ase_exporter.changes.store import ChangeFilter, Store, StoreError
+from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.metrics.exposition import render_text
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    """Fail if it does not come true within a minute."""
+    """Wait for a condition, for a minute at most."""
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 
 
 async def settled(journal: Journal) -> None:
-    """Until the look that was taken is compared and saved."""
-    await eventually(lambda: "PROD" in journal._looks and not journal._pending and not journal._unsaved)
+    """Wait until the snapshot is compared and saved."""
+    await eventually(
+        lambda: "PROD" in journal._last_snapshots and not journal._pending and not journal._unsaved
+    )
 
 
 def metrics_of(journal: Journal, target: str) -> str:
@@ -37,14 +39,14 @@ def metrics(journal: Journal) -> str:
     return metrics_of(journal, "PROD")
 
 
-def test_the_first_look_is_a_baseline_and_the_next_a_change() -> None:
+def test_the_first_snapshot_is_a_baseline_and_the_next_shows_a_change() -> None:
     async def story() -> None:
         journal = Journal(ChangesConfig(), None)
         await journal.start()
-        journal.on_look("PROD", look_at({"number of locks": "5000"}))
+        journal.on_snapshot("PROD", snapshot_of({"number of locks": "5000"}))
         await settled(journal)
         assert journal.recent("PROD") == []
-        journal.on_look("PROD", look_at({"number of locks": "9000"}))
+        journal.on_snapshot("PROD", snapshot_of({"number of locks": "9000"}))
         await eventually(lambda: len(journal.recent("PROD")) == 1)
         (change,) = journal.recent("PROD")
         assert (change.name, change.old, change.new) == ("number of locks", "5000", "9000")
@@ -54,24 +56,24 @@ def test_the_first_look_is_a_baseline_and_the_next_a_change() -> None:
             'ase_change_timestamp_seconds{from="5000",kind="option",name="number of locks",to="9000"}' in text
         )
         assert 'ase_changes_total{kind="option"} 1.0' in text
-        assert len(await journal.find(Filter())) == 1
+        assert len(await journal.find(ChangeFilter())) == 1
         await journal.stop()
 
     asyncio.run(story())
 
 
-def test_a_look_that_says_unchanged_moves_the_time_before_which_nothing_changed(tmp_path: Path) -> None:
+def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:
     async def story() -> None:
         journal = Journal(ChangesConfig(), tmp_path)
         await journal.start()
-        journal.on_look("PROD", look_at({"a": "1"}))
+        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         confirmed = time.time()
-        journal.on_look("PROD", Look(confirmed, None))
+        journal.on_snapshot("PROD", ConfigSnapshot(confirmed, None))
         await journal.stop()
         again = Journal(ChangesConfig(), tmp_path)
         await again.start()
-        again.on_look("PROD", look_at({"a": "2"}))
+        again.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually(lambda: len(again.recent("PROD")) == 1)
         assert again.recent("PROD")[0].not_before == confirmed
         await again.stop()
@@ -79,7 +81,7 @@ def test_a_look_that_says_unchanged_moves_the_time_before_which_nothing_changed(
     asyncio.run(story())
 
 
-def test_an_annotation_that_names_no_target_stands_at_every_target() -> None:
+def test_an_annotation_without_a_target_is_shown_for_every_target() -> None:
     async def story() -> None:
         journal = Journal(ChangesConfig(), None)
         await journal.start()
@@ -93,7 +95,7 @@ def test_an_annotation_that_names_no_target_stands_at_every_target() -> None:
 
 def announced(target: str, *tags: str, hours_ago: float = 0.0) -> Change:
     at = time.time() - hours_ago * 3600
-    return Change(new_id(), target, ANNOTATION, "patching", "", "", at, source="hand", tags=tags)
+    return Change(new_id(), target, ANNOTATION, "patching", "", "", at, source="user", tags=tags)
 
 
 def in_maintenance(journal: Journal) -> set[str]:
@@ -102,7 +104,7 @@ def in_maintenance(journal: Journal) -> set[str]:
     return found | ({""} if "\ndbhost_maintenance 1.0" in render_text(host_families(journal)) else set())
 
 
-def test_maintenance_is_announced_by_a_tag_until_it_is_finished_and_outlives_a_restart(
+def test_maintenance_is_announced_by_a_tag_until_it_is_finished_and_survives_a_restart(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
@@ -145,11 +147,11 @@ def test_metrics_are_bounded_in_number_age_and_length() -> None:
         await journal.start()
         old = Change(new_id(), "PROD", ANNOTATION, "old", "", "", time.time() - 7 * 3600)
         await journal.annotate(old)
-        for number in range(MOST_RECENT + 10):
+        for number in range(MAX_RECENT + 10):
             text = f"{number} {'x' * 500}"
             await journal.annotate(Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time()))
         lines = [line for line in metrics(journal).splitlines() if line.startswith("ase_change_timestamp")]
-        assert len(lines) == MOST_RECENT
+        assert len(lines) == MAX_RECENT
         assert max(map(len, lines)) < 250
         assert 'name="old"' not in "".join(lines)
         await journal.stop()
@@ -168,27 +170,27 @@ def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_w
     async def story() -> None:
         journal = Journal(ChangesConfig(), tmp_path)
         await journal.start()
-        journal.on_look("PROD", look_at({"a": "1"}))
+        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         monkeypatch.setattr(Store, "record", full)
-        journal.on_look("PROD", look_at({"a": "2"}))
+        journal.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually(lambda: journal.store_errors > 0)
         text = metrics(journal)
         assert "ase_exporter_change_store_up 0.0" in text
         assert 'name="a",to="2"' in text
         monkeypatch.setattr(Store, "record", record)
-        journal.on_look("PROD", look_at({"a": "3"}))
+        journal.on_snapshot("PROD", snapshot_of({"a": "3"}))
         await eventually(lambda: journal.store_ok and len(journal.recent("PROD")) == 2)
         await journal.stop()
 
     asyncio.run(story())
     assert caplog.text.count("database or disk is full") == 1
     after = Store(tmp_path, None)
-    assert [change.new for change in after.find(Filter())] == ["3", "2"]
+    assert [change.new for change in after.find(ChangeFilter())] == ["3", "2"]
     after.close()
 
 
-def test_a_look_of_an_older_exporter_that_cannot_be_read_is_a_new_baseline(
+def test_a_stored_snapshot_that_cannot_be_read_is_replaced_by_a_new_baseline(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(tmp_path, None)
@@ -198,9 +200,9 @@ def test_a_look_of_an_older_exporter_that_cannot_be_read_is_a_new_baseline(
     async def story() -> None:
         journal = Journal(ChangesConfig(), tmp_path)
         await journal.start()
-        journal.on_look("PROD", look_at({"a": "1"}))
+        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
-        journal.on_look("PROD", look_at({"a": "2"}))
+        journal.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually(lambda: len(journal.recent("PROD")) == 1)
         await journal.stop()
 

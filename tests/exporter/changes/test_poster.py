@@ -1,4 +1,4 @@
-"""The queue into Grafana: regions, refusals, late arrivals, and what is said about it."""
+"""The queue into Grafana: regions, rejected and late posts, unusable answers."""
 
 import asyncio
 import time
@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+import httpx
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.changes.config import GrafanaConfig
 from ase_exporter.changes.grafana import Grafana, GrafanaError, payload
 from ase_exporter.changes.poster import Poster
 from ase_exporter.changes.store import Store, open_store
+from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 
 Result = TypeVar("Result")
@@ -34,7 +35,7 @@ def settings(standin: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
 
 
 def annotation(text: str = "ALTER") -> Change:
-    return Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time(), source="hand")
+    return Change(new_id(), "PROD", ANNOTATION, text, "", "", time.time(), source="user")
 
 
 async def here(work: Callable[[], Result]) -> Result:
@@ -77,11 +78,11 @@ def test_what_grafana_will_never_take_does_not_hold_up_the_rest(
         store.add(replace(annotation("too old"), at=1.0), post=True)
         store.add(annotation("good"), post=True)
         await drain(poster)
-        assert poster.refused == 1 and store.queued() == 0
+        assert poster.rejected == 1 and store.queued() == 0
 
     play(settings, story)
     assert standin.texts() == ["good"]
-    assert "Grafana refuses" in caplog.text
+    assert "Grafana rejected" in caplog.text
 
 
 def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
@@ -123,6 +124,91 @@ def test_a_post_whose_answer_was_lost_is_not_repeated(
 
     play(settings, story)
     assert len(standin.annotations) == 1
+
+
+UNUSABLE = {
+    "no id": b'{"message": "Annotation added"}',
+    "a list": b"[]",
+    "null": b"null",
+    "a number": b"7",
+    "an id that is null": b'{"id": null}',
+    "an id that is text": b'{"id": "abc"}',
+    "an id that is true": b'{"id": true}',
+    "an id below 1": b'{"id": 0}',
+    "an id beyond 64 bits": b'{"id": ' + b"9" * 30 + b"}",
+    "an id beyond Python's digits": b'{"id": ' + b"9" * 5000 + b"}",
+    "nested too deeply": b"[" * 200_000,
+    "no JSON": b"<html>sign in</html>",
+}
+
+
+@pytest.mark.parametrize("answer", UNUSABLE.values(), ids=UNUSABLE)
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
+    settings: GrafanaConfig, method: str, answer: bytes
+) -> None:
+    asked: list[str] = []
+    good = {"POST": b'{"id": 5}', "GET": b"[]"}
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        asked.append(request.method)
+        # A search answers a list, so an empty one is right.
+        bad = (
+            request.method == method
+            and asked.count(method) == 1
+            and not (method == "GET" and answer == b"[]")
+        )
+        return httpx.Response(200, content=answer if bad else good[request.method])
+
+    async def main() -> None:
+        store = open_store(None)
+        store.add(annotation(), post=True)
+        if method == "GET":
+            # Only a repeated post searches first.
+            post = store.next_post(time.time())
+            assert post
+            store.begin_post(post)
+        grafana = Grafana(replace(settings, max_backoff=0.01), httpx.MockTransport(respond))
+        poster = Poster(store, grafana, here)
+        running = asyncio.create_task(poster.run())
+        async with asyncio.timeout(60):
+            while store.queued():
+                assert not running.done()
+                await asyncio.sleep(0.01)
+        assert poster.failures == (0 if method == "GET" and answer == b"[]" else 1)
+        running.cancel()
+        await asyncio.wait([running])
+        await grafana.close()
+
+    asyncio.run(main())
+
+
+def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
+    settings: GrafanaConfig, standin: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = Grafana.create
+    failed: list[Change] = []
+
+    async def broken_once(grafana: Grafana, change: Change) -> int:
+        if not failed:
+            failed.append(change)
+            raise KeyError("a bug")
+        return await create(grafana, change)
+
+    monkeypatch.setattr(Grafana, "create", broken_once)
+
+    async def story(store: Store, poster: Poster) -> None:
+        store.add(annotation(), post=True)
+        running = asyncio.create_task(poster.run())
+        async with asyncio.timeout(60):
+            while not standin.annotations:
+                assert not running.done()
+                await asyncio.sleep(0.01)
+        assert poster.failures == 1
+        running.cancel()
+        await asyncio.wait([running])
+
+    play(replace(settings, max_backoff=0.01), story)
 
 
 def test_a_token_that_cannot_be_read_waits_and_is_never_shown(

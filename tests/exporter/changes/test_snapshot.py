@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from ase_exporter.changes.snapshot import (
     Difference,
     Part,
+    Parts,
     Setting,
-    Snapshot,
     compare,
     decode,
     encode,
@@ -91,33 +91,37 @@ def test_a_fallback_source_is_not_compared_with_the_first() -> None:
 
 
 def test_bindings_of_a_dropped_database_are_forgotten() -> None:
-    def look(*databases: str) -> dict[str, Part]:
+    def parts_with(*databases: str) -> dict[str, Part]:
         parts = {f"binding:{name}": Part("binding", "s", {}) for name in databases}
         names = {name: {"": Setting("exists")} for name in databases}
         return {**parts, "database": Part("database", "s", names)}
 
-    assert set(merge(look("a", "b"), look("b"))) == {"binding:b", "database"}
+    assert set(merge(parts_with("a", "b"), parts_with("b"))) == {"binding:b", "database"}
 
 
 def test_a_restart_is_not_also_a_clearing_of_counters() -> None:
-    def look(boot: str, cleared: str) -> Snapshot:
+    def parts_with(boot: str, cleared: str) -> Parts:
         return {
             "restart": Part("restart", "s", {"server": {"": Setting(boot)}}),
             "counters_cleared": Part("counters_cleared", "s", {"server": {"": Setting(cleared)}}),
         }
 
-    assert compare(look("1", "1"), look("2", "2")) == [Difference("restart", "server", "1", "2")]
-    assert compare(look("1", "1"), look("1", "3")) == [Difference("counters_cleared", "server", "1", "3")]
+    assert compare(parts_with("1", "1"), parts_with("2", "2")) == [Difference("restart", "server", "1", "2")]
+    assert compare(parts_with("1", "1"), parts_with("1", "3")) == [
+        Difference("counters_cleared", "server", "1", "3")
+    ]
 
 
 def test_engines_and_the_size_of_their_thread_pool_are_told_once() -> None:
-    def look(count: int) -> Snapshot:
+    def parts_with(count: int) -> Parts:
         engines = {f"engine {number}": {"": Setting("online")} for number in range(count)}
         pool = {"syb_default_pool": {"size": Setting(str(count))}}
         return {"engine": Part("engine", "s", engines), "thread_pool": Part("thread_pool", "s", pool)}
 
-    assert compare(look(4), look(5)) == [Difference("engine", "engine 4", "", "online")]
-    assert compare(look(4), look(8)) == [Difference("thread_pool", "syb_default_pool: size", "4", "8")]
+    assert compare(parts_with(4), parts_with(5)) == [Difference("engine", "engine 4", "", "online")]
+    assert compare(parts_with(4), parts_with(8)) == [
+        Difference("thread_pool", "syb_default_pool: size", "4", "8")
+    ]
 
 
 def test_text_that_is_no_snapshot_is_told_apart() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ase_exporter.changes import store as store_module
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.changes.store import FILE, Filter, StoreError, open_store, read_history
+from ase_exporter.changes.store import FILE, ChangeFilter, StoreError, open_store, read_history
 from ase_exporter.errors import UserError
 
 NOW = 1_790_000_000.0
@@ -29,8 +29,8 @@ def test_what_was_recorded_is_there_after_a_restart(tmp_path: Path) -> None:
     first.record("PROD", NOW, b"snapshot", [made], post=True)
     first.close()
     again = open_store(tmp_path)
-    assert again.find(Filter()) == [made]
-    assert again.looks() == {"PROD": (NOW, b"snapshot")}
+    assert again.find(ChangeFilter()) == [made]
+    assert again.last_snapshots() == {"PROD": (NOW, b"snapshot")}
     assert again.totals() == {("PROD", "option"): 1}
     assert again.queued() == 1
     again.close()
@@ -39,7 +39,7 @@ def test_what_was_recorded_is_there_after_a_restart(tmp_path: Path) -> None:
 def test_without_a_directory_everything_works_in_memory() -> None:
     memory = open_store(None)
     memory.record("PROD", NOW, b"", [change()], post=False)
-    assert len(memory.find(Filter())) == 1
+    assert len(memory.find(ChangeFilter())) == 1
     memory.close()
 
 
@@ -88,9 +88,9 @@ def test_damage_while_running_costs_an_error_and_the_next_write_works(tmp_path: 
     # SQLite would otherwise answer from its memory.
     store._database.execute("PRAGMA shrink_memory")
     with pytest.raises(StoreError):
-        store.find(Filter())
+        store.find(ChangeFilter())
     store.record("PROD", NOW, b"", [change()], post=False)
-    assert len(store.find(Filter())) == 1
+    assert len(store.find(ChangeFilter())) == 1
     store.close()
 
 
@@ -101,11 +101,11 @@ def test_a_full_disk_costs_an_error_and_nothing_that_was_there(tmp_path: Path) -
     store._database.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreError, match="full"):
         store.record("PROD", NOW + 1, b"x" * 1_000_000, [change()], post=False)
-    assert store.looks() == {"PROD": (NOW, b"first")}
-    assert store.find(Filter()) == []
+    assert store.last_snapshots() == {"PROD": (NOW, b"first")}
+    assert store.find(ChangeFilter()) == []
     store._database.execute("PRAGMA max_page_count = 1000000")
     store.record("PROD", NOW + 1, b"second", [change()], post=False)
-    assert len(store.find(Filter())) == 1
+    assert len(store.find(ChangeFilter())) == 1
     store.close()
 
 
@@ -130,8 +130,8 @@ def test_history_is_bounded_by_age_and_by_number_but_keeps_what_grafana_waits_fo
     store.record("PROD", NOW, b"", [old], post=False)
     store.record("PROD", NOW, b"", [waiting], post=True)
     store.record("PROD", NOW, b"", [change(str(number)) for number in range(10)], post=False)
-    store.prune(before=NOW - 500, most=5)
-    assert {found.name for found in store.find(Filter())} == {"waiting", "5", "6", "7", "8", "9"}
+    store.prune(before=NOW - 500, max_changes=5)
+    assert {found.name for found in store.find(ChangeFilter())} == {"waiting", "5", "6", "7", "8", "9"}
     assert store.totals() == {("PROD", "option"): 12}
 
 
@@ -139,7 +139,7 @@ def test_the_queue_to_grafana_is_bounded_and_gives_up_the_oldest(monkeypatch: py
     monkeypatch.setattr(store_module, "QUEUE_LIMIT", 3)
     store = open_store(None)
     store.record("PROD", NOW, b"", [change(str(number)) for number in range(5)], post=True)
-    assert store.prune(before=0, most=1000) == 2
+    assert store.prune(before=0, max_changes=1000) == 2
     post = store.next_post(NOW)
     assert post is not None and post.change.name == "2"
 
@@ -148,19 +148,19 @@ def test_changes_are_found_by_target_kind_text_and_time() -> None:
     store = open_store(None)
     one, two = change("number of locks", NOW), change("orders: partitions", NOW + 10, "TEST", "cache")
     store.record("PROD", NOW, b"", [one, two], post=False)
-    assert store.find(Filter()) == [two, one]
-    assert store.find(Filter(target="PROD")) == [one]
-    assert store.find(Filter(kind="cache")) == [two]
-    assert store.find(Filter(text="PARTITION")) == [two]
-    assert store.find(Filter(text="tuning")) == [two, one]
-    assert store.find(Filter(since=NOW + 5)) == [two]
-    assert store.find(Filter(until=NOW + 5)) == [one]
-    assert store.find(Filter(limit=1)) == [two]
+    assert store.find(ChangeFilter()) == [two, one]
+    assert store.find(ChangeFilter(target="PROD")) == [one]
+    assert store.find(ChangeFilter(kind="cache")) == [two]
+    assert store.find(ChangeFilter(text="PARTITION")) == [two]
+    assert store.find(ChangeFilter(text="tuning")) == [two, one]
+    assert store.find(ChangeFilter(since=NOW + 5)) == [two]
+    assert store.find(ChangeFilter(until=NOW + 5)) == [one]
+    assert store.find(ChangeFilter(limit=1)) == [two]
 
 
 def test_a_region_is_finished_once() -> None:
     store = open_store(None)
-    begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="hand")
+    begun = Change(new_id(), "", ANNOTATION, "ALTER", "", "", NOW, source="user")
     assert store.add(begun, post=True)
     assert not store.add(replace(begun, name="told again"), post=True)
     finished = store.finish(begun.id, NOW + 60, "", post=True)
@@ -173,7 +173,19 @@ def test_a_region_is_finished_once() -> None:
 def test_history_can_be_read_while_the_exporter_runs(tmp_path: Path) -> None:
     store, made = open_store(tmp_path), change(at=time.time())
     store.record("PROD", NOW, b"", [made], post=False)
-    assert read_history(tmp_path, Filter()) == [made]
+    assert read_history(tmp_path, ChangeFilter()) == [made]
     store.close()
     with pytest.raises(UserError, match=r"no changes\.db in it"):
-        read_history(tmp_path / "elsewhere", Filter())
+        read_history(tmp_path / "elsewhere", ChangeFilter())
+
+
+def test_a_file_of_version_0_1_0_dev_is_read_with_the_present_names_of_sources(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.record("PROD", NOW, b"parts", [change("a"), change("b")], post=False)
+    store.close()
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("UPDATE changes SET source = 'look' WHERE name = 'a'")
+        database.execute("UPDATE changes SET source = 'hand' WHERE name = 'b'")
+    database.close()
+    found = {made.name: made.source for made in read_history(tmp_path, ChangeFilter())}
+    assert found == {"a": "snapshot", "b": "user"}

@@ -16,10 +16,11 @@ import pytest
 from playwright.sync_api import sync_playwright
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 
-from ase_exporter.compare.comparison import Comparison, Row
+from ase_exporter.commands.compare_output import run
+from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.html import as_html
 from ase_exporter.compare.report import as_csv, as_json, markdown
-from ase_exporter.compare.request import Request, answer, run
+from ase_exporter.compare.request import Request, answer
 from ase_exporter.errors import UserError
 
 CHROMIUM = "/usr/bin/chromium"
@@ -50,7 +51,7 @@ def answering(pages: dict[str, object]) -> Iterator[str]:
         server.server_close()
 
 
-def row(comparison: Comparison, key: str, name: str = "") -> Row:
+def row(comparison: Comparison, key: str, name: str = "") -> ComparisonRow:
     (found,) = [row for row in comparison.rows if (row.key, row.name) == (key, name)]
     return found
 
@@ -90,8 +91,8 @@ def test_a_difference_in_load_is_said(series: Comparison) -> None:
     assert not any("window same" in warning for warning in series.warnings if "load" not in warning)
 
 
-def test_at_like_load_nothing_is_said_where_the_loads_never_met(series: Comparison) -> None:
-    assert row(series, "cpu_busy").at_like_load[-1] is None
+def test_there_is_no_comparison_at_equal_load_if_the_loads_do_not_overlap(series: Comparison) -> None:
+    assert row(series, "cpu_busy").at_equal_load[-1] is None
 
 
 def test_a_recorded_change_gives_its_own_windows(history: History) -> None:
@@ -131,14 +132,17 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
     result = answer(
         Request(history.url, ["ASE1"], before=f"{middle - 300}..{middle + 300}", after=history.window(2))
     )
-    assert any(warning.startswith("window before holds a change: option: TSX") for warning in result.warnings)
+    assert any(
+        warning.startswith("window before contains a change: option: TSX") for warning in result.warnings
+    )
 
 
 @pytest.mark.parametrize(
     ("request_", "problem"),
     [
         ({"before": "now-2m..now-1m", "after": "now-60s..now"}, "no data of"),
-        ({"before": "1000..2000", "after": "3000..4000"}, "no data of"),
+        ({"before": "1000000000..1000001000", "after": "1000002000..1000003000"}, "no data of"),
+        ({"before": "1000..2000", "after": "now-1h..now"}, "'1000': expected a time"),
         ({"before": "soon..later", "after": "now-1h..now"}, "'soon': expected a time"),
         ({"before": "now..now-1h", "after": "now-1h..now"}, "the end is not after the start"),
         ({"before": "now-1h", "after": "now-1h..now"}, "expected START..END"),
@@ -146,7 +150,7 @@ def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
         ({}, "expected one of: --before and --after"),
         (
             {"change": "no such change"},
-            "no recorded change of the last 30 days holds 'no such change'; the newest: option: TSX",
+            "no recorded change of the last 30 days contains 'no such change'; the newest: option: TSX",
         ),
         ({"windows": ["x"]}, "expected NAME=START..END"),
         ({"runs": "now-1h..now", "measures": ["speed"]}, "--measure: speed: expected one of cpu_busy"),
@@ -163,12 +167,12 @@ def test_what_cannot_be_compared_is_one_clear_line(
 
 def test_a_window_too_short_to_say_anything_is_refused(history: History) -> None:
     start = history.starts[0]
-    with pytest.raises(UserError, match="too short, at least"):
+    with pytest.raises(UserError, match=r"window .*: it has .* s; expected at least"):
         answer(Request(history.url, ["ASE1"], before=f"{start}..{start + 60}", after=history.window(1)))
 
 
 def test_an_unknown_server_and_a_dead_prometheus_are_one_line_each(history: History) -> None:
-    unknown = r'window before: Prometheus has no data of \{instance="ASE9"\} there, only of instance ASE1'
+    unknown = r'window before: Prometheus has no data of \{instance="ASE9"\} in it, only of instance ASE1'
     with pytest.raises(UserError, match=unknown):
         answer(Request(history.url, ["ASE9"], before=history.window(0), after=history.window(1)))
     with pytest.raises(UserError, match=r"Prometheus at http://127\.0\.0\.1:1: "):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ase_exporter.compare.statistics import FEWEST_SAMPLES, Samples, _student, compare, trimmed_mean
+from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, _student, compare, trimmed_mean
 
 TEN_MINUTES = 40  # samples at 15 s
 
@@ -35,14 +35,14 @@ def false_alarms(trials: int, count: int, correlation: float, seed: int) -> floa
     return alarms / trials
 
 
-def most_alarms(rate: float, trials: int) -> float:
+def max_alarms(rate: float, trials: int) -> float:
     """The rate that a true rate stays under but once in ten thousand runs."""
     return rate + 3.7 * math.sqrt(rate * (1 - rate) / trials)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
 def test_no_difference_is_seldom_called_one(correlation: float) -> None:
-    assert false_alarms(150, TEN_MINUTES, correlation, seed=1) <= most_alarms(0.05, 150)
+    assert false_alarms(150, TEN_MINUTES, correlation, seed=1) <= max_alarms(0.05, 150)
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_no_difference_is_seldom_called_one(correlation: float) -> None:
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
 @pytest.mark.parametrize("count", [TEN_MINUTES, 120])
 def test_no_difference_is_called_one_at_the_stated_rate_at_most(count: int, correlation: float) -> None:
-    assert false_alarms(2000, count, correlation, seed=2) <= most_alarms(0.05, 2000)
+    assert false_alarms(2000, count, correlation, seed=2) <= max_alarms(0.05, 2000)
 
 
 def test_a_true_difference_of_five_percent_is_found() -> None:
@@ -82,7 +82,7 @@ def test_the_interval_holds_the_difference_and_the_direction_of_good_decides() -
 def test_a_difference_too_small_to_matter_is_no_verdict() -> None:
     before, after = np.full(40, 1.0), np.full(40, 1.001)
     assert compare(before, after, good="lower").verdict == "worse"
-    assert compare(before, after, good="lower", smallest=0.01).verdict == "no evidence"
+    assert compare(before, after, good="lower", min_difference=0.01).verdict == "no evidence"
 
 
 def test_constant_windows_that_agree_are_no_evidence() -> None:
@@ -100,7 +100,7 @@ def test_one_spike_does_not_make_a_difference() -> None:
 
 def test_too_few_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="7 samples after"):
-        compare(np.zeros(40), np.zeros(FEWEST_SAMPLES - 1), good="lower")
+        compare(np.zeros(40), np.zeros(MIN_SAMPLES - 1), good="lower")
 
 
 def test_the_same_windows_give_the_same_answer() -> None:

@@ -1,41 +1,91 @@
-"""A comparison on terminals of any width: nobody needs a wide one to read the figures."""
+"""A comparison on a terminal of 80 columns: one sentence, then what changed; no name is cut."""
 
-from ase_exporter.compare.report import MEDIAN, NO_DATA, Grid, _fitting
+import io
+from dataclasses import replace
 
-HEADER = (
-    "Measure",
-    "before",
-    "after",
-    f"before{MEDIAN}",
-    f"after{MEDIAN}",
-    "difference [interval]",
-    "at like load",
+import numpy as np
+from rich.console import Console
+
+from ase_exporter.compare.comparison import Comparison, ComparisonRow, WindowSamples
+from ase_exporter.compare.headline import headline
+from ase_exporter.compare.measures import measures
+from ase_exporter.compare.report import markdown
+from ase_exporter.compare.statistics import compare
+from ase_exporter.compare.terminal import terminal
+from ase_exporter.compare.windows import Span
+
+LONG = "the cache of the tables of the department of things with long names"
+
+
+def row(key: str, before: float, after: float, name: str = "") -> ComparisonRow:
+    generator = np.random.default_rng(1)
+    windows = [
+        WindowSamples(np.arange(40.0), level * (1 + 0.01 * generator.normal(size=40)), level)
+        for level in (before, after)
+    ]
+    measure = measures()[key]
+    difference = compare(
+        windows[0].values,
+        windows[1].values,
+        good=measure.good,
+        min_difference=measure.min_difference,
+        figures=(before, after),
+    )
+    return ComparisonRow(key, measure, name, tuple(windows), (difference,), (difference,), (None,))
+
+
+RESULT = Comparison(
+    selector='instance="ASE1"',
+    spans=(Span("before", 0, 600, ("120 s less: after option: TSX 0 -> 1",)), Span("after", 660, 1260)),
+    rows=(
+        row("cpu_busy", 0.894, 0.863),
+        row("transactions", 108_326, 108_326),
+        row("throughput_per_cpu_unit", 91.1, 108.6),
+        row("cache_contention", 0.021, 0.040, LONG),
+    ),
+    confidence=0.95,
+    step=15,
 )
-ROW = (
-    "Transactions per second",
-    "108,326.0",
-    "246,648.6",
-    "112,680.1 ± 91.4",
-    "246,680.2 ± 197.5",
-    "+133,989.0",
-    NO_DATA,
-)
 
 
-def test_a_wide_terminal_shows_all_that_says_something() -> None:
-    assert _fitting(Grid("", HEADER, (ROW,)), 200).header == HEADER[:-1]
+def printed(*, everything: bool = False, result: Comparison = RESULT) -> list[str]:
+    text = io.StringIO()
+    Console(file=text, width=80).print(terminal(result, everything=everything))
+    return text.getvalue().splitlines()
 
 
-def test_a_narrow_one_does_without_the_medians() -> None:
-    grid = _fitting(Grid("", HEADER, (ROW,)), 80)
-    assert grid.header == ("Measure", "before", "after", "difference [interval]")
-    assert grid.rows == (("Transactions per second", "108,326.0", "246,648.6", "+133,989.0"),)
+def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
+    assert headline(RESULT) == (
+        "Transactions per CPU unit: better by 19.2% (91.1 -> 108.6); 1 more better; 1 more worse; no evidence in 1."
+    )
+    assert " ".join(printed()[:2]).startswith("Transactions per CPU unit: better by 19.2%")
+    assert headline(RESULT) in markdown(RESULT)
 
 
-def test_a_column_that_says_something_of_one_row_stays() -> None:
-    other = (*ROW[:-1], "+2.0")
-    assert _fitting(Grid("", HEADER, (ROW, other)), 80).header[-1] == "at like load"
+def test_what_changed_comes_first_and_the_rest_is_folded_away_unless_asked_for() -> None:
+    text = "\n".join(printed())
+    assert text.index("Transactions per CPU unit: better\n") < text.index("CPU busy: better")
+    assert "Transactions per second" not in text
+    assert "No evidence in 1 more measures: --all lists them." in text
+    assert "Transactions per second: no evidence" in "\n".join(printed(everything=True))
 
 
-def test_a_comparison_without_rows_has_its_heading() -> None:
-    assert _fitting(Grid("", HEADER, ()), 80).rows == ()
+def test_it_fits_80_columns_and_no_name_is_cut() -> None:
+    lines = printed(everything=True)
+    assert max(map(len, lines)) <= 80
+    assert f"Contention of {LONG}: worse" in " ".join(" ".join(lines).split())
+
+
+def test_the_difference_is_that_of_the_figures_beside_it() -> None:
+    lines = printed()
+    line = lines[lines.index("CPU busy: better") + 1]
+    assert line.startswith("  89.40 % -> 86.30 %   -3.10 pp [")
+
+
+def test_windows_say_how_much_was_cut() -> None:
+    assert "120 s less: after option: TSX 0 -> 1" in " ".join(" ".join(printed()).split())
+
+
+def test_a_comparison_without_a_change_says_so() -> None:
+    same = replace(RESULT, rows=(row("transactions", 100, 100),))
+    assert printed(result=same)[0] == "No measure changed beyond chance."

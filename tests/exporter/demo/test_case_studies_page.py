@@ -1,27 +1,27 @@
-"""docs/case-studies.md prints what the case studies printed."""
+"""docs/case-studies.md has the published figures of the case studies."""
 
 import csv
 import re
-from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.paths import REPOSITORY
 
 from ase_exporter.demo.replay import CACHES, published
 
-ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "case-studies.md").read_text(encoding="utf-8")
-CASE_STUDY = ROOT.parent / "shared" / "casestudy"
+PAGE = (REPOSITORY / "docs" / "case-studies.md").read_text(encoding="utf-8")
+CASE_STUDY = REPOSITORY.parent / "shared" / "casestudy"
 
 
 def figures(heading: str) -> list[list[float]]:
-    """The numbers of each row of the table whose heading begins so, without the first column and empty cells."""
+    """Numbers of each row of the table with this first heading, without the first column and empty cells."""
     table = PAGE[PAGE.index(f"| {heading} |") :].partition("\n\n")[0].splitlines()[2:]
     cells = ([cell for cell in row.split("|")[2:-1] if cell.strip()] for row in table)
     return [[float(re.sub(r"[^\d.-]", "", cell)) for cell in row] for row in cells]
 
 
 def test_the_runs_of_memscale_are_the_published_ones() -> None:
-    series = [run for name, run in published().items() if name.startswith("series 2")]
+    series: list[Any] = [run for name, run in published().items() if name.startswith("series 2")]
     order = ["default data cache", "system tables cache", "log cache"]
     assert set(order) == set(CACHES)
     expected = [
@@ -31,7 +31,7 @@ def test_the_runs_of_memscale_are_the_published_ones() -> None:
     assert [pytest.approx(row) for row in expected] == figures("series 2")
 
 
-def test_the_set_ups_of_memory_are_the_published_ones() -> None:
+def test_the_memory_configurations_are_the_published_ones() -> None:
     if not CASE_STUDY.is_dir():
         pytest.skip("needs the case study beside the repository")
 
@@ -42,14 +42,14 @@ def test_the_set_ups_of_memory_are_the_published_ones() -> None:
     seconds = rows("hugepages_perf.csv", "event")["elapsed_seconds"]
     derived = rows("hugepages_derived_expected.csv", "measure")
     first = float(seconds["no_thp_no_hp"])
-    for (elapsed, *rest), set_up in zip(
+    for (elapsed, *rest), configuration in zip(
         figures("memory"), ("no_thp_no_hp", "thp_only", "hp_2mb", "hp_1gb"), strict=True
     ):
-        assert elapsed == float(seconds[set_up])
-        if set_up != "no_thp_no_hp":
+        assert elapsed == float(seconds[configuration])
+        if configuration != "no_thp_no_hp":
             assert rest.pop(0) == round(100 * (elapsed / first - 1), 1)
         assert rest == [
-            float(derived[measure][set_up].rstrip("%"))
+            float(derived[measure][configuration].rstrip("%"))
             for measure in (
                 "total TLB misses (ratio of dTLB-loads)",
                 "total cycles waited (ratio of cycles)",

@@ -1,4 +1,4 @@
-"""The block of ports that the demo takes."""
+"""The block of ports that the demo uses."""
 
 import socket
 
@@ -8,7 +8,7 @@ from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.errors import UserError
 
 
-def test_a_busy_port_is_named_with_who_wanted_it() -> None:
+def test_a_busy_port_is_named_with_its_process() -> None:
     with socket.socket() as busy:
         busy.bind((HOST, 0))
         busy.listen()
@@ -18,6 +18,6 @@ def test_a_busy_port_is_named_with_who_wanted_it() -> None:
 
 
 @pytest.mark.parametrize("base", [-1, 0, 80, 65530, 70000])
-def test_a_base_that_leaves_no_room_is_refused(base: int) -> None:
+def test_an_invalid_base_is_rejected(base: int) -> None:
     with pytest.raises(UserError, match="expected 1024 to"):
         Ports.from_base(base)

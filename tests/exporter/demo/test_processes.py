@@ -1,4 +1,4 @@
-"""Children of the demo end with it, and say why if they end before."""
+"""Child processes of the demo end with it; an earlier exit is reported."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from ase_exporter.errors import UserError
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
-def test_leaving_the_block_ends_every_process(tmp_path: Path) -> None:
+def test_leaving_the_block_stops_every_process(tmp_path: Path) -> None:
     with Processes(tmp_path) as processes:
         processes.start("one", SLEEP, os.environ)
         processes.start("two", SLEEP, os.environ)
@@ -30,6 +30,6 @@ def test_a_process_that_ended_by_itself_is_reported_with_its_last_line(tmp_path:
             processes.check()
 
 
-def test_a_program_that_is_missing_is_reported_with_what_installs_it(tmp_path: Path) -> None:
-    with Processes(tmp_path) as processes, pytest.raises(UserError, match=r"cannot start one.*make setup"):
+def test_a_missing_program_is_reported_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes, pytest.raises(UserError, match=r"cannot start one.*make demo"):
         processes.start("one", ["/nowhere/program"], os.environ)

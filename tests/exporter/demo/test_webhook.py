@@ -1,4 +1,4 @@
-"""The webhook receiver keeps what Alertmanager sends."""
+"""The webhook receiver keeps Alertmanager's notifications."""
 
 import threading
 
@@ -25,7 +25,7 @@ def test_each_alert_of_a_message_is_kept() -> None:
         assert kept == [("critical", "firing", "A"), ("critical", "resolved", "B")]
 
 
-def test_waiting_ends_when_the_alert_comes() -> None:
+def test_waiting_ends_when_the_alert_arrives() -> None:
     with Webhook("127.0.0.1") as webhook:
         sender = threading.Timer(
             0.05,
@@ -34,18 +34,18 @@ def test_waiting_ends_when_the_alert_comes() -> None:
             ),
         )
         sender.start()
-        assert webhook.wait(lambda all_of_them: any(each.name == "B" for each in all_of_them), timeout=60)
+        assert webhook.wait(lambda alerts: any(each.name == "B" for each in alerts), timeout=60)
         sender.join()
 
 
-def test_a_body_that_is_no_message_is_refused() -> None:
+def test_an_invalid_body_is_rejected() -> None:
     with Webhook("127.0.0.1") as webhook:
         answer = httpx.post(f"http://127.0.0.1:{webhook.port}/", content=b"[1]", trust_env=False, timeout=60)
         assert answer.status_code == 400
         assert webhook.notifications() == []
 
 
-def test_each_message_is_shown_as_it_comes() -> None:
+def test_each_message_is_shown_on_arrival() -> None:
     shown: list[list[str]] = []
     with Webhook("127.0.0.1", show=lambda alerts: shown.append([each.name for each in alerts])) as webhook:
         httpx.post(f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False)

@@ -17,6 +17,6 @@ def stand_in(tmp_path: Path) -> Iterator[StandIn]:
 
 @pytest.fixture
 def kernel() -> Iterator[KernelSettings]:
-    """The real kernel's settings, for this test alone."""
+    """The real kernel's settings, restored after the test."""
     with kernel_settings() as settings:
         yield settings

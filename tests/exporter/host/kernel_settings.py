@@ -1,4 +1,4 @@
-"""Changing the real kernel's huge-page settings for a test, and putting them back whatever happens."""
+"""Changes the real kernel's huge-page settings for a test, and always restores them."""
 
 import fcntl
 import os
@@ -16,13 +16,13 @@ THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 class KernelSettings:
-    """set() changes a file of the kernel's; all are put back at the end."""
+    """set() writes a kernel file; restore() restores all of them."""
 
     def __init__(self) -> None:
         self._before: dict[Path, str] = {}
 
     def set(self, file: Path, value: object) -> None:
-        """Write one setting; skips the test if this machine does not let us."""
+        """Write one setting; skips the test if this machine does not permit it."""
         try:
             before = file.read_text()
             if "[" in before:
@@ -35,20 +35,20 @@ class KernelSettings:
         self._before.setdefault(file, before)
 
     def pages(self, file: Path, wanted: int) -> None:
-        """Set a number of huge pages; skips the test if the kernel finds no memory for them."""
+        """Set a number of huge pages; skips the test if the kernel has no memory for them."""
         self.set(file, wanted)
         if (got := int(file.read_text())) != wanted:
             pytest.skip(f"the kernel gave {got} of {wanted} huge pages ({file}): memory is too fragmented")
 
     def restore(self) -> None:
-        """Put every setting back."""
+        """Restore every setting."""
         for file, value in reversed(self._before.items()):
             file.write_text(value)
 
 
 @contextmanager
 def kernel_settings() -> Iterator[KernelSettings]:
-    """One test at a time may change the kernel's settings, on the whole machine."""
+    """Settings that one test at a time may change, on the whole machine."""
     if os.geteuid() != 0:
         pytest.skip("changing the kernel's settings needs root")
     with Path(tempfile.gettempdir(), "kernel-settings.lock").open("w") as lock:

@@ -1,9 +1,9 @@
-"""Kernels to read from, written by hand: what /proc and /sys hold on hosts that this machine is not."""
+"""Handwritten /proc and /sys contents of kernels other than this machine's."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ase_exporter.families import Family
+from ase_exporter.metrics.families import Family
 
 Files = Mapping[str, str]
 
@@ -17,8 +17,8 @@ def values(families: Iterable[Family]) -> dict[str, float]:
     }
 
 
-def lay(root: Path, files: Files) -> tuple[str, str]:
-    """Write the files (keys start with proc/ or sys/); returns procfs and sysfs."""
+def write_files(root: Path, files: Files) -> tuple[str, str]:
+    """Write the files (keys start with proc/ or sys/); return procfs and sysfs."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

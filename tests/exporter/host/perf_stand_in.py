@@ -1,19 +1,19 @@
-"""A stand-in for perf that plays scripts, and a collector that takes it for perf."""
+"""A stand-in for perf that replays scripts, and collectors that run it."""
 
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.exporter.host.kernels import lay, values
+from tests.exporter.host.kernels import values, write_files
 
-from ase_exporter.host.config import Perf
+from ase_exporter.config.host import Perf
 from ase_exporter.host.perf import PerfCollector
-from ase_exporter.host.perf_child import Tallies
+from ase_exporter.host.perf_child import PerfState
 
 
 class StandIn:
-    """One stand-in in a directory of its own."""
+    """A stand-in for perf in its own directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -26,14 +26,16 @@ class StandIn:
         self.collectors: list[PerfCollector] = []
 
     def play(self, *lines: str, run: int | None = None) -> None:
-        """What it prints, in every run or in one (0 is the first)."""
+        """Set its output, in every run or in one (0 is the first)."""
         (self.root / ("script" if run is None else f"script.{run}")).write_text("\n".join(lines))
 
     def step(self) -> None:
         os.write(self._go, b".")
 
     def collector(self, **files: str) -> PerfCollector:
-        procfs, sysfs = lay(self.root, {name.replace("__", "/"): text for name, text in files.items()})
+        procfs, sysfs = write_files(
+            self.root, {name.replace("__", "/"): text for name, text in files.items()}
+        )
         collector = PerfCollector(Perf(binary=str(self.program), interval=0.1), procfs, sysfs)
         self.collectors.append(collector)
         list(collector.collect())
@@ -45,9 +47,9 @@ class StandIn:
         os.close(self._go)
 
 
-def wait(collector: PerfCollector, condition: Callable[[Tallies], bool]) -> dict[str, float]:
-    """Wait until perf came so far; what the collector then says."""
-    tallies = collector.child.tallies
-    with tallies.changed:
-        assert tallies.changed.wait_for(lambda: condition(tallies), 60)
+def wait(collector: PerfCollector, condition: Callable[[PerfState], bool]) -> dict[str, float]:
+    """Wait until the condition holds; return the collector's values then."""
+    state = collector.child.state
+    with state.changed:
+        assert state.changed.wait_for(lambda: condition(state), 60)
     return values(collector.collect())

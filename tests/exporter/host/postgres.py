@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.ports import free_block
@@ -24,7 +25,7 @@ class Postgres:
     port: int
 
     def run(self, program: str, *arguments: str) -> str:
-        """Run a client program (psql, pgbench) on database postgres; its standard output."""
+        """Run a client program (psql, pgbench) on database postgres; return its standard output."""
         return subprocess.run(
             [
                 _program(program),
@@ -49,7 +50,7 @@ def _program(name: str) -> str:
 
 
 def _user() -> pwd.struct_passwd:
-    """Who runs it: ourselves, or if that is root, postgres or nobody."""
+    """The user that runs it: the current one, or postgres or nobody if that is root."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     for name in ("postgres", "nobody"):
@@ -64,7 +65,7 @@ def _user() -> pwd.struct_passwd:
 def postgres(**settings: str) -> Iterator[Postgres]:
     """A running server with the given settings; skips without PostgreSQL's programs.
 
-    Its directory is not below pytest's: any other pytest that starts closes that to all but its owner.
+    Its directory is not below pytest's, which every pytest that starts closes to other users.
     """
     if not _program("initdb") or not _program("postgres"):
         pytest.skip("needs PostgreSQL's initdb and postgres (Debian: postgresql)")
@@ -77,9 +78,11 @@ def postgres(**settings: str) -> Iterator[Postgres]:
 
 
 def _serve(data: Path, user: pwd.struct_passwd, settings: dict[str, str]) -> Iterator[Postgres]:
-    as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    as_user: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-    made = subprocess.run(
+    initdb = subprocess.run(
         [_program("initdb"), "-D", str(data), "-U", "tester", "--auth=trust", "--no-sync"],
         capture_output=True,
         cwd=data,
@@ -87,7 +90,7 @@ def _serve(data: Path, user: pwd.struct_passwd, settings: dict[str, str]) -> Ite
         text=True,
         **as_user,
     )
-    assert made.returncode == 0, made.stderr
+    assert initdb.returncode == 0, initdb.stderr
     port = free_block(1)
     options = {
         "listen_addresses": "127.0.0.1",

@@ -1,9 +1,9 @@
-"""A stand-in for perf: it plays a script that a test wrote, then waits for its input to end, as cat does.
+"""A stand-in for perf: replays a script written by a test, then waits for its input to end, as cat does.
 
-The script is the file `script` beside the program; its lines go to standard error but for these:
+The script is the file `script` beside the program; its lines go to standard error, except these:
     STEP      wait until the test writes a byte into the fifo `go`
     EXIT N    end with that code
-    DEAF      stay, even when the input ends
+    DEAF      keep running, even when the input ends
 """
 
 import os

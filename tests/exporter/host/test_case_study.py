@@ -1,16 +1,18 @@
-"""perf's counts of the case study, played through collector and rules, give the measures that it printed."""
+"""The case study's perf counts, replayed through collector and rules, give its published measures."""
 
 import csv
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from tests.exporter.host.perf_stand_in import StandIn, wait
+from tests.paths import REPOSITORY
 
-ROOT = Path(__file__).parents[3]
-CASE = ROOT.parent / "shared" / "casestudy"
+CASE = REPOSITORY.parent / "shared" / "casestudy"
 SETUPS = ("no_thp_no_hp", "thp_only", "hp_2mb", "hp_1gb")
 BROADWELL = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\n"
 INTERVAL = 15
@@ -25,6 +27,11 @@ RULES = {
 }
 
 
+def counted(event: str, at_least: float, tallies: Any) -> bool:
+    """Whether perf's counts of an event have been read up to that number."""
+    return bool(tallies.events[event].total >= at_least)
+
+
 def table(name: str, key: str) -> dict[str, dict[str, str]]:
     if not CASE.is_dir():
         pytest.skip("needs the case study beside the repository (../shared/casestudy)")
@@ -33,7 +40,7 @@ def table(name: str, key: str) -> dict[str, dict[str, str]]:
 
 
 def printed(text: str) -> tuple[float, float]:
-    """A printed measure and how far off a value may be: half its last digit, and 0.01 % for a rate."""
+    """A published measure and its tolerance: half its last digit, or 0.01 % for a rate."""
     number = float(text.rstrip("%"))
     scale = 0.01 if text.endswith("%") else 1
     if number > 1000:
@@ -43,8 +50,8 @@ def printed(text: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("setup", SETUPS)
-def test_the_printed_measures_come_out(stand_in: StandIn, tmp_path: Path, setup: str) -> None:
-    """Simulated: the counts are the case study's, spread evenly over its run, from a stand-in for perf."""
+def test_the_published_measures_are_reproduced(stand_in: StandIn, tmp_path: Path, setup: str) -> None:
+    """A stand-in for perf prints the case study's counts, spread evenly over its run."""
     if shutil.which("promtool") is None:
         pytest.skip("needs promtool (Debian: prometheus)")
     counts = {event: int(row[setup]) for event, row in table("hugepages_perf.csv", "event").items()}
@@ -64,14 +71,14 @@ def test_the_printed_measures_come_out(stand_in: StandIn, tmp_path: Path, setup:
     for step in range(1, STEPS + 1):
         stand_in.step()
         whole = step * round(counts[last] * share)
-        seen = wait(collector, lambda tallies, whole=whole: tallies.events[last].total >= whole)
+        seen = wait(collector, partial(counted, last, whole))
         for name, value in seen.items():
             if "_total" in name:
                 series.setdefault(name, []).append(value)
     assert {f"dbhost_perf_events_total{{{event}}}" for event in counts} <= series.keys()
 
     tests = {
-        "rule_files": [str(ROOT / "alerts" / "rules" / "host.rules.yaml")],
+        "rule_files": [str(REPOSITORY / "alerts" / "rules" / "host.rules.yaml")],
         "evaluation_interval": f"{INTERVAL}s",
         "tests": [
             {

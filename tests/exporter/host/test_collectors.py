@@ -1,13 +1,13 @@
-"""What the huge-page, THP, NUMA and TLB collectors say of kernels that this machine is not."""
+"""Huge-page, THP, NUMA and TLB collectors on handwritten /proc and /sys of other kernels."""
 
 import logging
 from pathlib import Path
 
 import pytest
-from tests.exporter.host.kernels import BARE, KERNEL_3_10, NUMA_HOST, Files, lay, thp, values
+from tests.exporter.host.kernels import BARE, KERNEL_3_10, NUMA_HOST, Files, thp, values, write_files
 
+from ase_exporter.config.host import Collectors
 from ase_exporter.host import HostCollectors, HostConfig
-from ase_exporter.host.config import Collectors
 from ase_exporter.host.hugepages import HugePagesCollector
 from ase_exporter.host.numa import NumaCollector
 from ase_exporter.host.thp import ThpCollector, parse_mode, thp_mode
@@ -17,13 +17,13 @@ STATIC = Collectors(process=False)
 
 
 def scrape(root: Path, files: Files, collectors: Collectors = STATIC) -> dict[str, float]:
-    lay(root, files)
+    write_files(root, files)
     config = HostConfig(procfs=root / "proc", sysfs=root / "sys", collectors=collectors)
     return values(HostCollectors(config).collect())
 
 
 def test_meminfo_lines_become_bytes_and_pages(tmp_path: Path) -> None:
-    seen = values(HugePagesCollector(*lay(tmp_path, KERNEL_3_10)).collect())
+    seen = values(HugePagesCollector(*write_files(tmp_path, KERNEL_3_10)).collect())
     assert seen["dbhost_memory_hugepages"] == 64
     assert seen["dbhost_memory_hugepages_free"] == 60
     assert seen["dbhost_memory_hugepages_reserved"] == 4
@@ -33,8 +33,8 @@ def test_meminfo_lines_become_bytes_and_pages(tmp_path: Path) -> None:
     assert "dbhost_memory_hugetlb_bytes" not in seen
 
 
-def test_pools_are_told_apart_by_size_and_node(tmp_path: Path) -> None:
-    seen = values(HugePagesCollector(*lay(tmp_path, NUMA_HOST)).collect())
+def test_pools_are_separated_by_size_and_node(tmp_path: Path) -> None:
+    seen = values(HugePagesCollector(*write_files(tmp_path, NUMA_HOST)).collect())
     assert seen["dbhost_hugepages{2048kB}"] == 128
     assert seen["dbhost_hugepages{1048576kB}"] == 8
     assert seen["dbhost_hugepages_reserved{1048576kB}"] == 1
@@ -47,7 +47,7 @@ def test_pools_are_told_apart_by_size_and_node(tmp_path: Path) -> None:
 
 
 def test_thp_modes_settings_and_events_are_read(tmp_path: Path) -> None:
-    seen = values(ThpCollector(*lay(tmp_path, KERNEL_3_10)).collect())
+    seen = values(ThpCollector(*write_files(tmp_path, KERNEL_3_10)).collect())
     assert seen["dbhost_thp_enabled{always}"] == 1
     assert seen["dbhost_thp_enabled{never}"] == 0
     assert seen["dbhost_thp_defrag{always}"] == 1
@@ -66,7 +66,7 @@ def test_thp_modes_settings_and_events_are_read(tmp_path: Path) -> None:
         ("always madvise never\n", ""),
     ],
 )
-def test_the_bracketed_mode_is_in_force(text: str, mode: str) -> None:
+def test_the_bracketed_mode_is_active(text: str, mode: str) -> None:
     assert parse_mode(text)[0] == mode
 
 
@@ -80,16 +80,16 @@ def test_the_bracketed_mode_is_in_force(text: str, mode: str) -> None:
         ("never", {"2048": "inherit", "64": "madvise"}, "madvise"),
     ],
 )
-def test_the_mode_of_a_page_size_counts_before_the_general_one(
+def test_the_mode_of_a_page_size_overrides_the_general_one(
     tmp_path: Path, general: str, sizes: dict[str, str], mode: str
 ) -> None:
     directory = "sys/kernel/mm/transparent_hugepage"
     of_sizes = {f"{directory}/hugepages-{size}kB/enabled": f"inherit [{m}]\n" for size, m in sizes.items()}
-    assert thp_mode(lay(tmp_path, {**thp(general), **of_sizes})[1]) == mode
+    assert thp_mode(write_files(tmp_path, {**thp(general), **of_sizes})[1]) == mode
 
 
-def test_distances_follow_the_nodes_that_are_online(tmp_path: Path) -> None:
-    seen = values(NumaCollector(*lay(tmp_path, NUMA_HOST)).collect())
+def test_distances_are_assigned_to_online_nodes(tmp_path: Path) -> None:
+    seen = values(NumaCollector(*write_files(tmp_path, NUMA_HOST)).collect())
     assert seen["dbhost_numa_distance{0,3}"] == 50
     assert seen["dbhost_numa_distance{1,3}"] == 16
     assert seen["dbhost_numa_distance{3,3}"] == 10
@@ -100,18 +100,18 @@ def test_distances_follow_the_nodes_that_are_online(tmp_path: Path) -> None:
 
 
 def test_shootdowns_are_summed_over_cpus(tmp_path: Path) -> None:
-    assert values(TlbCollector(lay(tmp_path, KERNEL_3_10)[0]).collect()) == {
+    assert values(TlbCollector(write_files(tmp_path, KERNEL_3_10)[0]).collect()) == {
         "dbhost_tlb_shootdowns_total": 3566 + 3028
     }
     assert parse_shootdowns("") is None
 
 
 def test_flushes_are_read_where_the_kernel_counts_them(tmp_path: Path) -> None:
-    seen = values(TlbCollector(lay(tmp_path, NUMA_HOST)[0]).collect())
+    seen = values(TlbCollector(write_files(tmp_path, NUMA_HOST)[0]).collect())
     assert seen == {"dbhost_tlb_remote_flushes_total": 5}
 
 
-def test_what_a_kernel_lacks_is_said_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_what_a_kernel_lacks_is_reported_and_the_rest_collected(tmp_path: Path) -> None:
     seen = scrape(tmp_path, {**KERNEL_3_10, "proc/interrupts": ""})
     assert seen["dbhost_collector_success{numa}"] == 1
     assert {name for name in seen if name.startswith("dbhost_collector_unavailable")} == {
@@ -128,8 +128,10 @@ def test_a_bare_kernel_offers_nothing_and_nothing_fails(tmp_path: Path) -> None:
     assert all(value == 1 for name, value in seen.items() if name.startswith("dbhost_collector_success"))
 
 
-def test_a_failing_collector_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    lay(tmp_path, {**NUMA_HOST, "sys/devices/system/node/node1/distance": "21 ten 16\n"})
+def test_a_failing_collector_does_not_affect_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_files(tmp_path, {**NUMA_HOST, "sys/devices/system/node/node1/distance": "21 ten 16\n"})
     host = HostCollectors(HostConfig(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", collectors=STATIC))
     with caplog.at_level(logging.WARNING):
         seen = values(host.collect())
@@ -141,7 +143,7 @@ def test_a_failing_collector_costs_only_itself(tmp_path: Path, caplog: pytest.Lo
     assert "host collector numa: ValueError" in caplog.text
 
 
-def test_a_collector_that_is_off_says_nothing(tmp_path: Path) -> None:
+def test_a_disabled_collector_exports_nothing(tmp_path: Path) -> None:
     seen = scrape(tmp_path, NUMA_HOST, Collectors(process=False, numa=False, tlb=False))
     assert "dbhost_collector_success{numa}" not in seen
     assert not any(name.startswith("dbhost_numa_distance") for name in seen)

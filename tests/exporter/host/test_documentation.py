@@ -1,16 +1,16 @@
-"""docs/host.md lists every metric of the host part with its help, and none that does not exist."""
+"""docs/host.md lists every host metric with its help, and no others."""
 
 import re
-from pathlib import Path
 
-from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, lay, meminfo
+from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, meminfo, write_files
 from tests.exporter.host.perf_stand_in import StandIn
+from tests.paths import DOCS
 
-from ase_exporter.families import Family
+from ase_exporter.config.host import Collectors, Perf, Required
 from ase_exporter.host import HostCollectors, HostConfig
-from ase_exporter.host.config import Collectors, Perf, Required
+from ase_exporter.metrics.families import Family
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
+DOCUMENT = DOCS / "host.md"
 
 _THP = "sys/kernel/mm/transparent_hugepage"
 EVERYTHING: Files = {
@@ -79,8 +79,8 @@ EVERYTHING: Files = {
 
 
 def families(stand_in: StandIn) -> dict[str, Family]:
-    """What the host part says of a host that has everything, and of a perf that has every trouble."""
-    lay(stand_in.root, EVERYTHING)
+    """All host families: from a host that has everything, with a perf that has every problem."""
+    write_files(stand_in.root, EVERYTHING)
     stand_in.play("1.0,800,,dTLB-loads,1,25.00,,", "1.0,<not counted>,,cycles,0,100.00,,", "EXIT 1")
     host = HostCollectors(
         HostConfig(
@@ -95,9 +95,9 @@ def families(stand_in: StandIn) -> dict[str, Family]:
         list(host.collect())
         host.wait()
         perf = next(c for c in host._collectors if c.name == "perf")
-        tallies = perf.child.tallies  # type: ignore[attr-defined]
-        with tallies.changed:
-            assert tallies.changed.wait_for(lambda: tallies.problem and tallies.counted_seconds, 60)
+        state = perf.child.state  # type: ignore[attr-defined]
+        with state.changed:
+            assert state.changed.wait_for(lambda: state.problem and state.counted_seconds, 60)
         found = {family.name: family for family in host.collect()}
     finally:
         host.close()
@@ -108,7 +108,7 @@ def families(stand_in: StandIn) -> dict[str, Family]:
 
 
 def table(found: dict[str, Family]) -> str:
-    """The table of the document: one line a metric, vmstat's many in two."""
+    """The table of the document: one line per metric, two for the many of vmstat."""
     lines = {}
     for name, family in found.items():
         text = family.help.rstrip(".")

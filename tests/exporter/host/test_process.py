@@ -1,18 +1,18 @@
-"""What is told of database processes, from /proc files written by hand."""
+"""The process collector on handwritten /proc files."""
 
 import math
 from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, lay, process, values
+from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, process, values, write_files
 
+from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, ProcessGroup
 from ase_exporter.host import HostCollectors, HostConfig
-from ase_exporter.host.config import DEFAULT_PROCESSES, Collectors, ProcessGroup
 from ase_exporter.host.files import NotOfferedError
-from ase_exporter.host.finder import ProcessFinder
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.procfiles import parse_memlock, parse_numa_maps, parse_smaps, parse_stat
+from ase_exporter.host.process_files import parse_memlock, parse_numa_maps, parse_smaps, parse_stat
+from ase_exporter.host.process_finder import ProcessFinder
 from ase_exporter.host.smaps import SmapsReader
 
 
@@ -22,7 +22,7 @@ def test_a_process_name_may_hold_parentheses() -> None:
     assert (stat.minor_faults, stat.major_faults, stat.user_ticks, stat.system_ticks) == (5, 6, 100, 200)
 
 
-def test_smaps_tell_mapped_from_touched_huge_pages() -> None:
+def test_mapped_and_touched_huge_pages_are_distinguished() -> None:
     smaps = parse_smaps(SMAPS)
     assert smaps.mapped_hugetlb == {2 * 1024**2: 128 * 1024**2}
     assert smaps.shared_hugetlb == 4 * 1024**2
@@ -45,8 +45,8 @@ def test_an_unlimited_memlock_is_infinite() -> None:
     assert parse_memlock("Max processes   1   1   processes\n") is None
 
 
-def test_an_ase_is_known_by_its_servers_name(tmp_path: Path) -> None:
-    procfs, _ = lay(tmp_path, DATASERVER)
+def test_an_ase_is_identified_by_its_server_name(tmp_path: Path) -> None:
+    procfs, _ = write_files(tmp_path, DATASERVER)
     collector = ProcessCollector(procfs, DEFAULT_PROCESSES, smaps_interval=300)
     list(collector.collect())
     collector.wait()
@@ -68,7 +68,7 @@ def test_a_server_of_many_processes_is_one(tmp_path: Path) -> None:
         **process(21, "postgres", 20, "postgres: checkpointer", RssAnon=200, RssShmem=900, VmPTE=20),
         **process(30, "postgres", 1, "postgres -D /data/b", RssAnon=7),
     }
-    procfs, _ = lay(tmp_path, files)
+    procfs, _ = write_files(tmp_path, files)
     seen = values(ProcessCollector(procfs, DEFAULT_PROCESSES, 0).collect())
     assert seen["dbhost_process_count{postgres,/data/a}"] == 2
     assert seen["dbhost_process_anonymous_bytes{postgres,/data/a}"] == 300 * 1024
@@ -78,7 +78,7 @@ def test_a_server_of_many_processes_is_one(tmp_path: Path) -> None:
     assert not any("smaps" in name for name in seen)
 
 
-def test_oracle_is_known_by_its_sid_and_not_by_its_exporters(tmp_path: Path) -> None:
+def test_oracle_is_identified_by_its_sid_and_exporters_are_ignored(tmp_path: Path) -> None:
     files = {
         **process(50, "ora_pmon_PROD", 1, "ora_pmon_PROD"),
         **process(51, "ora_dbw0_PROD", 1, "ora_dbw0_PROD"),
@@ -86,31 +86,33 @@ def test_oracle_is_known_by_its_sid_and_not_by_its_exporters(tmp_path: Path) -> 
         **process(53, "oracledb_export", 1, "oracledb_exporter --port 9161"),
         **process(54, "postgres_export", 1, "postgres_exporter"),
     }
-    servers = ProcessFinder(lay(tmp_path, files)[0], DEFAULT_PROCESSES).find()
+    servers = ProcessFinder(write_files(tmp_path, files)[0], DEFAULT_PROCESSES).find()
     assert [(tuple(server.key), set(server.stats)) for server in servers] == [
         (("oracle", "PROD"), {50, 51, 52})
     ]
 
 
-def test_cpu_never_goes_back_when_a_process_ends(tmp_path: Path) -> None:
+def test_cpu_never_decreases_when_a_process_ends(tmp_path: Path) -> None:
     tick = 0.01
     main = process(20, "postgres", 1, "postgres -D /d", user=100)
-    procfs, _ = lay(tmp_path, {**main, **process(21, "postgres", 20, user=900)})
+    procfs, _ = write_files(tmp_path, {**main, **process(21, "postgres", 20, user=900)})
     collector = ProcessCollector(procfs, DEFAULT_PROCESSES, 0)
     name = "dbhost_process_cpu_seconds_total{postgres,user,/d}"
     assert values(collector.collect())[name] == pytest.approx(1000 * tick)
     for file in (tmp_path / "proc/21").iterdir():
         file.unlink()
     (tmp_path / "proc/21").rmdir()
-    lay(tmp_path, process(20, "postgres", 1, "postgres -D /d", user=130))
+    write_files(tmp_path, process(20, "postgres", 1, "postgres -D /d", user=130))
     assert values(collector.collect())[name] == pytest.approx(1030 * tick)
-    lay(tmp_path, process(21, "postgres", 20, user=5, start=777))
+    write_files(tmp_path, process(21, "postgres", 20, user=5, start=777))
     assert values(collector.collect())[name] == pytest.approx(1035 * tick)
 
 
-def test_a_pid_file_names_the_main_process_and_its_children(tmp_path: Path) -> None:
+def test_a_pid_file_identifies_the_main_process_and_its_children(tmp_path: Path) -> None:
     files = {**process(40, "strange"), **process(41, "helper", 40), **process(42, "other")}
-    procfs, _ = lay(tmp_path, {**files, "proc/40/task/40/children": "41 ", "proc/41/task/41/children": ""})
+    procfs, _ = write_files(
+        tmp_path, {**files, "proc/40/task/40/children": "41 ", "proc/41/task/41/children": ""}
+    )
     (tmp_path / "pid").write_text("40\n")
     group = ProcessGroup(database="own", pid_file=tmp_path / "pid")
     servers = ProcessFinder(procfs, [group]).find()
@@ -119,31 +121,31 @@ def test_a_pid_file_names_the_main_process_and_its_children(tmp_path: Path) -> N
 
 def test_a_process_that_execs_a_database_later_is_found(tmp_path: Path) -> None:
     now = 0.0
-    procfs, _ = lay(tmp_path, process(11, "sh"))
+    procfs, _ = write_files(tmp_path, process(11, "sh"))
     finder = ProcessFinder(procfs, DEFAULT_PROCESSES, clock=lambda: now)
     assert finder.find() == []
-    lay(tmp_path, process(11, "dataserver", command="dataserver -s ASE9"))
+    write_files(tmp_path, process(11, "dataserver", command="dataserver -s ASE9"))
     now = 61.0
     assert [server.key.server for server in finder.find()] == ["ASE9"]
 
 
-def test_a_pid_given_to_another_program_is_dropped(tmp_path: Path) -> None:
-    procfs, _ = lay(tmp_path, DATASERVER)
+def test_a_reused_pid_is_dropped(tmp_path: Path) -> None:
+    procfs, _ = write_files(tmp_path, DATASERVER)
     finder = ProcessFinder(procfs, DEFAULT_PROCESSES)
     assert len(finder.find()) == 1
-    lay(tmp_path, process(11, "bash", start=5000))
+    write_files(tmp_path, process(11, "bash", start=5000))
     assert finder.find() == []
 
 
-def test_without_a_database_process_it_is_said(tmp_path: Path) -> None:
-    procfs, _ = lay(tmp_path, process(11, "sh"))
+def test_a_missing_database_process_is_reported(tmp_path: Path) -> None:
+    procfs, _ = write_files(tmp_path, process(11, "sh"))
     with pytest.raises(NotOfferedError, match="no process matches"):
         list(ProcessCollector(procfs, DEFAULT_PROCESSES, 300).collect())
 
 
-def test_smaps_is_read_once_an_interval(tmp_path: Path) -> None:
+def test_smaps_is_read_once_per_interval(tmp_path: Path) -> None:
     now = 0.0
-    procfs, _ = lay(tmp_path, DATASERVER)
+    procfs, _ = write_files(tmp_path, DATASERVER)
     key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
     reader = SmapsReader(procfs, interval=300, clock=lambda: now)
 
@@ -159,12 +161,12 @@ def test_smaps_is_read_once_an_interval(tmp_path: Path) -> None:
     assert read_at(301.0) == 301.0
 
 
-def test_a_slow_reading_stretches_the_interval(tmp_path: Path) -> None:
-    procfs, _ = lay(tmp_path, DATASERVER)
+def test_a_slow_read_delays_the_next_one(tmp_path: Path) -> None:
+    procfs, _ = write_files(tmp_path, DATASERVER)
     key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
     times = [0.0]
 
-    def clock() -> float:  # every look at the clock takes 5 s: so does each part of a reading
+    def clock() -> float:  # every call takes 5 s, so a read takes 5 s
         times[0] += 5
         return times[0]
 
@@ -183,8 +185,8 @@ def test_a_slow_reading_stretches_the_interval(tmp_path: Path) -> None:
     assert reader.latest({key: 11})[key] is not first
 
 
-def test_smaps_closed_to_us_are_said_to_be(tmp_path: Path) -> None:
-    procfs, _ = lay(tmp_path, {k: v for k, v in DATASERVER.items() if "maps" not in k})
+def test_unreadable_smaps_are_reported(tmp_path: Path) -> None:
+    procfs, _ = write_files(tmp_path, {k: v for k, v in DATASERVER.items() if "maps" not in k})
     collector = ProcessCollector(procfs, DEFAULT_PROCESSES, smaps_interval=300)
     list(collector.collect())
     collector.wait()
@@ -200,13 +202,15 @@ def test_smaps_closed_to_us_are_said_to_be(tmp_path: Path) -> None:
         ({"database": "x", "name": "a", "server": "-s"}, "expected a pattern with a group"),
     ],
 )
-def test_a_bad_process_pattern_is_refused(settings: dict[str, str], message: str) -> None:
+def test_a_bad_process_pattern_is_rejected(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         TypeAdapter(ProcessGroup).validate_python(settings)
 
 
-def test_smaps_that_cannot_be_understood_cost_only_themselves(tmp_path: Path) -> None:
-    lay(tmp_path, {**DATASERVER, "proc/11/numa_maps": "00400000 default N0=many kernelpagesize_kB=4\n"})
+def test_smaps_that_cannot_be_parsed_do_not_affect_other_metrics(tmp_path: Path) -> None:
+    write_files(
+        tmp_path, {**DATASERVER, "proc/11/numa_maps": "00400000 default N0=many kernelpagesize_kB=4\n"}
+    )
     host = HostCollectors(
         HostConfig(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", collectors=Collectors(process=True))
     )

@@ -1,4 +1,4 @@
-"""On the real kernel: huge pages mapped, reserved and touched, and THP, move every metric as they should."""
+"""On the real kernel: mapping, reserving and touching huge pages, and THP, change the metrics as expected."""
 
 import ctypes
 import mmap
@@ -18,7 +18,7 @@ from tests.exporter.host.kernel_settings import (
 )
 from tests.exporter.host.kernels import values
 
-from ase_exporter.host.config import ProcessGroup
+from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.hugepages import HugePagesCollector
 from ase_exporter.host.process import ProcessCollector
 from ase_exporter.host.thp import ThpCollector
@@ -49,7 +49,7 @@ def touch(area: mmap.mmap) -> None:
 
 @pytest.fixture
 def pool(kernel: KernelSettings) -> dict[str, float]:
-    """64 huge pages of 2 MiB, none of which anybody uses; the metrics with them."""
+    """64 unused huge pages of 2 MiB; returns the metrics with them."""
     kernel.pages(NR_HUGEPAGES, 64)
     before = huge()
     if before["dbhost_memory_hugepage_size_bytes"] != PAGE or before["dbhost_memory_hugepages_free"] != 64:
@@ -59,7 +59,7 @@ def pool(kernel: KernelSettings) -> dict[str, float]:
 
 @pytest.fixture
 def own_process(tmp_path: Path) -> Callable[[], dict[str, float]]:
-    """The metrics of this very process, as a database named by a pid file."""
+    """Reads the metrics of this process, as a database identified by a pid file."""
     (tmp_path / "pid").write_text(str(os.getpid()))
     group = ProcessGroup(database="own", pid_file=tmp_path / "pid")
 
@@ -72,14 +72,14 @@ def own_process(tmp_path: Path) -> Callable[[], dict[str, float]]:
     return read
 
 
-def test_the_pool_is_shown_whole_by_size_and_by_node(pool: dict[str, float]) -> None:
+def test_the_pool_is_exported_in_total_by_size_and_by_node(pool: dict[str, float]) -> None:
     assert pool["dbhost_memory_hugepages"] == 64
     assert pool["dbhost_hugepages{2048kB}"] == 64
     assert sum(v for k, v in pool.items() if k.startswith("dbhost_numa_hugepages{") and "2048kB" in k) == 64
     assert pool["dbhost_memory_hugetlb_bytes"] >= 64 * PAGE
 
 
-def test_mapping_reserves_and_touching_takes(
+def test_mapping_reserves_pages_and_touching_uses_them(
     pool: dict[str, float], own_process: Callable[[], dict[str, float]]
 ) -> None:
     with mapped(8) as area:
@@ -103,7 +103,7 @@ def test_mapping_reserves_and_touching_takes(
     assert huge()["dbhost_hugepages_free{2048kB}"] == 64
 
 
-def test_shared_memory_is_reserved_before_anybody_attaches(pool: dict[str, float]) -> None:
+def test_shared_memory_is_reserved_before_a_process_attaches(pool: dict[str, float]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
     libc.shmdt.argtypes = [ctypes.c_void_p]
@@ -134,7 +134,7 @@ def test_pages_beyond_the_pool_are_surplus(pool: dict[str, float], kernel: Kerne
         assert seen["dbhost_hugepages{2048kB}"] == 66
 
 
-def test_a_page_of_1_gib_counts_apart_from_the_default_size(kernel: KernelSettings) -> None:
+def test_a_page_of_1_gib_is_counted_separately_from_the_default_size(kernel: KernelSettings) -> None:
     if not NR_1GIB.exists():
         pytest.skip("this CPU has no pages of 1 GiB")
     before = huge()
@@ -147,35 +147,39 @@ def test_a_page_of_1_gib_counts_apart_from_the_default_size(kernel: KernelSettin
 
 
 @pytest.mark.parametrize(
-    ("mode", "ask", "given"),
+    ("mode", "advise", "expected"),
     [("madvise", True, True), ("madvise", False, False), ("always", False, True), ("never", False, False)],
 )
-def test_thp_are_given_as_the_mode_says(
-    kernel: KernelSettings, own_process: Callable[[], dict[str, float]], mode: str, ask: bool, given: bool
+def test_thp_are_allocated_as_the_mode_says(
+    kernel: KernelSettings,
+    own_process: Callable[[], dict[str, float]],
+    mode: str,
+    advise: bool,
+    expected: bool,
 ) -> None:
     kernel.set(THP, mode)
     thp = values(ThpCollector("/proc", "/sys").collect())
     assert thp[f"dbhost_thp_enabled{{{mode}}}"] == 1
     before = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"]
     with mapped(32, flags=0) as area:
-        if ask:
+        if advise:
             area.madvise(mmap.MADV_HUGEPAGE)
         touch(area)
         grown = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"] - before
         after = values(ThpCollector("/proc", "/sys").collect())
         allocated = after["dbhost_vmstat_thp_fault_alloc_total"] - thp["dbhost_vmstat_thp_fault_alloc_total"]
         tried = "dbhost_vmstat_thp_fault_fallback_total"
-        if given and after.get(tried, 0) > thp.get(tried, 0):
+        if expected and after.get(tried, 0) > thp.get(tried, 0):
             pytest.skip("the kernel found no huge page for some of it: memory is too fragmented")
-        if given:
-            assert grown >= 30 * PAGE  # the ends of the area may lie across a boundary of huge pages
+        if expected:
+            assert grown >= 30 * PAGE  # both ends of the area may be unaligned
             assert allocated >= 30
             assert huge()["dbhost_memory_anon_hugepages_bytes"] >= 30 * PAGE
         else:
             assert grown <= 0
 
 
-def test_settings_are_put_back_though_a_test_fails() -> None:
+def test_settings_are_restored_when_a_test_fails() -> None:
     with kernel_settings() as settings:
         before = THP.read_text()
         other = "never" if "[always]" in before else "always"

@@ -1,4 +1,4 @@
-"""A real database: whether it uses huge pages is seen, and what it needs is sized right."""
+"""A real PostgreSQL: its use of huge pages is detected, and its requirement computed correctly."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,9 @@ from tests.exporter.host.kernels import values
 from tests.exporter.host.postgres import Postgres, postgres
 from typer.testing import CliRunner
 
-from ase_exporter.cli import app
+from ase_exporter.commands.app import app
+from ase_exporter.config.host import Required
 from ase_exporter.host import HostCollectors, HostConfig
-from ase_exporter.host.config import Required
 from ase_exporter.host.sizing import requirement
 
 MIB = 1024**2
@@ -18,29 +18,29 @@ PAGE = 2 * MIB
 
 
 def shared_memory(server: Postgres) -> tuple[int, int]:
-    """The server's own word: bytes of its shared memory (rounded up to MiB), and the huge pages for it."""
+    """The server's own figures: bytes of its shared memory (rounded up to MiB), and the huge pages for it."""
     size = server.run("psql", "-Atc", "select setting from pg_settings where name = 'shared_memory_size'")
     pages = server.run("psql", "-Atc", "show shared_memory_size_in_huge_pages")
     return int(size) * MIB, int(pages)
 
 
 def verdict(server: Postgres, memory: int) -> dict[str, bool]:
-    """What the command says of this server: state -> whether it holds."""
+    """The command's verdict on this server: state -> whether it holds."""
     options = ["--memory", str(memory), "--headroom", "0", "--server", str(server.directory), "--json"]
     result = CliRunner().invoke(app, ["hugepages", *options])
     assert result.exit_code == 0, result.output
-    return {finding["state"]: finding["holds"] for finding in json.loads(result.stdout)["verdict"]}
+    return {check["state"]: check["holds"] for check in json.loads(result.stdout)["verdict"]}
 
 
 def scrape(memory: int) -> dict[str, float]:
-    """The host's metrics with the requirement configured, after smaps has been read."""
+    """The host's metrics with a configured requirement, after smaps has been read."""
     host = HostCollectors(HostConfig(required=Required(memory_bytes=memory, headroom=0)))
     list(host.collect())
     host.wait()
     return values(host.collect())
 
 
-def test_a_database_with_huge_pages_is_shown_to_use_them(kernel: KernelSettings) -> None:
+def test_a_database_with_huge_pages_is_detected(kernel: KernelSettings) -> None:
     kernel.pages(NR_HUGEPAGES, 64)
     with postgres(huge_pages="on", shared_buffers="64MB") as server:
         memory, pages = shared_memory(server)
@@ -62,7 +62,7 @@ def test_a_database_with_huge_pages_is_shown_to_use_them(kernel: KernelSettings)
         assert not states["memlock_low"]
 
 
-def test_a_database_without_huge_pages_is_said_to_waste_them(kernel: KernelSettings) -> None:
+def test_a_database_without_huge_pages_is_detected(kernel: KernelSettings) -> None:
     kernel.pages(NR_HUGEPAGES, 64)
     with postgres(huge_pages="off", shared_buffers="64MB") as server:
         memory, pages = shared_memory(server)

@@ -1,4 +1,4 @@
-"""The arithmetic of huge pages, and what is said of hosts that have too few, too many or the wrong ones."""
+"""Huge-page sizing, and the verdict on hosts with too few, too many or the wrong huge pages."""
 
 import json
 from collections.abc import Mapping
@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.exporter.host.kernels import lay, meminfo, pool, thp, values
+from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
 from typer.testing import CliRunner
 
-from ase_exporter.cli import app
+from ase_exporter.commands.app import app
 from ase_exporter.errors import UserError
-from ase_exporter.families import Family
-from ase_exporter.host.finder import ServerKey
-from ase_exporter.host.hugepages import Pool
-from ase_exporter.host.required import verdict_families
+from ase_exporter.host.hugepages import HugePagePool
+from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, AseMemory, page_table_bytes, requirement
-from ase_exporter.host.verdict import Finding, HostState, ServerState, assess
+from ase_exporter.host.verdict import Check, HostState, ServerState, assess
+from ase_exporter.host.verdict_metrics import verdict_families
+from ase_exporter.metrics.families import Family
 
 MIB, GIB = 1024**2, 1024**3
 SMALL, LARGE = PAGE_SIZES["2MiB"], PAGE_SIZES["1GiB"]
@@ -25,7 +25,7 @@ SMALL, LARGE = PAGE_SIZES["2MiB"], PAGE_SIZES["1GiB"]
 NEED = requirement(ase_memory=64 * 1024, headroom=8)
 
 
-def host(pool_: Pool, *servers: ServerState, thp_mode: str = "never") -> HostState:
+def host(pool_: HugePagePool, *servers: ServerState, thp_mode: str = "never") -> HostState:
     return HostState(pools=(pool_,), default_size=SMALL, thp=thp_mode, page_tables=0, servers=servers)
 
 
@@ -35,11 +35,11 @@ def server(
     return ServerState(ServerKey(database, "ASE1"), memlock, touched, mapped)
 
 
-def holding(findings: list[Finding]) -> set[str]:
-    return {finding.state for finding in findings if finding.holds}
+def holding(checks: list[Check]) -> set[str]:
+    return {check.state for check in checks if check.holds}
 
 
-def test_the_worked_example_of_the_case_study_comes_out() -> None:
+def test_the_example_of_the_case_study_is_reproduced() -> None:
     need = requirement(ase_memory=939_524_096)
     assert (need.memory_pages, need.headroom_pages, need.pages) == (917_504, 512, 918_016)
     assert need.memlock_kib == 1_880_096_768
@@ -48,14 +48,14 @@ def test_the_worked_example_of_the_case_study_comes_out() -> None:
     assert large.memlock_kib == 1_880_096_768
 
 
-def test_ase_takes_total_logical_memory_unless_told_to_allocate_all() -> None:
+def test_ase_allocates_total_logical_memory_unless_it_allocates_all() -> None:
     ase = AseMemory(total_logical_memory=1000, max_memory=2000, allocate_max_shared_memory=False)
     assert ase.pages == 1000
     assert "total logical memory" in ase.source
     assert replace(ase, allocate_max_shared_memory=True).pages == 2000
 
 
-def test_a_broken_page_counts_as_a_whole_one() -> None:
+def test_a_partial_page_counts_as_a_whole_one() -> None:
     assert requirement(memory_bytes=1, headroom=0).pages == 1
     assert requirement(memory_bytes=2 * MIB + 1, headroom=1).pages == 3
 
@@ -69,7 +69,7 @@ def test_a_broken_page_counts_as_a_whole_one() -> None:
         (297, BASE_PAGE, 594 + 1.16),
     ],
 )
-def test_page_tables_take_an_entry_of_8_bytes_a_page(touched_gib: int, page: int, mib: float) -> None:
+def test_page_tables_take_8_bytes_per_page(touched_gib: int, page: int, mib: float) -> None:
     assert page_table_bytes(touched_gib * GIB, page) / MIB == pytest.approx(mib, abs=0.02)
 
 
@@ -89,15 +89,15 @@ def test_the_594_mb_of_the_case_study_are_297_gib_touched_in_small_pages() -> No
         ({"ase_memory": 1, "headroom": -1}, "from 0"),
     ],
 )
-def test_bad_numbers_are_refused(arguments: dict[str, object], message: str) -> None:
+def test_bad_numbers_are_rejected(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=message):
         requirement(**arguments)  # type: ignore[arg-type]
 
 
 def test_enough_pages_in_use_by_the_server_are_enough() -> None:
-    findings = assess(NEED, host(Pool(SMALL, 72, 8, 0, 0), server({SMALL: 64 * SMALL})))
-    assert holding(findings) == {"enough"}
-    assert {finding.state for finding in findings} == {
+    checks = assess(NEED, host(HugePagePool(SMALL, 72, 8, 0, 0), server({SMALL: 64 * SMALL})))
+    assert holding(checks) == {"enough"}
+    assert {check.state for check in checks} == {
         "enough",
         "short",
         "stranded",
@@ -109,72 +109,74 @@ def test_enough_pages_in_use_by_the_server_are_enough() -> None:
 
 
 def test_a_small_pool_is_short_by_the_difference() -> None:
-    findings = assess(NEED, host(Pool(SMALL, 70, 70, 0, 0)))
-    assert holding(findings) == {"short"}
-    assert next(f.pages for f in findings if f.state == "short") == 2
+    checks = assess(NEED, host(HugePagePool(SMALL, 70, 70, 0, 0)))
+    assert holding(checks) == {"short"}
+    assert next(f.pages for f in checks if f.state == "short") == 2
 
 
-def test_pages_of_other_programs_are_not_ours() -> None:
-    busy = Pool(SMALL, 100, 60, 0, reserved=10)  # 50 in use or promised
-    findings = assess(NEED, host(busy, server({SMALL: 10 * SMALL}, touched=10 * SMALL)))
-    assert holding(findings) == {"short"}
-    assert next(f.pages for f in findings if f.state == "short") == 72 - (100 - 40)
+def test_pages_of_other_programs_are_not_available() -> None:
+    busy = HugePagePool(SMALL, 100, 60, 0, reserved=10)  # 50 in use or reserved
+    checks = assess(NEED, host(busy, server({SMALL: 10 * SMALL}, touched=10 * SMALL)))
+    assert holding(checks) == {"short"}
+    assert next(f.pages for f in checks if f.state == "short") == 72 - (100 - 40)
 
 
-def test_pages_beyond_the_need_are_stranded_unless_promised() -> None:
+def test_unneeded_pages_are_stranded_unless_reserved() -> None:
     serving = server({SMALL: 64 * SMALL})
-    findings = assess(NEED, host(Pool(SMALL, 172, 108, 0, reserved=0), serving))
-    assert holding(findings) == {"enough", "stranded"}
-    assert next(f.pages for f in findings if f.state == "stranded") == 100
-    untouched = Pool(SMALL, 172, 172, 0, reserved=64)
+    checks = assess(NEED, host(HugePagePool(SMALL, 172, 108, 0, reserved=0), serving))
+    assert holding(checks) == {"enough", "stranded"}
+    assert next(f.pages for f in checks if f.state == "stranded") == 100
+    untouched = HugePagePool(SMALL, 172, 172, 0, reserved=64)
     assert next(f.pages for f in assess(NEED, host(untouched, serving)) if f.state == "stranded") == 100
 
 
 def test_a_server_without_huge_pages_is_named() -> None:
-    findings = assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), server({})))
-    assert holding(findings) == {"enough", "not_used"}
-    assert "ASE1 runs without huge pages" in next(f.text for f in findings if f.state == "not_used")
+    checks = assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), server({})))
+    assert holding(checks) == {"enough", "not_used"}
+    assert "ASE1 runs without huge pages" in next(f.text for f in checks if f.state == "not_used")
 
 
-def test_nothing_is_said_of_use_that_cannot_be_read() -> None:
-    states = {f.state for f in assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), server(None)))}
+def test_unknown_use_is_omitted() -> None:
+    states = {f.state for f in assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), server(None)))}
     assert "not_used" not in states
-    touching = assess(NEED, host(Pool(SMALL, 72, 8, 0, 0), server(None, touched=64 * SMALL)))
+    touching = assess(NEED, host(HugePagePool(SMALL, 72, 8, 0, 0), server(None, touched=64 * SMALL)))
     assert holding(touching) == {"enough"}
 
 
-def test_only_the_database_that_is_asked_about_is_judged() -> None:
+def test_only_the_requested_database_is_checked() -> None:
     other = server({}, database="mysql")
-    assert "not_used" not in {f.state for f in assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), other))}
+    assert "not_used" not in {f.state for f in assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), other))}
     assert "not_used" in holding(
-        assess(requirement(memory_bytes=SMALL), host(Pool(SMALL, 600, 600, 0, 0), other))
+        assess(requirement(memory_bytes=SMALL), host(HugePagePool(SMALL, 600, 600, 0, 0), other))
     )
     named = replace(NEED, server="ASE2")
-    assert "not_used" not in {f.state for f in assess(named, host(Pool(SMALL, 72, 72, 0, 0), server({})))}
+    assert "not_used" not in {
+        f.state for f in assess(named, host(HugePagePool(SMALL, 72, 72, 0, 0), server({})))
+    }
 
 
 @pytest.mark.parametrize(("limit_kib", "low"), [(72 * 2048, False), (72 * 2048 - 1, True)])
-def test_memlock_must_reach_all_pages(limit_kib: int, low: bool) -> None:
-    findings = assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), server({}, memlock=limit_kib * 1024)))
-    assert ("memlock_low" in holding(findings)) is low
+def test_memlock_must_cover_all_pages(limit_kib: int, low: bool) -> None:
+    checks = assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), server({}, memlock=limit_kib * 1024)))
+    assert ("memlock_low" in holding(checks)) is low
 
 
-def test_memlock_is_no_obstacle_to_a_server_that_has_its_pages() -> None:
+def test_memlock_does_not_matter_to_a_server_that_has_its_pages() -> None:
     serving = server({SMALL: 64 * SMALL}, memlock=0)
-    assert "memlock_low" not in holding(assess(NEED, host(Pool(SMALL, 72, 8, 0, 0), serving)))
+    assert "memlock_low" not in holding(assess(NEED, host(HugePagePool(SMALL, 72, 8, 0, 0), serving)))
 
 
 @pytest.mark.parametrize(("mode", "on"), [("always", True), ("madvise", False), ("never", False)])
-def test_thp_is_on_if_it_is_given_to_all(mode: str, on: bool) -> None:
-    findings = assess(NEED, host(Pool(SMALL, 72, 72, 0, 0), thp_mode=mode))
-    assert ("thp_on" in holding(findings)) is on
+def test_thp_is_on_if_all_memory_gets_it(mode: str, on: bool) -> None:
+    checks = assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), thp_mode=mode))
+    assert ("thp_on" in holding(checks)) is on
 
 
-def test_the_wrong_page_size_is_seen_in_pools_default_and_process() -> None:
+def test_a_wrong_page_size_is_detected_in_pools_default_and_process() -> None:
     large = requirement(ase_memory=512 * 1024, page_size="1GiB")
-    only_small = host(Pool(SMALL, 2000, 2000, 0, 0))
+    only_small = host(HugePagePool(SMALL, 2000, 2000, 0, 0))
     assert "offers 2048kB only" in next(f.text for f in assess(large, only_small) if f.state == "wrong_size")
-    both = replace(only_small, pools=(Pool(SMALL, 0, 0, 0, 0), Pool(LARGE, 2, 2, 0, 0)))
+    both = replace(only_small, pools=(HugePagePool(SMALL, 0, 0, 0, 0), HugePagePool(LARGE, 2, 2, 0, 0)))
     assert "default size is 2048kB" in next(f.text for f in assess(large, both) if f.state == "wrong_size")
     small_user = replace(both, default_size=LARGE, servers=(server({SMALL: SMALL}),))
     assert "ASE1 maps pages of 2048kB" in next(
@@ -182,8 +184,8 @@ def test_the_wrong_page_size_is_seen_in_pools_default_and_process() -> None:
     )
 
 
-def test_the_verdict_becomes_metrics() -> None:
-    families: list[Family] = list(verdict_families(NEED, host(Pool(SMALL, 70, 70, 0, 0), server({}))))
+def test_the_verdict_is_exported() -> None:
+    families: list[Family] = list(verdict_families(NEED, host(HugePagePool(SMALL, 70, 70, 0, 0), server({}))))
     seen = values(families)
     assert seen["dbhost_hugepages_required{2048kB}"] == 72
     assert seen["dbhost_hugepages_short{2048kB}"] == 2
@@ -195,8 +197,8 @@ def test_the_verdict_becomes_metrics() -> None:
 
 @pytest.fixture
 def case_host(tmp_path: Path) -> list[str]:
-    """The options that point the command at the case study's host as it should be, without a database."""
-    lay(
+    """Options for the case study's host, correctly configured, without a database."""
+    write_files(
         tmp_path,
         {
             **meminfo(918_016, 918_016),
@@ -240,7 +242,7 @@ def test_the_command_prints_json(case_host: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected a target to ask"),
+        ([], "expected a target to query"),
         (["--max-memory", "-5"], "above 0"),
         (["--max-memory", "5", "--memory", "5"], "--memory is for other databases"),
         (["--total-logical-memory", "5", "--allocate-max-shared-memory"], "expected --max-memory too"),
@@ -255,7 +257,7 @@ def test_bad_options_get_one_clear_line(arguments: list[str], message: str) -> N
     assert message in str(result.exception)
 
 
-def test_the_configured_requirement_counts_without_a_target(case_host: list[str], tmp_path: Path) -> None:
+def test_the_configured_requirement_applies_without_a_target(case_host: list[str], tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("host:\n  required: {ase_memory: 939524096, page_size: 1GiB}\n")
     result = CliRunner().invoke(app, ["hugepages", "--config.file", str(config), "--json", *case_host])

@@ -1,17 +1,17 @@
 """docs/sysmon.md names every metric with its labels, and every command."""
 
 import re
-from pathlib import Path
 
 from tests.exporter.sysmon import samples
+from tests.paths import DOCS
 
-from ase_exporter.families import Family
-from ase_exporter.sysmon.commands import app
+from ase_exporter.commands.sysmon import app
+from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.headlines import HEADLINES
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.report import parse
 
-TEXT = (Path(__file__).parents[3] / "docs" / "sysmon.md").read_text()
+TEXT = (DOCS / "sysmon.md").read_text()
 ROW = re.compile(r"^\| `(ase_sysmon_\w+)` \|([\w, ]*)\|", re.MULTILINE)
 OF_THE_SCHEDULE = {"ase_sysmon_runs_total": ("outcome",), "ase_sysmon_last_run_success": ()}
 

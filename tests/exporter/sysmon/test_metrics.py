@@ -4,7 +4,8 @@ import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import row, section, table
 
-from ase_exporter.families import Family, render_text
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.headlines import HEADLINES
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.report import parse

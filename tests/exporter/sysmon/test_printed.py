@@ -10,7 +10,7 @@ import pytest
 from tests.simulator.sql.fake import FakeServer
 from tests.simulator.tds.running import running
 
-from ase_exporter.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 
@@ -28,7 +28,7 @@ class Client:
         )
 
     def printed(self, sql: str, seconds: float = 60.0) -> list[str]:
-        return self._do(lambda: self._connection.printed(sql, time.monotonic() + seconds))
+        return self._do(lambda: self._connection.query_messages(sql, time.monotonic() + seconds))
 
     def close(self) -> None:
         self._do(self._connection.close)

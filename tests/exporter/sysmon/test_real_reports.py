@@ -5,12 +5,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.paths import SHARED
 
-from ase_exporter.sysmon.lines import decode
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.text import decode
 
-FOLDER = Path(__file__).parents[3].parent / "shared" / "ase" / "sysmon"
+FOLDER = SHARED / "ase" / "sysmon"
 REPORTS = sorted(FOLDER.glob("real-*.txt"))
 MAX_UNEXPLAINED = 0.005
 

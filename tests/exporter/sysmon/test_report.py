@@ -6,8 +6,8 @@ import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import UNDERLINE, row, section, table
 
-from ase_exporter.sysmon.lines import decode
 from ase_exporter.sysmon.report import NotAReportError, parse, parse_all
+from ase_exporter.sysmon.text import decode
 
 
 def values(text: str, label: str, *path: str) -> dict[str, float]:
@@ -226,13 +226,14 @@ def test_server_errors_inside_the_text_are_kept_apart_from_figures() -> None:
         (11039, 16, "Execution of procedure 3 failed.")
     ]
     assert report.find("Transaction Profile", "Committed Xacts")
-    assert report.complete
+    assert report.ended and not report.complete
+    assert "section Lock Management" not in report.missing
 
 
 def test_a_report_that_stopped_says_so() -> None:
     report = parse(samples.report(samples.TRANSACTIONS, end="(return status = -6)"))
     assert not report.complete and report.return_status == -6
-    assert "cut" in report.warnings[-1].text
+    assert "stops at an error (return status -6)" in report.warnings[-1].text
 
 
 @pytest.mark.parametrize(
@@ -263,8 +264,8 @@ def test_what_clients_do_to_a_report_changes_no_figure(damage: object) -> None:
 
 def test_a_file_of_powershell_is_read_by_its_byte_order_mark() -> None:
     text = samples.report(samples.TRANSACTIONS)
-    assert parse(decode(text.encode("utf-16"))).complete
-    assert parse(decode(text.encode("latin-1"))).complete
+    assert parse(decode(text.encode("utf-16"))).ended
+    assert parse(decode(text.encode("latin-1"))).ended
 
 
 def test_what_stands_around_a_report_is_no_part_of_it() -> None:

@@ -3,22 +3,24 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from pydantic import TypeAdapter
 from tests.exporter.sysmon import samples
 from tests.planted import SYSMON
 
+from ase_exporter.ase.connection import DatabaseError, Endpoint, Row
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
-from ase_exporter.connection import DatabaseError, Endpoint, Row
-from ase_exporter.families import render_text
-from ase_exporter.run import Run
-from ase_exporter.scrape import TargetScraper
+from ase_exporter.config.sysmon import SysmonSettings
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sysmon import runner
 from ase_exporter.sysmon.runner import SampleError, SysmonRunner, statement, take_sample
-from ase_exporter.sysmon.settings import SysmonSettings
 
 REPORT = samples.report(samples.TRANSACTIONS).splitlines()
 AUTH = Auth(user="sysmon", password=SYSMON)
@@ -47,7 +49,7 @@ class Scripted:
         self.statements.append(sql)
         return [(self.others,)]
 
-    def printed(self, sql: str, deadline: float) -> list[str]:
+    def query_messages(self, sql: str, deadline: float) -> list[str]:
         self.statements.append(sql)
         return self.prints()
 
@@ -60,8 +62,10 @@ def target(request: pytest.FixtureRequest) -> Target:
     return Target(name="prod", host=f"{request.node.name}.invalid", port=5000)
 
 
-def scheduled(target: Target, server: Scripted, **settings: object) -> SysmonRunner:
-    return SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon", **settings), server)  # type: ignore[arg-type]
+def scheduled(
+    target: Target, server: Scripted, clock: Clock = SYSTEM_CLOCK, **settings: object
+) -> SysmonRunner:
+    return SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon", **settings), server, clock=clock)  # type: ignore[arg-type]
 
 
 def exported(schedule: SysmonRunner) -> str:
@@ -84,7 +88,7 @@ def test_a_sample_is_taken_with_a_login_and_a_connection_of_its_own(target: Targ
 
 
 def test_a_good_run_gives_headlines_and_cells(target: Target) -> None:
-    schedule = scheduled(target, Scripted(), cells=("xactsum",))
+    schedule = scheduled(target, Scripted(), detail_sections=("xactsum",))
     assert schedule.run_once() == "ok"
     text = exported(schedule)
     assert 'ase_sysmon_runs_total{outcome="ok"} 1.0' in text
@@ -133,13 +137,10 @@ def test_an_unexpected_error_costs_a_sample_and_not_the_schedule(target: Target)
     assert schedule.run_once() == "ok"
 
 
-def test_a_failure_keeps_the_sample_before_it_until_that_is_stale(
-    target: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_keeps_the_sample_before_it_until_that_is_stale(target: Target) -> None:
     server = Scripted()
-    schedule = scheduled(target, server, every=600.0)
     now = 1_000_000.0
-    monkeypatch.setattr(runner.time, "time", lambda: now)
+    schedule = scheduled(target, server, Clock(time=lambda: now), interval=600.0)
     schedule.run_once()
     server.prints = list
     schedule.run_once()
@@ -179,17 +180,15 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
     assert refused.value.reason == "busy"
     leave.set()
     first.join(30)
-    assert take_sample(target, AUTH, 60, open_connection=Scripted()).complete
+    assert take_sample(target, AUTH, 60, open_connection=Scripted()).ended
 
 
-def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(
-    target: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ase_exporter.refusal.LOGIN_PAUSE", 0.0)
+def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(target: Target) -> None:
     server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
-    schedule = scheduled(target, server)
+    no_pause = replace(TIMING, login_pause=(0.0, 0.0))
+    schedule = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, timing=no_pause)
     assert [schedule.run_once() for _ in range(4)] == ["login_failed"] * 2 + ["login_suspended"] * 2
-    another = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, schedule.refusal)  # type: ignore[arg-type]
+    another = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, schedule.login_backoff)
     assert another.run_once() == "login_suspended"
     assert len(server.logins) == 2
 
@@ -197,10 +196,10 @@ def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_pro
 @pytest.mark.parametrize(
     ("settings", "wrong"),
     [
-        ({"sample": 400.0, "every": 600.0}, "at most half of every"),
-        ({"sample": 1.5}, "whole seconds"),
-        ({"cells": ("lock",)}, "'lock': expected all or of kernel"),
-        ({"every": 5.0}, "greater than or equal to 60"),
+        ({"duration": 400.0, "interval": 600.0}, "at most half of interval"),
+        ({"duration": 1.5}, "whole seconds"),
+        ({"detail_sections": ("lock",)}, "'lock': expected all or one of kernel"),
+        ({"interval": 5.0}, "greater than or equal to 60"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings: dict[str, object], wrong: str) -> None:
@@ -215,14 +214,16 @@ def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
     schedule = scheduled(target, Scripted())
     schedule.run_once()
     scraper = TargetScraper(target, AUTH, Module(), Scrape(), Catalogue(), sysmon=schedule)
-    run = Run(time.monotonic() + 30, collectors)
-    scraper.scrape(run)
-    assert not run.up
-    assert ("ase_sysmon_committed_transactions_per_second" in {family.name for family in run.own}) is shown
+    result = ScrapeResult(time.monotonic() + 30, collectors)
+    scraper.scrape(result)
+    assert not result.summary.up
+    assert (
+        "ase_sysmon_committed_transactions_per_second" in {family.name for family in result.diagnostics}
+    ) is shown
 
 
 def test_a_login_that_is_not_defined_is_refused_with_the_configuration() -> None:
     settings = SysmonSettings(auth="nobody")
     target = Target(name="prod", host="localhost", sysmon=settings)
-    with pytest.raises(ValueError, match="target prod: sysmon: auth 'nobody' is not defined under auth"):
+    with pytest.raises(ValueError, match="target prod: sysmon: its auth is not defined under auth"):
         Config(targets=(target,), auth={"default": AUTH})

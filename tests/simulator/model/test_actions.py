@@ -1,10 +1,11 @@
-"""What administrators do to the server, what it refuses, and what follows."""
+"""Actions of administrators and their effects."""
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
-from tests.simulator.model.worlds import contention, one, total
+from tests.simulator.model.worlds import contention, one, rows_of, total
 
 from ase_simulator.contracts import LoginRequest, ServerError
 from ase_simulator.model import SimulatedServer, load_scenario
@@ -22,8 +23,8 @@ def _number(refused: "pytest.ExceptionInfo[ServerError]") -> int:
     return refused.value.message.number
 
 
-def _cache(server: SimulatedServer, name: str) -> dict[str, object]:
-    return next(dict(row) for row in server.table("monDataCache") if row["CacheName"] == name)
+def _cache(server: SimulatedServer, name: str) -> dict[str, Any]:
+    return next(dict(row) for row in rows_of(server, "monDataCache") if row["CacheName"] == name)
 
 
 def test_a_new_cache_takes_the_reads_of_what_is_bound_to_it(server: SimulatedServer) -> None:
@@ -40,9 +41,9 @@ def test_a_new_cache_takes_the_reads_of_what_is_bound_to_it(server: SimulatedSer
 def test_a_database_binding_holds_for_tables_without_one_of_their_own(server: SimulatedServer) -> None:
     server.configure_cache("all", size_kb=65536)
     server.bind_cache("all", "orders")
-    before = {row["CacheName"]: row["LogicalReads"] for row in server.table("monDataCache")}
+    before = {row["CacheName"]: row["LogicalReads"] for row in rows_of(server, "monDataCache")}
     server.advance(60)
-    after = {row["CacheName"]: row["LogicalReads"] for row in server.table("monDataCache")}
+    after = {row["CacheName"]: row["LogicalReads"] for row in rows_of(server, "monDataCache")}
     assert after["all"] - before["all"] > 20 * (after["default data cache"] - before["default data cache"])
     assert after["log cache"] > before["log cache"]
 
@@ -54,7 +55,7 @@ def test_partitions_type_and_strategy_of_a_cache_wait_for_the_restart(server: Si
     row = _cache(server, "default data cache")
     assert row["CachePartitions"] == 64
     assert row["ReplacementStrategy"] == "relaxed LRU"
-    names = [slot["SpinlockName"] for slot in server.table("monSpinlockActivity")]
+    names = [slot["SpinlockName"] for slot in rows_of(server, "monSpinlockActivity")]
     assert names.count("default data cache") == 64
 
 
@@ -66,7 +67,7 @@ def test_a_lockless_cache_counts_compare_and_swap_instead_of_spinlock_grabs(serv
     after = contention(server, 60, [cache])[cache]
     row = _cache(server, cache)
     assert row["Type"] == "Lockless Data Cache"
-    grabs = sum(r["Grabs"] for r in server.table("monSpinlockActivity") if r["SpinlockName"] == cache)
+    grabs = sum(r["Grabs"] for r in rows_of(server, "monSpinlockActivity") if r["SpinlockName"] == cache)
     assert row["CASGrabs"] > 20 * grabs
     assert after < before
 
@@ -95,17 +96,17 @@ def test_a_smaller_cache_reads_more_from_disk(server: SimulatedServer) -> None:
         {"name": "log cache", "size_kb": 0},
     ],
 )
-def test_impossible_caches_are_refused(server: SimulatedServer, settings: dict[str, object]) -> None:
-    before = list(server.table("monDataCache"))
+def test_invalid_cache_settings_are_rejected(server: SimulatedServer, settings: dict[str, Any]) -> None:
+    before = list(rows_of(server, "monDataCache"))
     with pytest.raises(ServerError):
         server.configure_cache(**settings)
-    assert list(server.table("monDataCache")) == before
+    assert list(rows_of(server, "monDataCache")) == before
 
 
 @pytest.mark.parametrize(
     "pool", [("no cache", 32, 1024), ("default data cache", 7, 1024), ("log cache", 32, 9**9)]
 )
-def test_impossible_pools_are_refused(server: SimulatedServer, pool: tuple[str, int, int]) -> None:
+def test_invalid_pool_settings_are_rejected(server: SimulatedServer, pool: tuple[str, int, int]) -> None:
     with pytest.raises(ServerError):
         server.configure_pool(*pool)
 
@@ -114,13 +115,13 @@ def test_a_pool_takes_its_memory_from_the_pool_of_the_page_size(server: Simulate
     server.configure_pool("tempdb cache", 32, 102400)
     sizes = {
         row["IOBufferSize"]: row["AllocatedKB"]
-        for row in server.table("monCachePool")
+        for row in rows_of(server, "monCachePool")
         if row["CacheName"] == "tempdb cache"
     }
     assert sizes == {4096: 524288 - 102400, 32768: 102400}
 
 
-def test_binding_to_what_is_not_there_is_refused(server: SimulatedServer) -> None:
+def test_binding_to_an_unknown_cache_or_database_is_rejected(server: SimulatedServer) -> None:
     with pytest.raises(ServerError):
         server.bind_cache("no cache", "orders", "customer")
     with pytest.raises(ServerError) as refused:
@@ -130,18 +131,18 @@ def test_binding_to_what_is_not_there_is_refused(server: SimulatedServer) -> Non
 
 def test_an_engine_taken_offline_leaves_its_work_to_the_others(server: SimulatedServer) -> None:
     server.set_engine(7, False)
-    before = {row["EngineNumber"]: row["UserCPUTime"] for row in server.table("monEngine")}
+    before = {row["EngineNumber"]: row["UserCPUTime"] for row in rows_of(server, "monEngine")}
     server.advance(100)
-    after = {row["EngineNumber"]: row["UserCPUTime"] for row in server.table("monEngine")}
+    after = {row["EngineNumber"]: row["UserCPUTime"] for row in rows_of(server, "monEngine")}
     assert 7 not in after
     assert len(after) == 7
     assert all(after[number] > before[number] for number in after)
     server.set_engine(7, True)
-    assert len(list(server.table("monEngine"))) == 8
+    assert len(list(rows_of(server, "monEngine"))) == 8
 
 
 @pytest.mark.parametrize(("engine", "online"), [(0, False), (8, True), (3, True), (99, False)])
-def test_engines_that_cannot_be_are_refused(server: SimulatedServer, engine: int, online: bool) -> None:
+def test_invalid_engine_numbers_are_rejected(server: SimulatedServer, engine: int, online: bool) -> None:
     with pytest.raises(ServerError):
         server.set_engine(engine, online)
 
@@ -162,7 +163,7 @@ def test_a_restart_starts_all_counters_again_and_drops_the_sessions(server: Simu
     assert one(server, "monState")["Connections"] == 120
 
 
-def test_after_a_shutdown_the_listener_refuses_until_the_restart(server: SimulatedServer) -> None:
+def test_the_listener_refuses_connections_between_shutdown_and_restart(server: SimulatedServer) -> None:
     server.shutdown()
     assert not server.running
     assert server.faults.refuse
@@ -175,26 +176,26 @@ def test_a_session_shows_up_with_what_it_used_and_is_gone_after_the_detach(serve
     spid = server.attach(LoginRequest("probe", "", hostname="mon01", program="check"))
     other = server.attach(LoginRequest("sa", ""))
     server.account(spid, statements=3, rows=70, cpu_ms=12.5)
-    rows = {row["SPID"]: row for row in server.table("monProcess")}
+    rows = {row["SPID"]: row for row in rows_of(server, "monProcess")}
     assert (rows[spid]["Login"], rows[spid]["HostName"], rows[spid]["Application"]) == (
         "probe",
         "mon01",
         "check",
     )
-    used = {row["SPID"]: row for row in server.table("monProcessActivity")}
+    used = {row["SPID"]: row for row in rows_of(server, "monProcessActivity")}
     assert (used[spid]["CPUTime"], used[spid]["Transactions"], used[other]["CPUTime"]) == (12, 3, 0)
     server.detach(spid)
     server.detach(spid)
-    assert spid not in {row["spid"] for row in server.table("sysprocesses")}
+    assert spid not in {row["spid"] for row in rows_of(server, "sysprocesses")}
     assert server.attach(LoginRequest("sa", "")) == spid
 
 
 def test_configuration_changes_are_kept_with_who_and_when(server: SimulatedServer) -> None:
     server.set_option("number of locks", 250_000, "sa")
-    [row] = server.table("ch_events")
+    [row] = rows_of(server, "ch_events")
     assert (row["element"], row["oldvalue"], row["newvalue"]) == ("number of locks", "200000", "250000")
     assert (row["username"], row["timestamp"]) == ("sa", server.now())
-    assert any("number of locks" in str(entry["ErrorMessage"]) for entry in server.table("monErrorLog"))
+    assert any("number of locks" in str(entry["ErrorMessage"]) for entry in rows_of(server, "monErrorLog"))
 
 
 def test_sleepers_wake_when_simulated_time_has_passed() -> None:
@@ -228,7 +229,7 @@ def test_no_values_of_options_stop_the_server(server: SimulatedServer, end: str)
         server.advance(30)
         assert total(server, "monState", "Transactions") > 0
         for table in TABLES:
-            list(server.table(table))
+            list(rows_of(server, table))
         server.restart()
 
 

@@ -22,7 +22,7 @@ def test_a_world_adjusted_by_the_fit_shows_the_figures_it_was_fitted_to() -> Non
     assert one(server, "monState")["Transactions"] / cpu == pytest.approx(80, rel=0.01)
 
 
-def test_figures_that_no_demand_gives_are_refused() -> None:
+def test_unreachable_figures_raise_value_error() -> None:
     [server] = load_scenario("quiet-oltp", speed=0)
     with pytest.raises(ValueError, match="no demand"):
         fit(server.world, Figures(busy=0.9, per_cpu_unit=1e6, contention={"default data cache": 0.5}))

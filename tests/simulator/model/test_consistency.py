@@ -1,9 +1,9 @@
-"""What the tables say agrees: sums with sums, engines with threads, users with the server."""
+"""Tables are consistent: sums agree, engines with threads, users with the server."""
 
 from itertools import pairwise
 
 import pytest
-from tests.simulator.model.worlds import one, total
+from tests.simulator.model.worlds import one, rows_of, total
 
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.model.scenario import names
@@ -45,15 +45,15 @@ def test_counters_never_go_back_however_often_they_are_read() -> None:
 
 
 def test_engine_seconds_add_up_to_the_time_since_the_start(busy: SimulatedServer) -> None:
-    for row in busy.table("monEngine"):
+    for row in rows_of(busy, "monEngine"):
         kinds = [row[f"{kind}CPUTime"] for kind in ("User", "System", "IO", "Idle")]
         assert row["CPUTime"] == sum(kinds)
         assert row["CPUTime"] == pytest.approx(333, abs=4)
 
 
 def test_engine_threads_used_the_cpu_that_their_engines_were_busy(busy: SimulatedServer) -> None:
-    threads = {row["ThreadID"]: row for row in busy.table("monThread")}
-    for engine in busy.table("monEngine"):
+    threads = {row["ThreadID"]: row for row in rows_of(busy, "monThread")}
+    for engine in rows_of(busy, "monEngine"):
         thread = threads[engine["ThreadID"]]
         assert thread["UserTime"] / 1000 == pytest.approx(engine["UserCPUTime"], abs=1)
         assert thread["SystemTime"] / 1000 == pytest.approx(engine["SystemCPUTime"], abs=1)
@@ -100,7 +100,7 @@ def test_time_waited_for_the_network_and_run_by_users_is_all_the_time_there_was(
 ) -> None:
     users = 120
     own = {19, 57, 61, 179, 260}
-    waited = sum(row["WaitTime"] for row in busy.table("monSysWaits") if row["WaitEventID"] not in own)
+    waited = sum(row["WaitTime"] for row in rows_of(busy, "monSysWaits") if row["WaitEventID"] not in own)
     ran = total(busy, "monEngine", "UserCPUTime") + total(busy, "monEngine", "SystemCPUTime")
     assert waited + ran == pytest.approx(users * 333.3, rel=0.02)
 
@@ -109,13 +109,13 @@ def test_lock_waits_name_the_same_pairs_in_every_table() -> None:
     [server] = load_scenario("storm", speed=0)
     server.advance(700)
     of_processes = {
-        row["SPID"]: row["BlockingSPID"] for row in server.table("monProcess") if row["BlockingSPID"]
+        row["SPID"]: row["BlockingSPID"] for row in rows_of(server, "monProcess") if row["BlockingSPID"]
     }
     assert len(of_processes) > 5
     assert of_processes == {
-        row["spid"]: row["blocked"] for row in server.table("sysprocesses") if row["blocked"]
+        row["spid"]: row["blocked"] for row in rows_of(server, "sysprocesses") if row["blocked"]
     }
-    locks = list(server.table("monLocks"))
+    locks = list(rows_of(server, "monLocks"))
     wanted = {row["SPID"]: row["BlockedBy"] // 2 for row in locks if row["LockState"] == "Requested"}
     assert wanted == of_processes
     held = {row["SPID"] for row in locks if row["BlockedState"] == "Blocking"}
@@ -123,17 +123,17 @@ def test_lock_waits_name_the_same_pairs_in_every_table() -> None:
 
 
 def test_pools_add_up_to_their_cache(busy: SimulatedServer) -> None:
-    sizes = {row["CacheName"]: row["CacheSize"] for row in busy.table("monDataCache")}
+    sizes = {row["CacheName"]: row["CacheSize"] for row in rows_of(busy, "monDataCache")}
     for name, size in sizes.items():
-        pools = [row for row in busy.table("monCachePool") if row["CacheName"] == name]
+        pools = [row for row in rows_of(busy, "monCachePool") if row["CacheName"] == name]
         assert sum(row["AllocatedKB"] for row in pools) == size
 
 
 def test_sysmonitors_counts_what_the_monitoring_tables_count(busy: SimulatedServer) -> None:
-    rows = list(busy.table("sysmonitors"))
+    rows = list(rows_of(busy, "sysmonitors"))
     for group, column in (("spinlock_p", "Grabs"), ("spinlock_w", "Waits"), ("spinlock_s", "Spins")):
         values = [row["value"] % 2**32 for row in rows if row["group_name"] == group]
-        assert values == [row[column] % 2**32 for row in busy.table("monSpinlockActivity")]
+        assert values == [row[column] % 2**32 for row in rows_of(busy, "monSpinlockActivity")]
 
 
 def test_clearing_the_monitors_zeroes_sysmonitors_and_leaves_the_monitoring_tables(
@@ -141,7 +141,7 @@ def test_clearing_the_monitors_zeroes_sysmonitors_and_leaves_the_monitoring_tabl
 ) -> None:
     before = total(busy, "monSpinlockActivity", "Grabs")
     busy.clear_monitors()
-    assert not any(row["value"] for row in busy.table("sysmonitors"))
+    assert not any(row["value"] for row in rows_of(busy, "sysmonitors"))
     assert total(busy, "monSpinlockActivity", "Grabs") == before
     assert one(busy, "monState")["CountersCleared"] == busy.now()
 
@@ -151,7 +151,7 @@ def test_every_table_of_every_scenario_has_rows_of_one_shape(scenario: str) -> N
     for server in load_scenario(scenario, speed=0):
         server.advance(45)
         for table in TABLES:
-            shapes = {tuple(row) for row in server.table(table)}
+            shapes = {tuple(row) for row in rows_of(server, table)}
             assert len(shapes) <= 1, table
 
 
@@ -159,7 +159,7 @@ def test_the_same_seed_gives_the_same_world_and_another_seed_another() -> None:
     def grabs(seed: int) -> list[object]:
         [server] = load_scenario("quiet-oltp", speed=0, seed=seed)
         server.advance(100)
-        return [row["Grabs"] for row in server.table("monSpinlockActivity")]
+        return [row["Grabs"] for row in rows_of(server, "monSpinlockActivity")]
 
     assert grabs(3) == grabs(3)
     assert grabs(3) != grabs(4)
@@ -177,13 +177,13 @@ def test_reading_on_the_way_changes_nothing() -> None:
 
 
 def test_rows_have_the_columns_that_the_newest_version_shows() -> None:
-    """Tables that the T-SQL front end completes or derives itself are its own affair."""
+    """Columns that `sql` completes or derives itself are left out."""
     [server] = load_scenario("storm", speed=0, version="16.0 SP04")
     server.advance(700)
     known = catalog(server.version)
     for name in TABLES:
         table = known.find(name, "master")
-        rows = list(server.table(name))
+        rows = list(rows_of(server, name))
         if table is None or not rows or name == "sysobjects":
             continue
         columns = {column.name for column in table.columns}

@@ -1,14 +1,13 @@
-"""The pages about the model name what there is."""
-
-from pathlib import Path
+"""The documentation lists every scenario and key."""
 
 import pytest
+from tests.paths import DOCS
 
 from ase_simulator.model.scenario import Scenario, names
 from ase_simulator.model.timeline import FaultSettings, StepSettings
 from ase_simulator.model.workload import Batch, CacheWork, Database, Effect, Object, Workload
 
-PAGE = (Path(__file__).parents[3] / "docs/scenarios.md").read_text("utf-8")
+PAGE = (DOCS / "scenarios.md").read_text("utf-8")
 PARTS = [Scenario, Workload, Database, Object, CacheWork, Effect, Batch, StepSettings, FaultSettings]
 
 

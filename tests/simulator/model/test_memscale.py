@@ -1,9 +1,10 @@
 """The memscale scenario shows the figures of the Memscale case study, from counters alone."""
 
 import csv
-from pathlib import Path
 
 import pytest
+from tests.paths import SHARED
+from tests.simulator.model.worlds import rows_of
 
 from ase_simulator.model import SimulatedServer, load_scenario
 
@@ -23,19 +24,19 @@ FIGURES = [
 ]
 CACHES = ("default data cache", "system tables cache", "log cache")
 RUN_SECONDS = 600
-PUBLISHED = Path(__file__).parents[3] / "../shared/casestudy/memscale_runs.csv"
+PUBLISHED = SHARED / "casestudy/memscale_runs.csv"
 
 
 def _totals(server: SimulatedServer) -> dict[str, float]:
     totals = {"transactions": 0.0, "busy": 0.0, "ticks": 0.0, "cpu": 0.0}
-    for row in server.table("monState"):
+    for row in rows_of(server, "monState"):
         totals["transactions"] = row["Transactions"]
-    for row in server.table("monEngine"):
+    for row in rows_of(server, "monEngine"):
         totals["busy"] += row["UserCPUTime"] + row["SystemCPUTime"]
         totals["ticks"] += row["CPUTime"]
-    for row in server.table("monThread"):
+    for row in rows_of(server, "monThread"):
         totals["cpu"] += (row["UserTime"] + row["SystemTime"]) / 1000
-    for row in server.table("monSpinlockActivity"):
+    for row in rows_of(server, "monSpinlockActivity"):
         for column in ("Grabs", "Waits"):
             key = f"{column} {row['SpinlockName']}"
             totals[key] = totals.get(key, 0.0) + row[column]

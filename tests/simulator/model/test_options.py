@@ -22,7 +22,7 @@ def options() -> Options:
     return Options("16.0 SP04")
 
 
-def _refusal(options: Options, name: str, value: int | str) -> int:
+def _rejection(options: Options, name: str, value: int | str) -> int:
     with pytest.raises(ServerError) as refused:
         options.set(name, value)
     return refused.value.message.number
@@ -55,31 +55,31 @@ def test_part_of_a_name_is_enough_where_only_one_option_has_it(options: Options)
     assert options.set("address spinlock", "7").configured == 7
 
 
-def test_names_that_no_or_several_options_have_are_refused(options: Options) -> None:
-    assert _refusal(options, "no such option", 1) == 17410
-    assert _refusal(options, "spinlock ratio", 1) == 17411
+def test_unknown_and_ambiguous_option_names_are_rejected(options: Options) -> None:
+    assert _rejection(options, "no such option", 1) == 17410
+    assert _rejection(options, "spinlock ratio", 1) == 17411
 
 
 def test_an_exact_name_wins_over_longer_ones(options: Options) -> None:
     assert options.find("auditing").name == "auditing"
 
 
-def test_values_out_of_bounds_or_not_numbers_are_refused_and_change_nothing(options: Options) -> None:
-    assert _refusal(options, "lock address spinlock ratio", 0) == 5848
-    assert _refusal(options, "enable monitoring", 2) == 5848
-    assert _refusal(options, "enable monitoring", "on") == 5847
+def test_invalid_values_are_rejected_and_change_nothing(options: Options) -> None:
+    assert _rejection(options, "lock address spinlock ratio", 0) == 5848
+    assert _rejection(options, "enable monitoring", 2) == 5848
+    assert _rejection(options, "enable monitoring", "on") == 5847
     assert options.find("lock address spinlock ratio").configured == 100
 
 
 def test_what_ase_works_out_itself_cannot_be_set(options: Options) -> None:
-    assert _refusal(options, "total logical memory", 1000) == 17418
+    assert _rejection(options, "total logical memory", 1000) == 17418
 
 
-def test_memory_that_max_memory_does_not_hold_is_refused(options: Options) -> None:
-    assert _refusal(options, "procedure cache size", 2_000_000) == 5849
+def test_memory_beyond_max_memory_is_rejected(options: Options) -> None:
+    assert _rejection(options, "procedure cache size", 2_000_000) == 5849
     options.set("max memory", 4_000_000)
     assert options.set("procedure cache size", 2_000_000).run == 2_000_000
-    assert _refusal(options, "max memory", 200_000) == 5849
+    assert _rejection(options, "max memory", 200_000) == 5849
 
 
 def test_options_report_the_memory_that_they_take(options: Options) -> None:

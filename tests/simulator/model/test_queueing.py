@@ -1,5 +1,7 @@
 """The queueing model obeys the laws that any server obeys."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,7 +45,7 @@ def demand(
 
 
 @given(**reasonable)
-def test_no_more_engines_are_busy_than_there_are_and_no_slot_more_than_always(**given_) -> None:
+def test_no_more_engines_are_busy_than_there_are_and_no_slot_more_than_always(**given_: Any) -> None:
     asked = demand(**given_)
     point = settle(asked)
     assert point.throughput > 0
@@ -53,7 +55,7 @@ def test_no_more_engines_are_busy_than_there_are_and_no_slot_more_than_always(**
 
 
 @given(**reasonable)
-def test_every_user_thinks_waits_runs_or_queues(**given_) -> None:
+def test_every_user_thinks_waits_runs_or_queues(**given_: Any) -> None:
     asked = demand(**given_)
     point = settle(asked)
     away = point.throughput * (asked.think_s + asked.wait_s)
@@ -62,7 +64,7 @@ def test_every_user_thinks_waits_runs_or_queues(**given_) -> None:
 
 
 @given(**reasonable)
-def test_more_slots_never_mean_more_contention(**given_) -> None:
+def test_more_slots_never_mean_more_contention(**given_: Any) -> None:
     asked = demand(**given_)
     finer = demand(**{**given_, "slots": given_["slots"] * 8})
 

@@ -1,11 +1,11 @@
-"""Scenario files: every one of ours loads and plays; a bad one is told in one line."""
+"""Scenario files: the built-in ones load and play; an invalid one is reported in one line."""
 
 import asyncio
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.simulator.model.worlds import one, total
+from tests.simulator.model.worlds import one, rows_of, total
 
 from ase_simulator.model import ScenarioError, SimulatedServer, load_scenario
 from ase_simulator.model.scenario import names
@@ -55,9 +55,7 @@ def test_every_scenario_runs_as_every_version(version: str) -> None:
         ("- a\n", "the file: "),
     ],
 )
-def test_a_bad_scenario_is_refused_in_one_line_that_names_the_place(
-    tmp_path: Path, text: str, told: str
-) -> None:
+def test_a_bad_scenario_is_reported_in_one_line_with_its_place(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         load_scenario(_write(tmp_path, text), speed=0)
     assert told in str(refused.value)
@@ -86,7 +84,7 @@ def test_each_switch_of_memscale_features_changes_options_or_cache_types() -> No
     for _ in range(10):
         server.advance(1)
         options = tuple((option.name, option.run) for option in server.options())
-        caches = tuple((row["CacheName"], row["Type"]) for row in server.table("monDataCache"))
+        caches = tuple((row["CacheName"], row["Type"]) for row in rows_of(server, "monDataCache"))
         seen.append((options, caches))
         server.advance(599)
     assert len(set(seen)) >= 9
@@ -111,17 +109,17 @@ def test_a_storm_burns_engines_in_spinning_and_more_engines_make_it_worse() -> N
         server.advance(30)
         before = one(server, "monState")["Transactions"]
         server.advance(60)
-        return (one(server, "monState")["Transactions"] - before) / 60
+        return float(one(server, "monState")["Transactions"] - before) / 60
 
     _at(server, "login storm")
     sixteen = rate()
     _at(server, "lock storm")
     server.advance(100)
     assert one(server, "monState")["NumDeadlocks"] > 10
-    assert len(list(server.table("monDeadLock"))) > 20
-    assert len(list(server.table("monLockTimeout"))) > 3
+    assert len(list(rows_of(server, "monDeadLock"))) > 20
+    assert len(list(rows_of(server, "monLockTimeout"))) > 3
     _at(server, "wrong remedy")
-    assert len(list(server.table("monEngine"))) == 32
+    assert len(list(rows_of(server, "monEngine"))) == 32
     assert rate() < sixteen
 
 
@@ -147,7 +145,7 @@ def test_failures_switch_each_fault_on_and_off_again() -> None:
     assert "ase_exporter" in server.locked_logins
     _at(server, "LOAD DATABASE")
     assert server.loading_databases == {"archive"}
-    status = {row["name"]: row["status"] for row in server.table("sysdatabases")}
+    status = {row["name"]: row["status"] for row in rows_of(server, "sysdatabases")}
     assert status["archive"] & 32
     assert not status["payroll"] & 32
     assert not server.locked_logins
@@ -190,7 +188,7 @@ def test_a_clear_step_moves_the_date_of_the_last_clear() -> None:
     assert one(server, "monState")["CountersCleared"] > before
 
 
-def test_steps_begin_on_time_while_nobody_asks() -> None:
+def test_steps_begin_on_time_without_requests() -> None:
     async def scene() -> bool:
         [server] = load_scenario("failures", speed=0)
         playing = asyncio.create_task(server.play())

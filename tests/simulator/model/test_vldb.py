@@ -1,17 +1,17 @@
-"""The vldb scenario: tuned step by step through the server's own calls, it goes the case study's way."""
+"""The vldb scenario: tuned step by step through the server's own calls, it shows the figures of the case study."""
 
 import csv
-from pathlib import Path
 
 import pytest
+from tests.paths import DOCS, SHARED
 from tests.simulator.model.vldb_story import Stage, rows, stages
-from tests.simulator.model.worlds import contention
+from tests.simulator.model.worlds import contention, rows_of
 
 from ase_simulator.model import load_scenario
 
-PUBLISHED = Path(__file__).parents[3] / "../shared/casestudy/vldb_tuning_steps.csv"
+PUBLISHED = SHARED / "casestudy/vldb_tuning_steps.csv"
 
-PAGE = Path(__file__).parents[3] / "docs" / "case-studies.md"
+PAGE = DOCS / "case-studies.md"
 
 ADDRESS = ["addrlockspins"]
 DESCRIPTORS = ["Des Upd Spinlocks", "Ides Spinlocks"]
@@ -33,24 +33,32 @@ def story() -> list[Stage]:
     return stages()
 
 
+# Of each stage: contention by spinlock, elapsed seconds of the batch, its status.
+Measured = list[tuple[dict[str, float], float, str]]
+
+
 @pytest.fixture(scope="module")
-def measured(story: list[Stage]) -> list[tuple[dict[str, float], float, str]]:
+def measured(story: list[Stage]) -> Measured:
     return [(stage.contention, stage.elapsed, stage.status) for stage in story]
 
 
-def test_the_page_tells_what_is_measured(story: list[Stage]) -> None:
+def test_the_page_shows_the_measured_figures(story: list[Stage]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert [row for row in rows(story) if f"| {row} |" not in page] == []
 
 
-def test_the_untuned_batch_is_aborted_after_five_minutes_on_the_address_lock_spinlocks(measured) -> None:
+def test_the_untuned_batch_is_aborted_after_five_minutes_on_the_address_lock_spinlocks(
+    measured: Measured,
+) -> None:
     found, elapsed, status = measured[0]
     assert status == "aborted"
     assert elapsed > 300
     assert 45 <= found["addrlockspins"] <= 95
 
 
-def test_finer_address_locks_bring_it_under_five_minutes_and_the_descriptors_to_light(measured) -> None:
+def test_finer_address_locks_bring_it_under_five_minutes_and_the_descriptors_to_light(
+    measured: Measured,
+) -> None:
     found, elapsed, status = measured[1]
     assert status == "done"
     assert 240 <= elapsed < 300
@@ -59,18 +67,18 @@ def test_finer_address_locks_bring_it_under_five_minutes_and_the_descriptors_to_
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])
-def test_each_further_fix_brings_the_elapsed_time_of_the_case_study(measured, step: int) -> None:
+def test_each_further_fix_brings_the_elapsed_time_of_the_case_study(measured: Measured, step: int) -> None:
     _, elapsed, status = measured[step]
     assert status == "done"
     assert elapsed == pytest.approx(STEPS[step][3], rel=0.2)
 
 
 @pytest.mark.parametrize("step", [2, 3])
-def test_then_the_default_data_cache_is_what_spins(measured, step: int) -> None:
+def test_then_the_default_data_cache_is_the_bottleneck(measured: Measured, step: int) -> None:
     assert measured[step][0]["default data cache"] > 15
 
 
-def test_at_the_end_the_named_caches_are_left_with_ten_to_fifteen_percent(measured) -> None:
+def test_at_the_end_the_named_caches_are_left_with_ten_to_fifteen_percent(measured: Measured) -> None:
     found = {name: measured[4][0][name] for name in NAMED}
     assert 10 <= max(found.values()) <= 15
     assert all(5 <= value <= 20 for value in found.values())
@@ -102,5 +110,5 @@ def test_with_the_default_hash_table_a_ratio_gives_the_number_of_spinlocks_of_th
     [server] = load_scenario("vldb", speed=0)
     for ratio, slots in ((100, 11), (5, 207), (1031, 1), (1, 1031)):
         server.set_option("lock address spinlock ratio", ratio, "sa")
-        names = [row["SpinlockName"] for row in server.table("monSpinlockActivity")]
+        names = [row["SpinlockName"] for row in rows_of(server, "monSpinlockActivity")]
         assert names.count("addrlockspins") == slots

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from tests.simulator.model.worlds import contention
+from tests.paths import DOCS
+from tests.simulator.model.worlds import contention, rows_of
 
 from ase_exporter.compare.html import _STYLE, COLOURS
 from ase_simulator.model import SimulatedServer, load_scenario
 
-PICTURE = Path(__file__).parents[3] / "docs" / "images" / "vldb.png"
+PICTURE = DOCS / "images" / "vldb.png"
 FIXES = [
     "nothing yet",
     "address locks 100 → 5",
@@ -49,15 +50,15 @@ class Stage:
 
 
 def stages() -> list[Stage]:
-    """The server as it was found, and after each fix."""
+    """The server before and after each fix."""
     [server] = load_scenario("vldb", speed=0)
     found = []
     for step, fix in enumerate(FIXES):
         tune(server, step)
-        here = {row["SpinlockName"] for row in server.table("monSpinlockActivity")}
+        here = {row["SpinlockName"] for row in rows_of(server, "monSpinlockActivity")}
         spinning = contention(server, SAMPLE, [name for name in SPINLOCKS if name in here])
         server.advance(900)
-        last = [row for row in server.table("simBatch") if row["Status"] != "running"][-1]
+        last = [row for row in rows_of(server, "simBatch") if row["Status"] != "running"][-1]
         found.append(Stage(fix, spinning, last["ElapsedSeconds"], last["Status"]))
     return found
 

@@ -1,18 +1,24 @@
-"""Small helpers for the tests of the model: sums over tables, and what contention they show."""
+"""Helpers for tests of the model: rows with values of any type, sums over tables, contention of spinlocks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ase_simulator.model import SimulatedServer
 
 
-def total(server: SimulatedServer, table: str, column: str) -> float:
+def rows_of(server: SimulatedServer, name: str) -> Sequence[Mapping[str, Any]]:
+    """The rows of a table; tests know the types of its columns."""
+    return list(server.table(name))
+
+
+def total(server: SimulatedServer, name: str, column: str) -> float:
     """The sum of a column; NULL counts as 0."""
-    return sum(float(row[column] or 0) for row in server.table(table))
+    return sum(float(row[column] or 0) for row in rows_of(server, name))
 
 
-def one(server: SimulatedServer, table: str) -> dict[str, object]:
+def one(server: SimulatedServer, name: str) -> dict[str, Any]:
     """The only row of a table."""
-    [row] = server.table(table)
+    [row] = rows_of(server, name)
     return dict(row)
 
 
@@ -28,7 +34,7 @@ def contention(server: SimulatedServer, seconds: float, names: Iterable[str]) ->
 
 def _sums(server: SimulatedServer) -> dict[str, tuple[float, float]]:
     sums: dict[str, tuple[float, float]] = {}
-    for row in server.table("monSpinlockActivity"):
+    for row in rows_of(server, "monSpinlockActivity"):
         grabs, waits = sums.get(row["SpinlockName"], (0.0, 0.0))
         sums[row["SpinlockName"]] = (grabs + row["Grabs"], waits + row["Waits"])
     return sums

@@ -1,4 +1,4 @@
-"""What DBAs ask about CPU, spinlocks, caches, waits and who blocks whom: SQL, and the answer."""
+"""DBA queries about CPU, spinlocks, caches, waits and blocking: SQL and expected answer."""
 
 from decimal import Decimal
 

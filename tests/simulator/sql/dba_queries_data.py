@@ -1,4 +1,4 @@
-"""What DBAs ask about locks, space, objects, statements and options: SQL, and the answer."""
+"""DBA queries about locks, space, objects, statements and options: SQL and expected answer."""
 
 from decimal import Decimal
 

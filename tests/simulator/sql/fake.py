@@ -1,10 +1,11 @@
-"""A server whose tables are what a test says, and a session that collects what it answers."""
+"""A fake server with given tables, and a client that collects results."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from ase_simulator.contracts import LoginRequest, Option, Parameter, ServerError
+from ase_simulator.contracts import LoginRequest, Option, Parameter, Row, Server, ServerError
+from ase_simulator.faults import Faults
 from ase_simulator.results import Message, Result, Rows
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
@@ -32,7 +33,7 @@ def _option(
 class FakeServer:
     """ase_simulator.contracts.Server over plain lists; calls that change it are kept in `calls`."""
 
-    def __init__(self, version: str = "16.0 SP04", **tables: list[Mapping[str, object]]) -> None:
+    def __init__(self, version: str = "16.0 SP04", **tables: Sequence[Row]) -> None:
         self.name = "ASESIM"
         self.version = version
         self.tables = tables
@@ -43,11 +44,13 @@ class FakeServer:
         self.calls: list[tuple[object, ...]] = []
         self.accounts: list[tuple[int, int, int, float]] = []
         self.slept: list[float] = []
-        self.locked_logins: frozenset[str] = frozenset()
-        self.loading_databases: frozenset[str] = frozenset()
+        self.faults = Faults()
         self._options = {name: _option(name, *facts) for name, facts in _OPTIONS.items()}
 
     def now(self) -> datetime:
+        return self.clock
+
+    def local_now(self) -> datetime:
         return self.clock
 
     def on_drop(self, callback: Callable[[], None]) -> None:
@@ -59,7 +62,7 @@ class FakeServer:
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
-    def table(self, name: str) -> Iterable[Mapping[str, object]]:
+    def table(self, name: str) -> Iterable[Row]:
         return self.tables.get(name, [])
 
     def options(self) -> Sequence[Option]:
@@ -111,10 +114,10 @@ class FakeServer:
 
 
 class Client:
-    """One session, driven to its end by each call."""
+    """A client whose calls run to completion."""
 
     def __init__(
-        self, server: FakeServer, user: str = "sa", password: str = "", backend: SqlBackend | None = None
+        self, server: Server, user: str = "sa", password: str = "", backend: SqlBackend | None = None
     ):
         self.backend = backend or SqlBackend(server)
         session = self.backend.login(LoginRequest(user, password, hostname="apphost", program="pytest"))

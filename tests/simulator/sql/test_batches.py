@@ -1,4 +1,4 @@
-"""Batches of any shape: statements side by side, variables, control flow, temporary tables, cursors."""
+"""Batches: several statements, variables, control flow, temporary tables, cursors."""
 
 import pytest
 from tests.simulator.sql.fake import Client, FakeServer
@@ -24,7 +24,7 @@ def client() -> Client:
     return Client(FakeServer(sysprocesses=[dict(zip(names, row, strict=True)) for row in rows]))
 
 
-def test_statements_need_nothing_between_them(client: Client) -> None:
+def test_statements_need_no_separator(client: Client) -> None:
     results = client.results(
         "set nocount on use master select 1 select 2;select 3\ngo\nselect 4 declare @a int"
     )
@@ -57,7 +57,7 @@ def test_variables_loops_and_conditions(client: Client) -> None:
     assert client.printed(sql) == ["at 2", "at 0"]
 
 
-def test_an_assignment_sees_what_the_row_before_it_left(client: Client) -> None:
+def test_an_assignment_sees_the_value_set_by_the_previous_row(client: Client) -> None:
     sql = "declare @s varchar(40) select @s = @s + convert(varchar, spid) + ',' from master..sysprocesses select @s"
     assert client.rows(sql) == [("5,6,7,8,",)]
 
@@ -78,16 +78,16 @@ def test_temporary_tables_live_with_their_session(client: Client) -> None:
     """
     assert client.rows(sql) == [(1, "one", 0), (3, "THREE", 0)]
     assert client.rows("select sum(id) from #t") == [(4,)]
-    other = Client(client.backend.server, backend=client.backend)  # type: ignore[arg-type]
+    other = Client(client.backend.server, backend=client.backend)
     assert other.errors("select * from #t") == [208]
     assert client.errors("truncate table #t drop table #t select * from #t") == [208]
 
 
-def test_permanent_tables_are_everybodys(client: Client) -> None:
+def test_permanent_tables_are_shared_by_all_sessions(client: Client) -> None:
     client.results(
         "create table tempdb..history (n int, what varchar(9)) insert tempdb..history values (1, 'a')"
     )
-    other = Client(client.backend.server, backend=client.backend)  # type: ignore[arg-type]
+    other = Client(client.backend.server, backend=client.backend)
     assert other.rows("update tempdb..history set n = n + 1 select * from tempdb..history") == [(2, "a")]
     assert other.errors("create table tempdb..history (n int)") == [2714]
 
@@ -116,7 +116,7 @@ def test_old_outer_joins_keep_what_has_no_match(client: Client) -> None:
     ["holdlock", "noholdlock", "(index 1 prefetch 16)", "at isolation read uncommitted", "at isolation 0",
      "plan '(use optgoal allrows_dss)'", "for read only", "p (index i)"],
 )  # fmt: skip
-def test_hints_change_no_answer(client: Client, decoration: str) -> None:
+def test_hints_are_ignored(client: Client, decoration: str) -> None:
     assert client.rows(f"select count(*) from master..sysprocesses {decoration}") == [(4,)]
 
 
@@ -144,7 +144,7 @@ def test_cursors_fetch_row_by_row(client: Client) -> None:
     assert client.printed(sql) == ["6", "7"]
 
 
-def test_procedures_take_arguments_and_give_them_back(client: Client) -> None:
+def test_procedures_take_arguments_and_return_output_parameters(client: Client) -> None:
     client.results(
         "create procedure double @n int = 21, @twice int output as select @twice = @n * 2 return 5"
     )
@@ -193,7 +193,7 @@ def test_raiserror_and_error_number(client: Client) -> None:
      ("waitfor delay 'soon'", 148), ("if 1 = 1", 102), ("begin select 1", 102), ("use nosuch", 911),
      ("select * from master..sysprocesses where spid = ?", 102)],
 )  # fmt: skip
-def test_refusals_of_statements(client: Client, sql: str, number: int) -> None:
+def test_statement_errors(client: Client, sql: str, number: int) -> None:
     assert client.errors(sql) == [number]
 
 

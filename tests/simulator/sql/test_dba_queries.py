@@ -1,4 +1,4 @@
-"""The queries DBAs run give what the model's state says."""
+"""DBA queries return what the model's state implies."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -17,7 +17,7 @@ QUERIES = dba_queries.QUERIES | dba_queries_data.QUERIES
 
 @pytest.fixture(scope="module")
 def server() -> SimulatedServer:
-    """Two minutes into the memscale scenario, with a clock that stands still."""
+    """Two minutes into the memscale scenario, with a stopped clock."""
     (server,) = load_scenario("memscale", seed=7, speed=0.0)
     server.advance(120)
     return server
@@ -25,7 +25,7 @@ def server() -> SimulatedServer:
 
 @pytest.fixture(scope="module")
 def tables(server: SimulatedServer) -> Callable[[str], list[Row]]:
-    """The model's rows by table name, before any client came; `options` and `seconds up` besides."""
+    """The model's rows by table name, before any client connected; `options` and `seconds up` besides."""
     kept: dict[str, list[Row]] = {}
 
     def read(name: str) -> list[Row]:
@@ -64,7 +64,7 @@ def test_query_answers_from_the_models_state(
     assert found == wanted
 
 
-def test_there_are_at_least_forty_and_most_have_rows(
+def test_there_are_at_least_40_queries_and_most_return_rows(
     client: Client, tables: Callable[[str], list[Row]]
 ) -> None:
     assert len(QUERIES) >= 40

@@ -1,4 +1,4 @@
-"""What every client does first: variables, monitoring tables, refusals."""
+"""First queries of a client: variables, monitoring tables, errors."""
 
 from datetime import datetime
 
@@ -67,20 +67,20 @@ def test_slots_sum_up_by_name(client: Client) -> None:
         ("sp_nosuch", 2812),
     ],
 )
-def test_refusals_carry_ases_numbers(client: Client, sql: str, number: int) -> None:
+def test_errors_carry_the_numbers_of_ase(client: Client, sql: str, number: int) -> None:
     assert client.errors(sql) == ([number] if number else [])
 
 
-def test_without_mon_role_monitoring_tables_are_refused() -> None:
+def test_monitoring_tables_need_mon_role() -> None:
     from ase_simulator.sql.backend import SqlBackend
     from ase_simulator.sql.logins import Login
 
     server = FakeServer(monState=[{}])
     client = Client(server, "guest_login", "x", SqlBackend(server, [Login("guest_login", "x")]))
-    refusal = client.results("select * from master..monState")[0]
-    assert isinstance(refusal, Message)
-    assert (refusal.number, refusal.severity) == (10353, 14)
-    assert "'mon_role'" in refusal.text
+    rejection = client.results("select * from master..monState")[0]
+    assert isinstance(rejection, Message)
+    assert (rejection.number, rejection.severity) == (10353, 14)
+    assert "'mon_role'" in rejection.text
     assert client.rows("select count(*) from master..monSysLoad") == [(0,)]
 
 

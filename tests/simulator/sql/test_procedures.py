@@ -1,4 +1,4 @@
-"""System procedures show and change the model as ASE's own do."""
+"""System procedures show and change the model as in ASE."""
 
 import pytest
 from tests.simulator.sql.fake import Client, FakeServer
@@ -18,10 +18,10 @@ def client() -> Client:
 
 @pytest.fixture
 def live() -> Client:
-    """A session with the model of the memscale scenario, its clock standing still."""
+    """A session with the model of the memscale scenario and a stopped clock."""
     (server,) = load_scenario("memscale", seed=3, speed=0.0)
     server.advance(30)
-    return Client(server)  # type: ignore[arg-type]
+    return Client(server)
 
 
 def _sets(client: Client, sql: str) -> list[list[tuple[object, ...]]]:
@@ -65,7 +65,7 @@ def test_sp_configure_sets_a_dynamic_option_at_once(client: Client) -> None:
      ("sp_role 'grant', 'nosuch_role', 'sa'", 11039), ("sp_locklogin nobody, 'lock'", 17231),
      ("sp_bindcache 'c', 'nosuch'", 17421), ("sp_cacheconfig 'nosuch'", 18037), ("sp_addlogin 'x', 'abc'", 10317)],
 )  # fmt: skip
-def test_refusals_come_with_a_status_that_is_not_zero(client: Client, sql: str, number: int) -> None:
+def test_failed_procedures_return_a_nonzero_status(client: Client, sql: str, number: int) -> None:
     results = client.results(sql)
     assert number in [result.number for result in results if isinstance(result, Message)]
     assert results[-1] == ReturnStatus(1)
@@ -76,6 +76,24 @@ def test_every_option_is_listed_by_group(live: Client) -> None:
     options = live.backend.server.options()
     assert sorted(listed) == sorted(option.name[:30] for option in options)
     assert len(listed) > 100
+
+
+def test_the_options_of_a_group_are_listed_as_a_published_12_5_4_lists_them() -> None:
+    client = Client(load_scenario("idle", version="12.5.4", speed=0.0)[0])
+    listed = [str(row[0]).strip() for rows in _sets(client, "sp_configure 'Monitoring'") for row in rows]
+    # The output has the other options of this group, and 15.0.1 has no more.
+    assert not {"enable stmt cache monitoring", "lock timeout pipe active"} & set(listed)
+    assert {"SQL batch capture", "wait event timing", "statement pipe max messages"} <= set(listed)
+    assert len(listed) == 19
+
+
+def test_sp_configure_of_15_7_has_the_widths_and_texts_of_a_published_session() -> None:
+    client = Client(load_scenario("idle", version="15.7 ESD#2", speed=0.0)[0])
+    results = client.results("sp_configure 'number of devices', 15")
+    (rows,) = [result for result in results if isinstance(result, Rows)]
+    assert [column.type.length for column in rows.columns] == [30, 20, 11, 20, 20, 20, 20]
+    texts = " ".join(result.text for result in results if isinstance(result, Message))
+    assert "ASE need not be rebooted since the option is dynamic." in texts
 
 
 def test_sp_cacheconfig_shows_and_changes_caches(live: Client) -> None:
@@ -104,7 +122,7 @@ def test_bindings_appear_and_vanish(live: Client) -> None:
     assert "trading.dbo.trades" not in [row[1] for row in _sets(live, "sp_helpcache 'orders cache'")[1]]
 
 
-def test_sp_who_tells_who_does_what(live: Client) -> None:
+def test_sp_who_lists_processes(live: Client) -> None:
     (row,) = live.rows("sp_who '1020'")
     assert (row[1], str(row[3]).strip(), str(row[7]).strip()) == (1020, "trader", "trading")
     assert len(live.rows("sp_who")) == live.value("count(*) from master..sysprocesses")
@@ -134,7 +152,7 @@ def test_sp_monitor_measures_between_its_calls(live: Client) -> None:
     assert str(cpu[0][0]).endswith("%")
 
 
-def test_sp_helpdb_and_friends_answer(live: Client) -> None:
+def test_sp_helpdb_and_related_procedures_return_rows(live: Client) -> None:
     (database, fragments, log) = _sets(live, "sp_helpdb trading")
     assert database[0][0] == "trading"
     assert str(fragments[-1][2]).strip() == "log only"
@@ -183,25 +201,25 @@ def test_without_sa_role_nothing_is_changed() -> None:
 
 def test_roles_are_granted_and_seen_at_once(client: Client) -> None:
     client.results("exec sp_addlogin 'dba', 'secret1' grant role mon_role to dba")
-    dba = Client(client.backend.server, "dba", "secret1", client.backend)  # type: ignore[arg-type]
+    dba = Client(client.backend.server, "dba", "secret1", client.backend)
     assert dba.errors("select * from master..monState") == []
     client.results("sp_role 'revoke', 'mon_role', 'dba'")
     assert dba.errors("select * from master..monState") == [10353]
     assert dba.errors("sp_displaylogin sa") == [10353]
 
 
-def test_who_may_not_come_in_is_told_4002(client: Client) -> None:
+def test_a_failed_login_gets_4002(client: Client) -> None:
     backend = client.backend
     client.results("sp_locklogin ase_exporter, 'lock'")
     for user, password in (("sa", "wrong"), ("nobody", ""), ("ase_exporter", "exporter")):
-        refusal = backend.login(LoginRequest(user, password))
-        assert isinstance(refusal, Message)
-        assert (refusal.number, refusal.severity) == (4002, 14)
+        rejection = backend.login(LoginRequest(user, password))
+        assert isinstance(rejection, Message)
+        assert (rejection.number, rejection.severity) == (4002, 14)
     client.results("alter login ase_exporter modify unlock exec sp_locklogin ase_exporter, 'unlock'")
     assert not isinstance(backend.login(LoginRequest("ase_exporter", "exporter")), Message)
 
 
-def test_shutdown_tells_the_others_6002() -> None:
+def test_other_sessions_get_6002_after_a_shutdown() -> None:
     server = FakeServer()
     backend = SqlBackend(server, [Login("sa", "", roles=["sa_role"])])
     first, other = Client(server, backend=backend), Client(server, backend=backend)
@@ -210,9 +228,9 @@ def test_shutdown_tells_the_others_6002() -> None:
     told = other.results("select 1")
     assert [m.number for m in told if isinstance(m, Message)] == [6002]
     assert told[-1] == Disconnect()
-    refusal = backend.login(LoginRequest("sa", ""))
-    assert isinstance(refusal, Message)
-    assert refusal.number == 6002
+    rejection = backend.login(LoginRequest("sa", ""))
+    assert isinstance(rejection, Message)
+    assert rejection.number == 6002
 
 
 def test_a_database_that_is_being_loaded_cannot_be_used() -> None:
@@ -223,7 +241,7 @@ def test_a_database_that_is_being_loaded_cannot_be_used() -> None:
     assert client.errors("select * from payroll..sysobjects") == [937]
 
 
-def test_frozen_monitoring_tables_stand_still(live: Client) -> None:
+def test_frozen_monitoring_tables_do_not_change(live: Client) -> None:
     server = live.backend.server
     assert isinstance(server, SimulatedServer)
     live.rows("select mdaconfig('freeze', 'begin')")
@@ -238,5 +256,5 @@ def test_a_stateful_table_gives_each_row_once_to_a_connection(live: Client) -> N
     first = live.rows("select ErrorMessage from master..monErrorLog")
     assert first
     assert live.rows("select ErrorMessage from master..monErrorLog") == []
-    other = Client(live.backend.server, backend=live.backend)  # type: ignore[arg-type]
+    other = Client(live.backend.server, backend=live.backend)
     assert other.rows("select ErrorMessage from master..monErrorLog") == first

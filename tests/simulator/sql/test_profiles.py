@@ -1,4 +1,4 @@
-"""Each version has the tables, columns and types of its day."""
+"""Each version has its own tables, columns and types."""
 
 import pytest
 from tests.simulator.sql.fake import Client, FakeServer
@@ -48,7 +48,7 @@ def test_a_column_comes_with_its_version_and_stays(table: str, column: str, firs
     assert having == smp[smp.index(first) :]
 
 
-def test_what_came_in_two_lines_is_absent_between_them() -> None:
+def test_a_column_added_in_two_release_lines_is_absent_in_between() -> None:
     having = [key for key in KEYS if "HkgcReq" in _columns(key, "monEngine")]
     assert "15.7 SP138" in having
     assert "16.0 GA" not in having
@@ -88,7 +88,7 @@ def test_types_read_as_they_are_written(text: str) -> None:
 def test_every_table_of_every_version_can_be_read_whole(key: str) -> None:
     (server,) = load_scenario("quiet-oltp", seed=5, speed=0.0, version=key)
     server.advance(30)
-    client = Client(server)  # type: ignore[arg-type]
+    client = Client(server)
     for table in catalog(key).tables.values():
         if table.scope not in ("master", "each") or (table.needs and table.name.startswith("monRep")):
             continue
@@ -98,7 +98,7 @@ def test_every_table_of_every_version_can_be_read_whole(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_the_dictionary_of_monitoring_tables_tells_the_truth(key: str) -> None:
+def test_the_dictionary_lists_what_monitoring_tables_return(key: str) -> None:
     client = Client(FakeServer(key))
     told = client.rows("select TableName, ColumnName, TypeName from master..monTableColumns")
     assert told == [
@@ -106,5 +106,5 @@ def test_the_dictionary_of_monitoring_tables_tells_the_truth(key: str) -> None:
         for table in catalog(key).monitoring_tables()
         for column in table.columns
     ]
-    counts = dict(client.rows("select TableName, Columns from master..monTables"))  # type: ignore[arg-type]
+    counts = {row[0]: row[1] for row in client.rows("select TableName, Columns from master..monTables")}
     assert counts == {t.name: len(t.columns) for t in catalog(key).monitoring_tables()}

@@ -1,4 +1,4 @@
-"""Results have the types, and expressions the values, that ASE's rules give them."""
+"""Types and values of expressions follow ASE's rules."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -110,7 +110,7 @@ def test_an_expression_has_ases_value(client: Client, expression: str, value: ob
         ("select a from (select 1 a) t order by 2", 108),
     ],
 )
-def test_what_does_not_fit_is_refused_with_ases_number(client: Client, sql: str, number: int) -> None:
+def test_conversion_errors_carry_the_numbers_of_ase(client: Client, sql: str, number: int) -> None:
     assert client.errors(sql) == [number]
 
 
@@ -126,7 +126,7 @@ def test_a_sum_of_int_beyond_its_range_needs_a_conversion(client: Client) -> Non
     assert client.rows(f"select sum(convert(numeric(20,0), x)) from {rows}") == [(Decimal(4294967294),)]
 
 
-def test_a_subquery_may_look_at_the_query_around_it(client: Client) -> None:
+def test_a_subquery_may_reference_the_outer_query(client: Client) -> None:
     inner = "select t.a from (select 1 a, 5 b union select 2, 6) t where t.b = p.spid"
     sql = f"select ({inner}) from master..sysprocesses p"
     assert client.rows(sql) == [(1,)]

@@ -1,4 +1,4 @@
-"""sp_sysmon of the simulator: what it counts, what it clears, what it refuses."""
+"""sp_sysmon of the simulator: counting, clearing, errors."""
 
 import asyncio
 from pathlib import Path
@@ -33,7 +33,7 @@ workload:
 
 
 class Server:
-    """A simulated server whose time moves only while somebody waits for it."""
+    """A simulated server whose time advances only while a session waits."""
 
     def __init__(self, folder: Path, version: str) -> None:
         file = folder / "small.yaml"
@@ -50,7 +50,7 @@ class Server:
         return session
 
     def run(self, *batches: str, user: str = "sa", password: str = "") -> list[list[Message]]:
-        """The messages of batches that run at the same time, each in a session of its own."""
+        """The messages of concurrent batches, each in a separate session."""
         return asyncio.run(self._run(batches, user, password))
 
     async def _run(self, batches: tuple[str, ...], user: str, password: str) -> list[list[Message]]:
@@ -150,7 +150,7 @@ def test_noclear_leaves_the_counters_and_says_since_when_they_count(server: Serv
 
 
 @pytest.mark.parametrize("batch", ["sp_sysmon '00:00:10', clear", "sp_sysmon '00:00:10', kernel, 'clear'"])
-def test_clear_clears_for_everybody(server: Server, batch: str) -> None:
+def test_clear_affects_all_sessions(server: Server, batch: str) -> None:
     before = server.monitors()
     report = server.report(batch)
     assert cleared_counters(report) and report.header.cleared is None
@@ -187,7 +187,7 @@ def test_begin_and_end_sample_report_what_was_between(server: Server) -> None:
         ("end_sample", 19374),
     ],
 )
-def test_refusals_are_messages_and_a_status(server: Server, arguments: str, number: int) -> None:
+def test_errors_are_messages_and_a_status(server: Server, arguments: str, number: int) -> None:
     async def results() -> list[object]:
         return [result async for result in server.session().execute(f"exec sp_sysmon {arguments}")]
 
@@ -196,7 +196,7 @@ def test_refusals_are_messages_and_a_status(server: Server, arguments: str, numb
     assert [result.value for result in found if isinstance(result, ReturnStatus)] == [1]
 
 
-def test_two_at_once_collide_in_tempdb(server: Server) -> None:
+def test_two_concurrent_runs_collide_in_tempdb(server: Server) -> None:
     first, second = server.run(
         "sp_sysmon '00:00:10', kernel, noclear", "sp_sysmon '00:00:10', kernel, noclear"
     )

@@ -1,8 +1,8 @@
-"""A TDS 5.0 client of few lines, in either byte order, that shows every token of a reply."""
+"""A small TDS 5.0 client, in either byte order, that returns every token of a reply."""
 
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ HEADER = struct.Struct(">BBHHBB")
 LOGIN, REPLY, ATTENTION, NORMAL = 2, 4, 6, 15
 EOM = 1
 
-# requests: what FreeTDS sends, and UNITEXT; refusals: what it sends
+# requests: what FreeTDS sends, and UNITEXT; rejections: what it sends
 REQUESTS = {*range(1, 39), 40, 42, 43, 45, 46, 48, 49, 50, 51, 59, 61, 62, 63, 64, 71, 72, 79, 80, 83, 93, 94}
-REFUSALS = {27, 29, 30, 33}
+REJECTIONS = {27, 29, 30, 33}
 
 DONE_TOKENS = {0xFD: "DONE", 0xFE: "DONEPROC", 0xFF: "DONEINPROC"}
 MORE, ERROR, COUNT, ATTENTION_ACK = 0x01, 0x02, 0x10, 0x20
@@ -75,7 +75,7 @@ class Codec:
         charset: str = "utf8",
         packet_size: int = 512,
         requests: Iterable[int] = REQUESTS,
-        refusals: Iterable[int] = REFUSALS,
+        rejections: Iterable[int] = REJECTIONS,
         security: int = 0,
     ) -> bytes:
         """The login record and capabilities."""
@@ -94,7 +94,7 @@ class Codec:
                 *(name(str(packet_size), 6), bytes(4)),
             )
         )
-        asked, spared = mask(requests), mask(refusals)
+        asked, spared = mask(requests), mask(rejections)
         body = bytes((1, len(asked))) + asked + bytes((2, len(spared))) + spared
         return record + b"\xe2" + self.u2(len(body)) + body
 
@@ -180,7 +180,7 @@ class ReplyReader:
             return Token("RETURNSTATUS", {"value": self._int("i")})
         size = {0x20: "I", 0x61: "I", 0x62: "I", 0x65: "B"}.get(token, "H")
         end = self._int(size) + self._at
-        read = {
+        readers: dict[int, Callable[[], Token]] = {
             0xE5: self._message,
             0xE3: self._environment,
             0xAD: self._login_answer,
@@ -193,7 +193,8 @@ class ReplyReader:
             0xE7: lambda: Token("DYNAMIC", {"body": self._take(end - self._at)}),
             0x62: lambda: Token("DYNAMIC2", {"body": self._take(end - self._at)}),
             0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
-        }[token]()
+        }
+        read = readers[token]()
         assert self._at == end, read
         return read
 

@@ -1,4 +1,4 @@
-"""Listeners that run in a thread of their own, so that tests use ordinary blocking clients."""
+"""Listeners in a separate thread, so that tests can use blocking clients."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ from ase_simulator.server import Listener
 
 @dataclass
 class Running:
-    """A listener and the loop that it lives on."""
+    """A listener and its event loop."""
 
     listener: Listener
     loop: asyncio.AbstractEventLoop

@@ -1,4 +1,4 @@
-"""A backend that answers known texts with scripted results: all that the wire can carry, and no T-SQL."""
+"""A backend that answers known texts with scripted results of every type."""
 
 import asyncio
 import re
@@ -68,7 +68,7 @@ def all_types(*, nullable: bool, null: bool = False) -> Rows:
 
 
 def numbers_that_fail(count: int) -> Iterator[tuple[int]]:
-    """So many rows, and an error behind them."""
+    """A number of rows, then an error."""
     yield from ((n,) for n in range(count))
     raise ServerError(3607, "Divide by zero occurred.")
 

@@ -1,4 +1,4 @@
-"""Misbehaviour that a scenario switches on, as clients see it."""
+"""Scripted faults as clients see them."""
 
 import struct
 import threading
@@ -10,8 +10,10 @@ from tests.simulator.tds.raw import ATTENTION, HEADER, RawClient
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
+from ase_simulator import server as simulator_server
 from ase_simulator.faults import Break
 from ase_simulator.results import Column, Rows, Type
+from ase_simulator.tds import connection as tds_connection
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def client(server: Running) -> Iterator[RawClient]:
 
 
 def silent(client: RawClient, seconds: float = 0.3) -> bool:
-    """Whether nothing comes for a while: what never happens cannot be awaited."""
+    """Whether nothing arrives for a while; an absent event cannot be awaited."""
     client.socket.settimeout(seconds)
     try:
         client.socket.recv(1)
@@ -82,7 +84,7 @@ def test_ignored_attentions_are_never_answered(server: Running, client: RawClien
     assert silent(client)
 
 
-def test_only_requests_that_contain_the_text_suffer(server: Running, client: RawClient) -> None:
+def test_faults_affect_only_requests_that_contain_the_text(server: Running, client: RawClient) -> None:
     server.listener.faults.hang = True
     server.listener.faults.only = "monSpinlockActivity"
     assert client.ask(client.codec.language("numbers 1"))
@@ -98,7 +100,7 @@ def test_close_breaks_off_within_a_row(server: Running, client: RawClient) -> No
     assert data.endswith(whole[:-1])
 
 
-def test_reset_breaks_off_without_a_goodbye(server: Running, client: RawClient) -> None:
+def test_reset_closes_with_a_rst(server: Running, client: RawClient) -> None:
     server.listener.faults.broken = Break("reset", after_rows=2)
     client.send(client.codec.language("numbers 1000"))
     with pytest.raises(ConnectionResetError):
@@ -111,7 +113,7 @@ def test_garbage_is_a_token_that_no_client_knows(server: Running, client: RawCli
         client.ask(client.codec.language("numbers 1000"))
 
 
-def test_rows_may_trickle(server: Running, client: RawClient) -> None:
+def test_rows_may_be_sent_slowly(server: Running, client: RawClient) -> None:
     server.listener.faults.seconds_per_row = 0.05
     started = time.monotonic()
     answer = client.ask(client.codec.language("numbers 4"))
@@ -137,14 +139,14 @@ def test_a_client_that_reads_nothing_does_not_hold_up_the_end(
     client.send(client.codec.language("huge"))
     assert client.socket.recv(1)
     server.ask(server.listener.drop)
-    server.ask(server.listener.idle)
+    server.ask(server.listener.drained)
     assert server.listener.connections == 0
 
 
 def test_connections_beyond_the_limit_are_refused_and_the_others_served(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ase_simulator.server.MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(simulator_server, "MAX_CONNECTIONS", 2)
     clients = [RawClient(server.port) for _ in range(2)]
     for client in clients:
         client.login(USER, PASSWORD)
@@ -154,13 +156,15 @@ def test_connections_beyond_the_limit_are_refused_and_the_others_served(
         client.socket.close()
 
 
-def test_a_login_that_never_comes_is_given_up(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ase_simulator.tds.connection.SECONDS_TO_LOG_IN", 0.1)
+def test_a_client_that_never_logs_in_is_disconnected(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tds_connection, "SECONDS_TO_LOG_IN", 0.1)
     with RawClient(server.port) as client:
         assert client.closed()
 
 
-def test_two_hundred_connections_are_served_at_once(server: Running, backend: ScriptedBackend) -> None:
+def test_two_hundred_concurrent_connections_are_served(server: Running, backend: ScriptedBackend) -> None:
     failed: list[BaseException] = []
 
     def work(act: Callable[[RawClient], None]) -> None:

@@ -1,4 +1,4 @@
-"""Random and mutated packets: the server goes on, and nothing is left behind."""
+"""Random and mutated packets: the server keeps running and leaks nothing."""
 
 import asyncio
 import logging
@@ -63,7 +63,7 @@ def grow(data: bytearray, chance: random.Random) -> None:
 
 
 def lengthen(data: bytearray, chance: random.Random) -> None:
-    """A length that is a boundary: where parsers go wrong."""
+    """Boundary lengths."""
     at = chance.randrange(len(data))
     data[at : at + 4] = struct.pack("<I", chance.choice((0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF)))
 
@@ -71,7 +71,7 @@ def lengthen(data: bytearray, chance: random.Random) -> None:
 def keep_header(
     mutate: Callable[[bytearray, random.Random], None],
 ) -> Callable[[bytes, random.Random], bytes]:
-    """Mutate the body alone and frame it rightly, so that it reaches the tokens."""
+    """Mutate the body and frame it correctly, so that it reaches the token parser."""
 
     def mutated(data: bytes, chance: random.Random) -> bytes:
         body = bytearray(data[HEADER.size :]) or bytearray(1)

@@ -1,4 +1,4 @@
-"""The wire, token by token, in both byte orders."""
+"""The protocol, token by token, in both byte orders."""
 
 import struct
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def test_replies_fill_packets_of_the_negotiated_size(client: RawClient) -> None:
     assert set(client.packet_sizes[:-1]) == {2048}
 
 
-def test_a_refused_login_is_told_and_the_connection_closed(server: Running) -> None:
+def test_a_failed_login_gets_an_error_and_the_connection_closes(server: Running) -> None:
     with RawClient(server.port) as client:
         answer = client.login(USER, "wrong")
         assert [t["number"] for t in named(answer, "EED")] == [4002]
@@ -98,7 +98,7 @@ def test_every_statement_ends_with_its_own_done(client: RawClient, backend: Scri
     ]
 
 
-def test_an_error_carries_all_that_ase_tells_of_it(client: RawClient, backend: ScriptedBackend) -> None:
+def test_an_error_carries_every_field(client: RawClient, backend: ScriptedBackend) -> None:
     backend.answers["fail"] = lambda: [Message(1205, 13, 45, "deadlock", procedure="sp_x", line=321)]
     (error, done) = client.ask(client.codec.language("fail"))
     assert error.fields == {
@@ -277,7 +277,8 @@ def test_garbage_ends_the_connection_and_no_other(server: Running, client: RawCl
 def test_a_type_the_client_lacks_comes_as_the_nearest_it_knows(
     server: Running, lacking: set[int], kind: str, token: int
 ) -> None:
-    place = [column.type.name for column in all_types(nullable=True).columns].index(kind)
+    names: list[str] = [column.type.name for column in all_types(nullable=True).columns]
+    place = names.index(kind)
     with RawClient(server.port) as client:
         client.login(USER, PASSWORD, requests=REQUESTS - lacking)
         answer = client.ask(client.codec.language("types nullable"))

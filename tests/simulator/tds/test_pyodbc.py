@@ -1,4 +1,4 @@
-"""What a FreeTDS client over ODBC gets from the wire."""
+"""The protocol as seen by FreeTDS over ODBC."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

@@ -1,0 +1,78 @@
+"""The deb and the rpm: what they are made of fits together; the slow test builds both and looks inside."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.paths import DEPLOY, REPOSITORY
+
+PACKAGES = DEPLOY / "packages"
+CONTENT: dict[str, Any] = yaml.safe_load((PACKAGES / "nfpm.yaml").read_text())
+
+
+def test_every_file_of_the_repository_that_is_packed_exists() -> None:
+    sources = [each["src"] for each in CONTENT["contents"] if not each["src"].startswith(("${", "/"))]
+    scripts = CONTENT["scripts"].values()
+    assert [name for name in (*sources, *scripts) if not (REPOSITORY / name).is_file()] == []
+
+
+def test_configuration_survives_an_upgrade() -> None:
+    kinds = {each["dst"]: each.get("type") for each in CONTENT["contents"] if each["dst"].startswith("/etc/")}
+    assert len(kinds) == 4
+    assert set(kinds.values()) == {"config|noreplace"}
+
+
+def test_the_units_run_what_the_package_installs_as_the_user_that_it_creates() -> None:
+    unit = (DEPLOY / "systemd" / "ase-exporter.service").read_text()
+    (program,) = re.findall(r"^ExecStart=(\S+)", unit, re.MULTILINE)
+    (user,) = re.findall(r"^User=(\S+)", unit, re.MULTILINE)
+    assert program in {each["src"] for each in CONTENT["contents"]}
+    assert f"useradd --system --gid {user} " in (PACKAGES / "postinstall.sh").read_text()
+    # build.sh inserts the further options behind these lines.
+    assert "\nType=exec\n" in unit and unit.count("ExecStart=") == 1
+
+
+def test_the_man_page_names_every_command() -> None:
+    page = subprocess.run([sys.executable, PACKAGES / "manual.py"], capture_output=True, text=True)
+    assert page.returncode == 0, page.stderr
+    sections = re.findall(r"^\.SS (.*)$", page.stdout, re.MULTILINE)
+    assert {"serve", "check", "rules", r"sysmon diff"} <= set(sections)
+    assert page.stdout.isascii()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(
+    not (shutil.which("nfpm") or shutil.which("go")),
+    reason="neither nfpm nor go, which builds it, is installed",
+)
+@pytest.mark.skipif(
+    not shutil.which("dpkg-deb"), reason="dpkg-deb, which lists the contents, is not installed"
+)
+def test_the_deb_is_built_and_holds_everything(tmp_path: Path) -> None:
+    built = subprocess.run([PACKAGES / "build.sh", "deb"], capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (package,) = (REPOSITORY / "dist").glob("ase-exporter_*.deb")
+    listed = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True)
+    files = {line.split()[5].removeprefix(".") for line in listed.stdout.splitlines()}
+    assert {
+        "/usr/bin/ase-exporter",
+        "/usr/lib/systemd/system/ase-exporter.service",
+        "/usr/share/man/man1/ase-exporter.1.gz",
+        "/etc/default/ase-exporter",
+        "/etc/ase-exporter/exporter.yaml",
+        "/opt/ase-exporter/bin/ase-exporter",
+    } <= files
+    assert not any(name.endswith("perf.conf") and name.startswith("/usr/lib") for name in files)
+    # The virtual environment works where it is installed, not where it was built.
+    subprocess.run(["dpkg-deb", "--extract", package, tmp_path], check=True)
+    program = (tmp_path / "opt" / "ase-exporter" / "bin" / "ase-exporter").read_text()
+    assert program.startswith("#!/opt/ase-exporter/bin/python")
+    service = (tmp_path / "usr" / "lib" / "systemd" / "system" / "ase-exporter.service").read_text()
+    assert "--state-dir=/var/lib/ase-exporter $OPTIONS\n" in service
+    assert "EnvironmentFile=-/etc/default/ase-exporter\n" in service

@@ -1,0 +1,153 @@
+"""The Helm chart: linted, rendered for several value sets, held against the schemas of Kubernetes and the operator."""
+
+import json
+import os
+import shutil
+import subprocess
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.deploy.test_kubernetes_schemas import complaints
+from tests.paths import DEPLOY, REPOSITORY
+
+from ase_exporter.config import load
+
+CHART = DEPLOY / "helm" / "ase-exporter"
+HELM = DEPLOY / "dev" / "helm.sh"
+VALUES = sorted((CHART / "ci").glob("*.yaml"))
+POD_KINDS = {"Deployment", "Service", "ConfigMap"}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        not (shutil.which("helm") or shutil.which("go")),
+        reason="neither helm nor go, which builds it, is installed",
+    ),
+]
+
+
+def helm(*words: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([HELM, *words], capture_output=True, text=True, input=stdin, env=os.environ)
+
+
+def rendered(values: Any) -> list[dict[str, Any]]:
+    """The objects of a release with these values."""
+    words = ["template", "ase", str(CHART), "--namespace=monitored", "--kube-version=1.33.0", "--values=-"]
+    made = helm(*words, stdin=json.dumps(values))
+    assert made.returncode == 0, made.stderr
+    return [each for each in yaml.safe_load_all(made.stdout) if each]
+
+
+def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    (found,) = (each for each in objects if each["kind"] == kind)
+    return found
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def test_there_are_five_value_sets() -> None:
+    assert len(VALUES) == 5
+
+
+@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
+def test_helm_finds_nothing_to_complain_of(path: Path) -> None:
+    linted = helm("lint", "--strict", CHART, "--values", path)
+    assert linted.returncode == 0, linted.stdout
+    assert "[WARNING]" not in linted.stdout
+
+
+@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
+def test_every_object_fits_its_schema(path: Path) -> None:
+    objects = rendered(read(path))
+    assert {each["kind"] for each in objects} >= POD_KINDS
+    assert [problem for each in objects for problem in complaints(each)] == []
+
+
+@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
+def test_the_exporter_accepts_the_configuration(path: Path, tmp_path: Path) -> None:
+    values = read(path)
+    (text,) = (
+        each["data"]["exporter.yaml"] for each in rendered(values) if "exporter.yaml" in each.get("data", {})
+    )
+    (tmp_path / "exporter.yaml").write_text(text)
+    config = load(tmp_path / "exporter.yaml")
+    assert [target.name for target in config.targets] == [each["name"] for each in values["targets"]]
+    assert all(
+        str(login.password_file).startswith("/etc/ase-exporter/secret/") for login in config.auth.values()
+    )
+
+
+@pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
+def test_another_target_changes_no_pod_template(path: Path) -> None:
+    values = read(path)
+    before = rendered(values)
+    values["targets"] = [*values["targets"], {"name": "NEW", "host": "new.example.com", "port": 4200}]
+    after = rendered(values)
+    assert of_kind(before, "Deployment") == of_kind(after, "Deployment")
+    assert before != after
+
+
+def test_the_rules_and_dashboards_are_those_of_the_repository() -> None:
+    objects = rendered(read(CHART / "ci" / "operator-values.yaml"))
+    shipped = [
+        group
+        for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml"))
+        for group in read(path)["groups"]
+    ]
+    assert of_kind(objects, "PrometheusRule")["spec"]["groups"] == shipped
+    dashboards = {
+        name: text
+        for each in objects
+        if each["metadata"]["labels"].get("grafana_dashboard") == "1"
+        for name, text in each["data"].items()
+    }
+    assert dashboards == {
+        path.name: path.read_text() for path in (REPOSITORY / "dashboards" / "json").iterdir()
+    }
+
+
+def test_what_the_monitoring_selects_is_the_service() -> None:
+    objects = rendered(read(CHART / "ci" / "operator-values.yaml"))
+    service, pod = of_kind(objects, "Service"), of_kind(objects, "Deployment")["spec"]["template"]
+    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+    wanted = of_kind(objects, "ServiceMonitor")["spec"]["selector"]["matchLabels"]
+    assert wanted.items() <= service["metadata"]["labels"].items()
+    address = f"{service['metadata']['name']}.monitored.svc:10150"
+    assert of_kind(objects, "ScrapeConfig")["spec"]["httpSDConfigs"] == [{"url": f"http://{address}/targets"}]
+
+
+def test_the_pod_is_that_of_the_kustomization() -> None:
+    """But for names, the image and the reloader."""
+    chart = of_kind(rendered({"reloader": {"enabled": False}}), "Deployment")["spec"]["template"]["spec"]
+    plain = next(iter(yaml.safe_load_all((DEPLOY / "kubernetes" / "deployment.yaml").read_text())))
+    plain = deepcopy(plain["spec"]["template"]["spec"])
+    for spec in (chart, plain):
+        (container,) = spec["containers"]
+        del container["image"]
+        container.pop("imagePullPolicy", None)
+        spec["volumes"] = [
+            {**each, "configMap": None, "persistentVolumeClaim": None} for each in spec["volumes"]
+        ]
+    assert chart == plain
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"target": []}, "target"),
+        ({"targets": [{"name": "PROD1"}]}, "host"),
+        ({"auth": {"default": {"user": "x", "password": "y"}}}, "password"),
+        ({"config": {"targets": []}}, "config"),
+        ({"image": {"digest": "latest"}}, "digest"),
+    ],
+)
+def test_wrong_values_are_named(values: dict[str, Any], problem: str) -> None:
+    made = helm("template", "ase", CHART, "--kube-version=1.33.0", "--values=-", stdin=json.dumps(values))
+    assert made.returncode != 0
+    assert problem in made.stderr

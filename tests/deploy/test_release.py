@@ -1,0 +1,72 @@
+"""The release: one place for the version, workflows whose actions are pinned, an SBOM of what is pinned."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.paths import DEPLOY, REPOSITORY
+
+VERSION = DEPLOY / "dev" / "version.py"
+WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yaml"))
+
+
+def run(*words: str | Path, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=cwd)
+
+
+def test_every_file_has_the_version_of_the_exporter() -> None:
+    checked = run(VERSION, "--check")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_a_new_version_and_address_reach_every_file(tmp_path: Path) -> None:
+    names = run(
+        "-c", f"import runpy; m = runpy.run_path({str(VERSION)!r}); print(*m['VERSIONS'], *m['ADDRESSES'])"
+    )
+    copied = {Path("deploy/dev/version.py"), *map(Path, names.stdout.split())}
+    for name in copied:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((REPOSITORY / name).read_text())
+    script = tmp_path / "deploy" / "dev" / "version.py"
+    old = run(script, "--print").stdout.strip()
+    changed = run(script, "--set", "7.8.9", "--repository", "https://git.test/ours")
+    assert changed.returncode == 0, changed.stderr
+    assert run(script, "--print").stdout == "7.8.9\n"
+    assert run(script, "--check").returncode == 0
+    for name in copied - {Path("deploy/dev/version.py")}:
+        text = (tmp_path / name).read_text()
+        assert "https://example.com/ase-exporter" not in text, name
+        assert not re.search(
+            rf"(ase-exporter|ase-simulator|version|newTag|appVersion)[:=\" ]+{re.escape(old)}\b", text
+        )
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_an_action_is_pinned_by_its_commit_and_names_its_version(path: Path) -> None:
+    used = re.findall(r"uses: (\S+)(.*)", path.read_text())
+    assert used
+    assert [each for each, _ in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each)] == []
+    assert [each for each, comment in used if not re.fullmatch(r"  # v[\d.]+", comment)] == []
+
+
+def test_nothing_is_published_that_was_not_tested() -> None:
+    jobs = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "release.yaml").read_text())["jobs"]
+    publishing = [name for name, job in jobs.items() if "write" in job.get("permissions", {}).values()]
+    assert publishing == ["images", "publish"]
+    assert all({"test", "build"} <= set(jobs[name]["needs"]) for name in publishing)
+
+
+def test_an_sbom_that_lacks_a_package_is_found(tmp_path: Path) -> None:
+    (tmp_path / "lock.txt").write_text("a==1 \\\n    --hash=sha256:0\nb==2 ; python_version < '3.12' \\\n")
+    components = [{"name": "a", "version": "1"}, {"name": "b", "version": "2"}]
+    (tmp_path / "sbom.json").write_text(json.dumps({"components": components}))
+    check = [DEPLOY / "release" / "check_sbom.py", tmp_path / "sbom.json", tmp_path / "lock.txt"]
+    assert run(*check).returncode == 0
+    (tmp_path / "sbom.json").write_text(json.dumps({"components": components[:1]}))
+    failed = run(*check)
+    assert failed.returncode == 1
+    assert failed.stderr.endswith("differs from " + f"{tmp_path}/lock.txt: b==2\n")

@@ -1,0 +1,115 @@
+"""Alerts as they fired during a scenario, and the table in alerts/scenarios.md that says when they should."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tests.paths import REPOSITORY
+
+TABLE = REPOSITORY / "alerts" / "scenarios.md"
+UNITS = {"h": 3600, "m": 60, "s": 1}
+# The labels that name an alert's subject, if it is not the whole server.
+SUBJECT_LABELS = ("spinlock", "kind", "database", "cache", "pool", "device", "collector", "error", "resource")
+
+
+@dataclass(frozen=True)
+class FiredAlert:
+    """An alert that fired. fired, resolved: seconds into the scenario; resolved None: it fires until the end.
+
+    subject: the spinlock, database, kind of change… or '' for the server.
+    """
+
+    fired: int
+    resolved: int | None
+    alert: str
+    severity: str
+    subject: str = ""
+
+    def sort_key(self) -> tuple[int, str, str, str]:
+        """By time, then by name."""
+        return self.fired, self.alert, self.severity, self.subject
+
+
+def subject(labels: Mapping[str, str]) -> str:
+    """The spinlock, database... that an alert with these labels is about; '' for the server."""
+    return next((labels[name] for name in SUBJECT_LABELS if name in labels), "")
+
+
+def fired_alerts(
+    observations: Iterable[tuple[Mapping[str, str], int]], interval: int, end: int
+) -> list[FiredAlert]:
+    """Alerts in order of time, from observations (labels of a firing alert, second).
+
+    interval: seconds between observations; end: second of the last one.
+    """
+    times: dict[tuple[str, str, str], set[int]] = {}
+    for labels, at in observations:
+        times.setdefault((labels["alertname"], labels["severity"], subject(labels)), set()).add(at)
+    return sorted(
+        (
+            FiredAlert(period[0], period[-1] + interval if period[-1] < end else None, *key)
+            for key, seconds in times.items()
+            for period in _periods(sorted(seconds), interval)
+        ),
+        key=FiredAlert.sort_key,
+    )
+
+
+def documented() -> dict[str, list[FiredAlert]]:
+    """The table by scenario, in order of time, without the scenarios in which nothing fires."""
+    rows: dict[str, list[FiredAlert]] = {}
+    for line in TABLE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 7 and cells[1].startswith(("Ase", "DbHost")):
+            scenario, alert, severity, about, fired, resolved, why = cells
+            assert why
+            end = None if resolved == "still" else seconds_of(resolved)
+            rows.setdefault(scenario, []).append(FiredAlert(seconds_of(fired), end, alert, severity, about))
+    return {scenario: sorted(alerts, key=FiredAlert.sort_key) for scenario, alerts in rows.items()}
+
+
+def until(rows: list[FiredAlert], end: int) -> list[FiredAlert]:
+    """The rows as seen by an observer who stops at that second."""
+    return [
+        replace(each, resolved=each.resolved if each.resolved and each.resolved <= end else None)
+        for each in rows
+        if each.fired <= end
+    ]
+
+
+def differences(expected: list[FiredAlert], actual: list[FiredAlert], end: int, tolerance: int) -> list[str]:
+    """Missing and unexpected alerts of a scenario that was observed until that second, one line each.
+
+    tolerance: by how many seconds the times may differ.
+    """
+
+    def alike(one: FiredAlert, other: FiredAlert) -> bool:
+        ends = [min(each.resolved or end, end) for each in (one, other)]
+        same = (one.alert, one.severity, one.subject) == (other.alert, other.severity, other.subject)
+        return same and abs(one.fired - other.fired) <= tolerance and abs(ends[0] - ends[1]) <= tolerance
+
+    missing = list(expected)
+    problems: list[str] = []
+    for each in actual:
+        if row := next((row for row in missing if alike(row, each)), None):
+            missing.remove(row)
+        else:
+            problems.append(f"unexpected: {each}")
+    # An alert that is expected just before the end may fire just after it.
+    return problems + [f"missing: {row}" for row in missing if row.fired <= end - tolerance]
+
+
+def seconds_of(duration: str) -> int:
+    """Seconds of a duration as promtool prints it: 1h2m15s."""
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", duration))
+
+
+def _periods(times: list[int], interval: int) -> Iterator[list[int]]:
+    """Sorted times, split where more than one interval lies between two."""
+    period: list[int] = []
+    for at in times:
+        if period and at - period[-1] > interval:
+            yield period
+            period = []
+        period.append(at)
+    yield period

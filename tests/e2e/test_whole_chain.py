@@ -1,0 +1,97 @@
+"""The whole chain in real time: simulator, exporter, Prometheus, Alertmanager, webhook.
+
+Every step waits for an event, so a busy machine makes the test slower but does not make it fail. The case study's
+figures are checked on simulated time, in tests/e2e/test_memscale.py.
+"""
+
+import importlib.resources
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from tests.e2e.running import REPLAY_PACE, Running, running
+
+from ase_exporter.ase.connection import Connection, Endpoint
+from ase_exporter.demo.ports import HOST
+from ase_exporter.demo.replay import CACHES, measured
+from ase_exporter.demo.webhook import Notification
+
+BASELINE = "series 2 run 05"
+CACHE = "system tables cache"
+TIMEOUT = 240.0
+FIRST_SAMPLE_SECONDS = 30.0
+
+pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(900)]
+
+
+def baseline_only(directory: Path) -> Path:
+    """The memscale scenario with its contended baseline alone, which lasts for ever."""
+    shipped = importlib.resources.files("ase_simulator") / "scenarios" / "memscale.yaml"
+    scenario = yaml.safe_load(shipped.read_text(encoding="utf-8"))
+    steps = [step for step in scenario["steps"] if step["name"].startswith(BASELINE)]
+    path = directory / "baseline.yaml"
+    path.write_text(yaml.safe_dump(scenario | {"steps": steps, "repeat": False}))
+    return path
+
+
+def make_cache_lockless(stack: Running) -> None:
+    """As an administrator does."""
+    deadline = time.monotonic() + TIMEOUT
+    server = Endpoint(HOST, stack.stack.ports.simulator)
+    connection = Connection.open(server, "sa", stack.stack.password(), deadline=deadline, program="test")
+    connection.query(f"exec sp_cacheconfig '{CACHE}', 'lockless'", deadline)
+    connection.close()
+
+
+def heard(notifications: Sequence[Notification], status: str) -> list[Notification]:
+    """The notifications of that status about the contended cache."""
+    return [
+        each
+        for each in notifications
+        if (each.name, each.status, each.labels.get("spinlock")) == ("AseSpinlockContention", status, CACHE)
+    ]
+
+
+def wait_for_first_sample(stack: Running) -> None:
+    deadline = time.monotonic() + FIRST_SAMPLE_SECONDS
+    while not stack.prometheus.query("ase_up == 1"):
+        stack.processes.check()
+        assert time.monotonic() < deadline, "no sample in Prometheus"
+        time.sleep(0.1)
+
+
+def assert_promtool_accepts(metrics: str) -> None:
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+def test_contention_alerts_reach_the_webhook_and_resolve_once_the_cache_is_lockless(tmp_path: Path) -> None:
+    directory = tmp_path / "stack"
+    directory.mkdir()
+    scenario = baseline_only(tmp_path)
+    with running(directory, REPLAY_PACE, f"--scenario={scenario}") as stack:
+        wait_for_first_sample(stack)
+        assert stack.scenario.wait_for_runs(1, timeout=TIMEOUT)
+        assert [run.name for run in stack.scenario.runs()] == [BASELINE]
+
+        assert stack.webhook.wait(lambda all_: bool(heard(all_, "firing")), timeout=TIMEOUT)
+        firing = heard(stack.webhook.notifications(), "firing")
+        assert {each.labels["severity"] for each in firing} <= {"warning", "critical"}
+        assert all(CACHE in each.annotations["summary"] for each in firing)
+        assert not heard(stack.webhook.notifications(), "resolved")
+        figures = measured(stack.prometheus)
+        for ratio in (figures.cpu_busy, *(figures.contention[cache] for cache in CACHES)):
+            assert ratio is not None and 0 <= ratio <= 1
+        assert figures.throughput is not None and figures.throughput > 0
+        response = httpx.get(f"{stack.stack.url('exporter')}/metrics", trust_env=False, timeout=60)
+        assert_promtool_accepts(response.text)
+
+        make_cache_lockless(stack)
+        assert stack.webhook.wait(lambda all_: bool(heard(all_, "resolved")), timeout=TIMEOUT)
+        stack.processes.check()

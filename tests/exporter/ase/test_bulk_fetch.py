@@ -1,0 +1,181 @@
+"""Fetching with bound columns gives what pyodbc gives, including its errors."""
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pytest
+from tests.exporter.ase.test_connection import SLACK, connect, failure
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import ScriptedBackend, numbers
+
+from ase_exporter.ase import bulk_fetch
+from ase_exporter.ase.connection import Connection
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, TextColumn, same
+from ase_simulator.faults import Break, Faults
+from ase_simulator.results import Column, Rows, Type
+
+MANY = MIN_ARRAY_ROWS + 500
+QUERY = f"numbers {MANY}"
+NAMES = ["", "a", "naïve", "x" * 30, "a\0b", 'quo"te', "back\\slash", "new\nline", "\U0001f600" * 3]
+
+
+def soon() -> float:
+    return time.monotonic() + 30
+
+
+def large(connection: Connection, sql: str) -> Columns:
+    """The result of the second reading, which knows of the first that it is large."""
+    connection.query_columns(sql, soon())
+    table = connection.query_columns(sql, soon())
+    assert isinstance(table, Columns)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Type("tinyint"), [0, 255]),
+        (Type("smallint"), [-32768, 32767]),
+        (Type("int"), [-(2**31), 2**31 - 1]),
+        (Type("bigint"), [0, 2**53 + 1, 2**61]),
+        (Type("bigint"), [-(2**63), 2**63 - 1]),
+        (Type("unsigned bigint"), [0, 2**40]),
+        (Type("unsigned bigint"), [0, 2**64 - 1]),
+        (Type("bit"), [True, False]),
+        (Type("real"), [1.5, -0.0]),
+        (Type("float"), [-2.25e100, 1e-300]),
+        (Type("datetime"), [datetime(2024, 2, 29, 23, 59, 59, 997000), datetime(1753, 1, 1)]),
+        (Type("varchar", 30), NAMES),
+        (Type("varchar", 30), ["plain", "all of it ASCII"]),
+        (Type("univarchar", 30), NAMES),
+        (Type("varchar", 255), ["y" * 255]),
+    ],
+)
+@pytest.mark.parametrize("nulls", [False, True])
+def test_bound_columns_equal_pyodbc_for_every_type(
+    server: Running, backend: ScriptedBackend, kind: Type, values: list[Any], nulls: bool
+) -> None:
+    if nulls and kind.name != "bit":
+        values = [*values, None]
+    cells = [values[row % len(values)] for row in range(MANY)]
+    columns = [Column("a", kind, nulls), Column("row", Type("int"), False)]
+    backend.answers["table"] = lambda: [Rows(columns, list(zip(cells, range(MANY), strict=True)))]
+    connection = connect(server)
+    expected = connection.query("table", soon())
+    table = large(connection, "table")
+    assert len(table) == MANY
+    assert [tuple(row) for row in table.rows()] == [tuple(row) for row in expected]
+    assert {type(cell) for cell in table.listed(0)} == {type(row[0]) for row in expected}
+    connection.close()
+
+
+def test_an_unsupported_type_falls_back_to_pyodbc(server: Running, backend: ScriptedBackend) -> None:
+    columns = [Column("a", Type("text")), Column("b", Type("numeric", precision=20))]
+    backend.answers["table"] = lambda: [Rows(columns, [(f"text {row}", row) for row in range(MANY)])]
+    connection = connect(server)
+    for _ in range(3):
+        rows = connection.query_columns("table", soon())
+        assert isinstance(rows, list)
+        assert tuple(rows[-1]) == (f"text {MANY - 1}", MANY - 1)
+    assert [sql for sql, _ in backend.heard].count("table") == 4, "tried once, and not again"
+    connection.close()
+
+
+def test_a_result_that_takes_several_calls_is_complete(server: Running, backend: ScriptedBackend) -> None:
+    rows = [(row, f"row {row}", row << 20) for row in range(4 * MANY)]
+    connection = connect(server)
+    for max_bytes in (bulk_fetch.CHUNK, 10_000):
+        with bulk_fetch.Statement(connection._raw.hdbc, bytes.decode) as statement:
+            statement.execute(f"numbers {len(rows)}")
+            table = statement.fetch(MIN_ARRAY_ROWS, len(rows), max_bytes)
+            statement.close()
+        assert table.rows() == rows
+    connection.close()
+
+
+def test_too_many_rows_are_an_error_and_the_connection_stays(
+    server: Running, backend: ScriptedBackend
+) -> None:
+    connection = connect(server, max_rows=MANY)
+    large(connection, QUERY)
+    backend.answers[QUERY] = lambda: [numbers(MANY + 1)]
+    error = failure(lambda: connection.query_columns(QUERY, soon()), 30)
+    assert (error.kind, error.usable) == ("too_many_rows", True)
+    assert len(connection.query("numbers 2", soon())) == 2
+    connection.close()
+
+
+def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
+    server: Running, faults: Faults
+) -> None:
+    connection = connect(server, timing=replace(TIMING, cancel_grace=SLACK))
+    large(connection, QUERY)
+    faults.hang = True
+    error = failure(lambda: connection.query_columns(QUERY, time.monotonic() + 1), 1)
+    assert (error.kind, error.usable) == ("deadline", True)
+    faults.hang = False
+    assert len(connection.query_columns(QUERY, soon())) == MANY
+    connection.close()
+
+
+def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    faults.seconds_per_row = 0.3
+    assert failure(lambda: connection.query_columns(QUERY, time.monotonic() + 1), 1).kind == "deadline"
+    connection.close()
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "garbage"])
+def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, faults: Faults, how: str) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    faults.broken = Break(how, after_rows=5)  # type: ignore[arg-type]
+    error = failure(lambda: connection.query_columns(QUERY, soon()), 30)
+    assert (error.kind, error.usable) == ("lost", False)
+    connection.close()
+
+
+def test_an_error_of_the_server_costs_only_the_statement(server: Running, backend: ScriptedBackend) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    backend.answers[QUERY] = backend.answers["error"]
+    error = failure(lambda: connection.query_columns(QUERY, soon()), 30)
+    assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
+    assert str(error) == str(failure(lambda: connection.query(QUERY, soon()), 30))
+    assert len(connection.query("numbers 2", soon())) == 2
+    connection.close()
+
+
+def test_a_result_that_shrinks_falls_back_to_pyodbc(server: Running, backend: ScriptedBackend) -> None:
+    connection = connect(server)
+    large(connection, QUERY)
+    backend.answers[QUERY] = lambda: [Rows([Column("n", Type("int"), False)], [(1,)])]
+    connection.query_columns(QUERY, soon())
+    rows = connection.query_columns(QUERY, soon())
+    assert isinstance(rows, list)
+    assert [tuple(row) for row in rows] == [(1,)]
+    backend.answers[QUERY] = list
+    assert connection.query_columns(QUERY, soon()) == []
+    connection.close()
+
+
+def answer(columns: list[Column], names: list[str | None]) -> list[Any]:
+    return [Rows(columns, [(name,) for name in names])]
+
+
+def test_text_columns_are_equal_only_with_equal_strings(server: Running, backend: ScriptedBackend) -> None:
+    columns = [Column("name", Type("varchar", 30))]
+    tables = []
+    connection = connect(server)
+    for last in ("name", "name", "other", "name\0", None):
+        names = [*["first"] * (MANY - 1), last]
+        backend.answers["table"] = partial(answer, columns, names)
+        tables.append(large(connection, "table").columns[0])
+    assert all(isinstance(column, TextColumn) for column in tables)
+    assert [same(tables[0], other) for other in tables] == [True, True, False, False, False]
+    connection.close()

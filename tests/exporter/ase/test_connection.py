@@ -1,0 +1,281 @@
+"""Connections end on time whatever the server does, and report what went wrong."""
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
+
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.driver_socket import new_sockets_to
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.errors import UserError
+from ase_simulator.faults import Break, Faults
+from ase_simulator.results import Column, Rows, Type
+
+# What a busy machine may add to a deadline before a test calls it missed; without one, each would last for ever.
+SLACK = 20.0
+
+
+def connect(server: Running, seconds: float = 30, password: str = PASSWORD, **seams: Any) -> Connection:
+    endpoint = Endpoint("127.0.0.1", server.port)
+    return Connection.open(endpoint, USER, password, deadline=time.monotonic() + seconds, **seams)
+
+
+def failure(action: Callable[[], object], seconds: float) -> DatabaseError:
+    """The error that an action ends with, which must come by its deadline."""
+    started = time.monotonic()
+    with pytest.raises(DatabaseError) as caught:
+        action()
+    assert time.monotonic() - started < seconds + SLACK
+    return caught.value
+
+
+def test_rows_come_in_select_order(server: Running) -> None:
+    connection = connect(server)
+    rows = connection.query("numbers 3", time.monotonic() + 30)
+    assert [tuple(row) for row in rows] == [(n, f"row {n}", n << 20) for n in range(3)]
+    connection.close()
+
+
+def test_a_refused_password_is_named_with_the_servers_message(server: Running) -> None:
+    error = failure(lambda: connect(server, password="wrong"), 30)
+    assert (error.kind, error.number) == ("login_failed", 4002)
+    assert "wrong" not in str(error)
+
+
+def test_a_port_where_nobody_listens_is_refused() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        endpoint = Endpoint("127.0.0.1", closed.getsockname()[1])
+        error = failure(lambda: Connection.open(endpoint, USER, "x", deadline=time.monotonic() + 30), 30)
+    assert error.kind == "refused"
+
+
+def test_an_unknown_host_is_named() -> None:
+    endpoint = Endpoint("no-such-host.invalid", 5000)
+    error = failure(lambda: Connection.open(endpoint, USER, "x", deadline=time.monotonic() + 30), 30)
+    assert error.kind == "unknown_host"
+
+
+def test_a_login_that_is_never_answered_ends_on_time(server: Running, faults: Faults) -> None:
+    faults.mute = True
+    error = failure(lambda: connect(server, seconds=2.5), 2.5)
+    assert error.kind == "deadline"
+    assert not new_sockets_to(("127.0.0.1", server.port))
+
+
+def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(server: Running) -> None:
+    connection = connect(server, timing=replace(TIMING, cancel_grace=SLACK))
+    error = failure(lambda: connection.query("hang", time.monotonic() + 1), 1)
+    assert (error.kind, error.usable) == ("deadline", True)
+    assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
+    connection.close()
+
+
+def test_a_server_that_ignores_the_cancel_is_cut_off(server: Running, faults: Faults) -> None:
+    connection = connect(server)
+    faults.hang = faults.ignore_attention = True
+    error = failure(lambda: connection.query("numbers 2", time.monotonic() + 0.5), 0.5 + TIMING.cancel_grace)
+    assert (error.kind, error.usable) == ("deadline", False)
+    started = time.monotonic()
+    connection.close()
+    assert time.monotonic() - started < SLACK
+
+
+def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults) -> None:
+    connection = connect(server)
+    faults.seconds_per_row = 0.3
+    error = failure(lambda: connection.query("numbers 1000", time.monotonic() + 1), 1)
+    assert error.kind == "deadline"
+    connection.close()
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "garbage"])
+def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, faults: Faults, how: str) -> None:
+    connection = connect(server)
+    faults.broken = Break(how, after_rows=5)  # type: ignore[arg-type]
+    error = failure(lambda: connection.query("numbers 100", time.monotonic() + 30), 30)
+    assert (error.kind, error.usable) == ("lost", False)
+    connection.close()
+
+
+def test_an_error_of_the_server_costs_only_the_statement(server: Running) -> None:
+    connection = connect(server)
+    error = failure(lambda: connection.query("error", time.monotonic() + 30), 30)
+    assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
+    assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "a;b",
+        "a}b",
+        "}x",
+        "{x}",
+        "a=b",
+        "naïve",
+        " lead",
+        "trail ",
+        "it's",
+        'say "x"',
+        "PWD=x;UID=sa",
+        "x" * 30,
+    ],
+)
+def test_a_password_of_any_characters_arrives_as_it_is(
+    server: Running, backend: ScriptedBackend, password: str
+) -> None:
+    backend.password = password
+    connect(server, password=password).close()
+
+
+def test_a_password_that_freetds_would_cut_is_refused_unsent(
+    server: Running, backend: ScriptedBackend
+) -> None:
+    with pytest.raises(UserError, match="PWD of the login"):
+        connect(server, password="x};SERVER=other;")
+    assert not backend.logins
+
+
+def test_no_session_and_no_socket_is_left_behind(server: Running, backend: ScriptedBackend) -> None:
+    for _ in range(5):
+        connect(server).close()
+    assert not new_sockets_to(("127.0.0.1", server.port))
+    server.ask(server.listener.drained)
+    assert backend.open_sessions == 0
+
+
+def test_many_connections_to_one_server_find_their_own_sockets(server: Running) -> None:
+    connections: list[Connection] = []
+    threads = [
+        threading.Thread(target=lambda: connections.append(connect(server, seconds=60))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({connection._socket for connection in connections}) == 8
+    for connection in connections:
+        connection.close()
+
+
+def several_addresses(monkeypatch: pytest.MonkeyPatch, port: int, *hosts: str) -> Endpoint:
+    """An endpoint whose name has these addresses, in this order."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in hosts]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    return Endpoint("several.example", port)
+
+
+def test_every_address_of_a_host_is_tried(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The simulated server listens on 127.0.0.1 alone.
+    endpoint = several_addresses(monkeypatch, server.port, "127.0.0.2", "127.0.0.1")
+    connection = Connection.open(endpoint, USER, PASSWORD, deadline=time.monotonic() + 30)
+    assert len(connection.query("numbers 3", time.monotonic() + 30)) == 3
+    connection.close()
+
+
+def test_an_address_that_does_not_answer_leaves_time_for_the_next(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.2", server.port))
+        silent.listen(8)
+        endpoint = several_addresses(monkeypatch, server.port, "127.0.0.2", "127.0.0.1")
+        connection = Connection.open(endpoint, USER, PASSWORD, deadline=time.monotonic() + 10)
+        connection.close()
+
+
+def test_a_refused_password_is_not_sent_to_another_address(
+    server: Running, backend: ScriptedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = several_addresses(monkeypatch, server.port, "127.0.0.1", "127.0.0.1")
+    error = failure(
+        lambda: Connection.open(endpoint, USER, "wrong", deadline=time.monotonic() + 30),
+        30,
+    )
+    assert error.kind == "login_failed"
+    assert len(backend.logins) == 1
+
+
+def test_a_statement_is_cut_off_even_if_no_descriptor_is_left(
+    server: Running, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connect(server)
+    faults.hang = faults.ignore_attention = True
+
+    def none_left(_: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "dup", none_left)
+    error = failure(lambda: connection.query("hang", time.monotonic() + 0.5), 0.5)
+    assert (error.kind, error.usable) == ("deadline", False)
+    monkeypatch.undo()
+    connection.close()
+
+
+def flooding(server: Running) -> Iterator[int]:
+    """The port of a proxy that answers `flood` with messages, as fast as it can and without end."""
+    text = b"x" * 500
+    body = struct.pack("<iBBB5sBHH", 5701, 1, 10, 5, b"ZZZZZ", 0, 0, len(text)) + text + bytes(4)
+    packet = struct.pack(">BBHHBB", 4, 0, 8 + 7 * (len(body) + 3), 0, 0, 0)
+    chunk = (packet + 7 * (b"\xe5" + struct.pack("<H", len(body)) + body)) * 100
+
+    def pass_on(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                while b"flood" in data:
+                    source.sendall(chunk)
+                sink.sendall(data)
+
+    with contextlib.ExitStack() as stack:
+        proxy = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+        def accept() -> None:
+            client = stack.enter_context(proxy.accept()[0])
+            upstream = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            for ends in ((client, upstream), (upstream, client)):
+                threading.Thread(target=pass_on, args=ends, daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield proxy.getsockname()[1]
+
+
+def test_messages_without_end_are_cut_off(server: Running) -> None:
+    with contextlib.contextmanager(flooding)(server) as port:
+        deadline = time.monotonic() + 10
+        connection = Connection.open(Endpoint("127.0.0.1", port), USER, PASSWORD, deadline=deadline)
+        caught: list[DatabaseError] = []
+
+        def ask() -> None:
+            try:
+                connection.query("flood", time.monotonic() + 2)
+            except DatabaseError as error:
+                caught.append(error)
+
+        # The driver may not come back at all.
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(40)
+        assert [str(error) for error in caught] == ["the server sends messages without end"]
+        connection.close()
+
+
+def test_large_results_are_no_messages_without_end(server: Running, backend: ScriptedBackend) -> None:
+    wide = "x" * 2000
+    backend.answers["wide"] = lambda: [Rows([Column("a", Type("varchar", 2000))], [(wide,)] * 30_000)]
+    connection = connect(server)
+    rows = connection.query("wide", time.monotonic() + 120)
+    assert [tuple(row) for row in rows] == [(wide,)] * 30_000
+    connection.close()

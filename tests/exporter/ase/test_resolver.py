@@ -1,0 +1,116 @@
+"""Lookups of host names are bounded, shared, and fall back to the last good addresses."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+from tests.simulator.tds.running import Running
+from tests.simulator.tds.scripted import PASSWORD, USER
+
+from ase_exporter.ase import connection as connection_module
+from ase_exporter.ase.connection import Connection, Endpoint
+from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.ase.resolver import MAX_LOOKUPS, Resolver
+
+HOST = "db7.corp.example"
+
+
+class NameServers:
+    """Name servers that know HOST, until they fall silent or fail."""
+
+    def __init__(self) -> None:
+        self.answering = threading.Event()
+        self.answering.set()
+        self.error: OSError | None = None
+        self.asked: list[str] = []
+
+    def look_up(self, host: str) -> Sequence[str]:
+        self.asked.append(host)
+        self.answering.wait()
+        if self.error:
+            raise self.error
+        return ["127.0.0.1"]
+
+
+@pytest.fixture
+def name_servers() -> Iterator[NameServers]:
+    servers = NameServers()
+    yield servers
+    # Ends the threads of lookups.
+    servers.answering.set()
+
+
+def kind(resolver: Resolver, host: str = HOST, seconds: float = 60.0) -> str:
+    with pytest.raises(DatabaseError) as caught:
+        resolver.addresses(host, seconds)
+    return f"{caught.value.kind}: {caught.value}"
+
+
+def test_a_login_ends_in_time_and_at_the_last_good_address_while_name_servers_are_silent(
+    server: Running, name_servers: NameServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def getaddrinfo(host: str, port: int | None, *_: object, **__: object) -> list[object]:
+        [address] = name_servers.look_up(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(connection_module, "resolver", Resolver(max_wait=0.2), raising=False)
+
+    def log_in() -> None:
+        endpoint = Endpoint(HOST, server.port)
+        Connection.open(endpoint, USER, PASSWORD, deadline=time.monotonic() + 30).close()
+
+    outcomes: list[str] = []
+
+    def run() -> None:
+        log_in()
+        name_servers.answering.clear()
+        log_in()
+        outcomes.append("done")
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert outcomes == ["done"]
+
+
+def test_silent_name_servers_and_no_known_address_are_named(name_servers: NameServers) -> None:
+    name_servers.answering.clear()
+    assert (
+        kind(Resolver(name_servers.look_up, 0.05)) == f"unknown_host: {HOST}: the name servers do not answer"
+    )
+
+
+def test_a_lookup_that_fails_falls_back_but_a_name_that_is_gone_does_not(name_servers: NameServers) -> None:
+    resolver = Resolver(name_servers.look_up, 60.0)
+    assert resolver.addresses(HOST, 60.0) == ["127.0.0.1"]
+    name_servers.error = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+    assert resolver.addresses(HOST, 60.0) == ["127.0.0.1"]
+    name_servers.error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    assert kind(resolver) == f"unknown_host: {HOST}: no such host"
+
+
+def test_logins_share_a_lookup_and_a_later_one_does_not_wait_again(name_servers: NameServers) -> None:
+    resolver = Resolver(name_servers.look_up, 0.05)
+    resolver.addresses(HOST, 60.0)
+    name_servers.answering.clear()
+    for _ in range(20):
+        assert resolver.addresses(HOST, 60.0) == ["127.0.0.1"]
+    assert name_servers.asked == [HOST, HOST]
+
+
+def test_lookups_at_a_time_are_bounded(name_servers: NameServers) -> None:
+    resolver = Resolver(name_servers.look_up, 0.01)
+    name_servers.answering.clear()
+    for number in range(3 * MAX_LOOKUPS):
+        assert kind(resolver, f"db{number}.corp.example").startswith("unknown_host")
+    assert sum(thread.name == "resolver" for thread in threading.enumerate()) <= MAX_LOOKUPS
+
+
+def test_an_address_is_not_looked_up(name_servers: NameServers) -> None:
+    resolver = Resolver(name_servers.look_up)
+    name_servers.answering.clear()
+    assert [resolver.addresses(host, 60.0) for host in ("10.1.2.3", "::1")] == [["10.1.2.3"], ["::1"]]
+    assert name_servers.asked == []

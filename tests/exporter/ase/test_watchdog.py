@@ -1,0 +1,89 @@
+"""The watchdog runs actions at their times, in order, unless they are cancelled."""
+
+import threading
+import time
+
+import pytest
+from tests.exporter.clocks import ShiftedClock
+
+from ase_exporter.ase.watchdog import Watchdog
+
+
+def test_actions_run_in_the_order_of_their_times() -> None:
+    watchdog, done, order = Watchdog(), threading.Event(), []
+    now = time.monotonic()
+
+    def late() -> None:
+        order.append("late")
+        done.set()
+
+    watchdog.at(now + 0.06, late)
+    watchdog.at(now + 0.02, lambda: order.append("early"))
+    assert done.wait(60)
+    assert order == ["early", "late"]
+    assert time.monotonic() - now >= 0.06
+
+
+def test_a_cancelled_action_never_runs() -> None:
+    watchdog, done, order = Watchdog(), threading.Event(), []
+    # The lock keeps the watchdog from acting meanwhile, however long a busy machine takes over these lines.
+    with watchdog._changed:
+        now = time.monotonic()
+        off = watchdog.at(now + 0.02, lambda: order.append("called off"))
+        watchdog.at(now + 0.04, done.set)
+        off()
+    assert done.wait(60)
+    assert order == []
+
+
+def test_a_guard_is_armed_only_within_its_block() -> None:
+    shifted, inside, after, done = ShiftedClock(), threading.Event(), threading.Event(), threading.Event()
+    watchdog = Watchdog(shifted.clock)
+    now = time.monotonic()
+    with watchdog.guard((now, inside.set), (now + 3600, after.set)):
+        assert inside.wait(60)
+    shifted.ahead = 3601
+    watchdog.at(now + 3601, done.set)
+    # It looks at the clock again for what comes before all else.
+    watchdog.at(now, lambda: None)
+    assert done.wait(60)
+    assert not after.is_set()
+
+
+def test_an_earlier_action_scheduled_later_is_not_missed() -> None:
+    watchdog, done = Watchdog(), threading.Event()
+    off = watchdog.at(time.monotonic() + 3600, lambda: None)
+    watchdog.at(time.monotonic() + 0.01, done.set)
+    assert done.wait(60)
+    off()
+
+
+def test_cancelled_actions_do_not_wake_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdog, done, waits = Watchdog(), threading.Event(), list[float | None]()
+    wait = watchdog._changed.wait
+
+    def counted(timeout: float | None = None) -> bool:
+        waits.append(timeout)
+        return wait(timeout)
+
+    monkeypatch.setattr(watchdog._changed, "wait", counted)
+    with watchdog._changed:
+        now = time.monotonic()
+        for number in range(1000):
+            watchdog.at(now + number / 10_000, lambda: None)()
+        watchdog.at(now + 0.2, done.set)
+    assert done.wait(60)
+    assert len(waits) < 10
+
+
+def test_an_action_that_fails_does_not_end_the_watchdog(caplog: pytest.LogCaptureFixture) -> None:
+    watchdog, done = Watchdog(), threading.Event()
+
+    def no_thread() -> None:
+        raise RuntimeError("can't start new thread")
+
+    now = time.monotonic()
+    watchdog.at(now, no_thread)
+    watchdog.at(now + 0.01, done.set)
+    assert done.wait(60)
+    assert "a deadline could not be enforced" in caplog.text

@@ -1,0 +1,107 @@
+"""Captures of simulated servers, and replays of captures, over the wire."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+from tests.exporter.simulated import PASSWORD, run
+from tests.simulator.tds.running import running
+
+from ase_exporter.capture.file import Capture
+from ase_exporter.capture.session import Plan, take_capture
+from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_simulator.replay.backend import ReplayBackend
+from ase_simulator.replay.file import Recorded
+from ase_simulator.server import Listener
+from ase_simulator.sql.logins import FULL, Login
+
+# Simulated seconds per second: a scrape every 15 simulated seconds.
+SPEED, INTERVAL = 60.0, 0.25
+LONG = 60.0
+Address = tuple[str, int]
+
+
+@cache
+def catalogue() -> Catalogue:
+    return load_catalogue()[0]
+
+
+def configuration(address: Address, user: str = "sa", *, encrypted: bool = False) -> tuple[Config, Target]:
+    target = Target(name="recorded", host=address[0], port=address[1], encrypt_password=encrypted)
+    auth = Auth(user=user, password=PASSWORD)
+    return Config(targets=(target,), auth={"default": auth}), target
+
+
+def capture(
+    address: Address,
+    plan: Plan,
+    results: list[ScrapeResult] | None = None,
+    user: str = "sa",
+    *,
+    encrypted: bool = False,
+) -> Capture:
+    """A capture with names. results: gets those of the scrapes."""
+    config, target = configuration(address, user, encrypted=encrypted)
+
+    def note(text: str, result: ScrapeResult | None) -> None:
+        if results is not None and result is not None:
+            results.append(result)
+
+    return take_capture(config, target, catalogue(), plan, lambda step: note(step.text, step.result))
+
+
+def record(
+    version: str, scenario: str, plan: Plan, results: list[ScrapeResult] | None = None, user: str = "sa"
+) -> Capture:
+    """A capture of a simulated server, with names."""
+    # The hostile server wants encrypted passwords, and gets worse after two minutes.
+    hostile = scenario == "hostile"
+    with run(version, scenario, 1.0 if hostile else SPEED) as server:
+        return capture(server.address, plan, results, user, encrypted=hostile)
+
+
+@contextmanager
+def replay(statements: Iterable[Recorded]) -> Iterator[Address]:
+    """A server that replays a capture."""
+    logins = [
+        Login("sa", PASSWORD, roles=list(FULL)),
+        Login("monitor", PASSWORD, roles=["mon_role"]),
+        Login("nobody", PASSWORD),
+    ]
+    with running(lambda: Listener(ReplayBackend(statements, logins))) as server:
+        yield "127.0.0.1", server.port
+
+
+def scrape(
+    address: Address,
+    scrapes: int,
+    *,
+    everything: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+    user: str = "sa",
+) -> Iterator[ScrapeResult]:
+    """Scrapes as `serve` makes them, of every collector each time."""
+    config, target = configuration(address, user)
+    collectors = {name: replace(each, interval=0) for name, each in catalogue().collectors.items()}
+    selection = dict.fromkeys(collectors, True) if everything else {}
+    scraper = TargetScraper(
+        target,
+        config.auth["default"],
+        Module(collectors=selection),
+        Scrape(connect_timeout=LONG, budget=None),
+        replace(catalogue(), collectors=collectors),
+        ConfigWatcher(0, clock),
+        raw_counters=True,
+        clock=clock,
+    )
+    for _ in range(scrapes):
+        result = ScrapeResult(clock.monotonic() + LONG, clock=clock)
+        scraper.scrape(result)
+        yield result
+    scraper.close()

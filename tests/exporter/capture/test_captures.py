@@ -1,0 +1,189 @@
+"""What must hold for any server, on every capture in tests/captures and in the folder ASE_CAPTURES.
+
+A contributor adds one file and nothing else.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from dashboards import write
+from tests.captures.make import FOLDER
+from tests.dashboards.test_queries import chosen, queries
+from tests.e2e.evaluation import groups_in_order
+from tests.e2e.simulated_time import INTERVAL, RULES, STEP, Recording
+from tests.exporter.capture.recorded import catalogue, replay, scrape
+from tests.exporter.clocks import ShiftedClock
+
+from ase_exporter.capture.file import load
+from ase_exporter.catalogue.messages import REASON_BY_MESSAGE
+from ase_exporter.commands.capture_report import capture_report
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.metrics.families import Family
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.sysmon.metrics import headlines
+from ase_exporter.sysmon.report import parse
+from ase_simulator.replay.file import read_capture
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+FOLDERS = [FOLDER, *map(Path, filter(None, [os.environ.get("ASE_CAPTURES")]))]
+FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.capture.gz"))]
+each_capture = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".capture.gz"))
+
+Samples = dict[str, dict[tuple[str, ...], float]]
+# What a collector may be missing for: the report says so with the reason, and most often with the SQL that fixes it.
+EXPLAINED = {"", *REASON_BY_MESSAGE.values(), "version", "columns_missing", "loading"}
+
+
+class Unfiltered(Recording):
+    """A recording of all metrics, not only of those in rules."""
+
+    def add(self, families: list[Family]) -> None:
+        for family in families:
+            for labels, value in family.samples:
+                values = self.series.setdefault((family.name, family.labels, tuple(labels)), [])
+                values += [None] * (self.scrapes - len(values))
+                values.append(value)
+        self.scrapes += 1
+
+
+@cache
+def scraped(path: Path) -> list[tuple[ScrapeResult, list[Family]]]:
+    """The scrapes of a replay, 15 seconds apart by the exporter's clock, with all families."""
+    shifted = ShiftedClock()
+    capture = load(path)
+    found = []
+    with replay(read_capture(path)) as address:
+        for result in scrape(address, capture.header.scrapes, everything=True, clock=shifted.clock):
+            found.append((result, result.all_families(stuck=False)))
+            shifted.ahead += INTERVAL
+    return found
+
+
+def samples(families: list[Family]) -> Samples:
+    return {family.name: {tuple(labels): value for labels, value in family.samples} for family in families}
+
+
+@each_capture
+def test_every_collector_is_read_or_explained(path: Path) -> None:
+    report = capture_report(path)
+    (names,) = re.findall(r"(?m)^- \d+ collectors can be read; not in the capture: (.*)$", report)
+    explained = set(names.split(", "))
+    # A column of another type costs its metrics.
+    odd = set(re.findall(r"(?m)^- (mon\w+)\.\w+ is `", report))
+    mismatched = {name for name, each in catalogue().collectors.items() if each.table in odd}
+    for result, _ in scraped(path):
+        assert result.summary.up and not result.summary.error, result.summary.error
+        unexplained = {
+            name: outcome.reason
+            for name, outcome in result.outcomes.items()
+            if outcome.reason not in EXPLAINED and name not in explained
+            if not (outcome.reason == "unreadable" and name in mismatched)
+        }
+        assert not unexplained
+
+
+@each_capture
+def test_names_types_and_help_are_stable_and_totals_never_fall(path: Path) -> None:
+    kinds: dict[str, tuple[str, str, tuple[str, ...]]] = {}
+    totals: Samples = {}
+    for _, families in scraped(path):
+        for family in families:
+            assert kinds.setdefault(family.name, (family.kind, family.help, family.labels)) == (
+                family.kind,
+                family.help,
+                family.labels,
+            )
+            assert (family.kind == "counter") == family.name.endswith("_total")
+            for labels, value in samples([family])[family.name].items():
+                assert value == value, f"{family.name}{labels} is not a number"
+                if family.kind == "counter":
+                    before = totals.setdefault(family.name, {}).get(labels, 0.0)
+                    assert value >= before >= 0.0, f"{family.name}{labels}: {before} to {value}"
+                    totals[family.name][labels] = value
+
+
+@each_capture
+def test_promtool_accepts_the_metrics(path: Path) -> None:
+    _, families = scraped(path)[-1]
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=render_text(families), capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@each_capture
+def test_a_report_of_sp_sysmon_agrees_with_the_metrics(path: Path) -> None:
+    first, last = (samples(scraped(path)[index][1]) for index in (0, -1))
+    for statement in load(path).statements:
+        if not statement.sql.startswith("sp_sysmon") or statement.error:
+            continue
+        report = parse("\n".join(line for result in statement.results for line in result.messages))
+        assert report.complete and report.header.mode == "No Clear"
+        printed = samples(headlines(report))
+        engines = {labels[0] for labels in printed["ase_sysmon_engine_busy_ratio"]}
+        assert len(engines) == sum(last["ase_engines"].values())
+        caches = {name for (name,) in printed["ase_sysmon_cache_utilization_ratio"]}
+        assert caches == {labels[0] for labels in last["ase_cache_size_bytes"]}
+        spent = dict[str, float]()
+        for (*_, mode), value in last["ase_engine_cpu_seconds_total"].items():
+            spent[mode] = spent.get(mode, 0.0) + value
+        for (*_, mode), value in first["ase_engine_cpu_seconds_total"].items():
+            spent[mode] -= value
+        # The report is of other seconds than the scrapes.
+        busy = spent["user"] / sum(spent.values())
+        assert abs(busy - printed["ase_sysmon_server_busy_ratio"]["user",]) < 0.3, spent
+
+
+def test_every_alert_and_every_query_of_a_dashboard_can_be_evaluated(tmp_path: Path) -> None:
+    """All captures side by side, as servers of one Prometheus."""
+    series: list[dict[str, str]] = []
+    for path in FILES:
+        recording = Unfiltered(start=0.0)
+        for _, families in scraped(path):
+            recording.add(families)
+        series += recording.input_series(path.name)
+    at = 3 * INTERVAL
+    # Of Change impact: half of the captures' time before the change, half after it.
+    half = {"change": f"{at / 2}", "window": "60", "settle": "1", "before": "30", "after": "30"}
+    half |= {"before_to": f"{at / 2}", "after_to": f"{at}"}
+    expressions = {
+        chosen(case.expr, ".+", half) for dashboard in write.DASHBOARDS for case in queries(dashboard)
+    }
+    test = {
+        "rule_files": list(map(str, RULES)),
+        "evaluation_interval": f"{INTERVAL}s",
+        "group_eval_order": groups_in_order(),
+        "tests": [
+            {
+                "interval": f"{STEP}s",
+                "input_series": series,
+                "promql_expr_test": [
+                    {"expr": expression, "eval_time": f"{at}s", "exp_samples": []}
+                    for expression in sorted(expressions)
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "captures.test.yaml"
+    file.write_text(yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9))
+    done = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True)
+    output = done.stdout + done.stderr
+    # A query with a result is reported as different from none. An error has another form.
+    answered = set(map(json.loads, re.findall(r'expr: ("(?:[^"\\]|\\.)*"), time: ', output)))
+    assert len(answered) > len(expressions) / 4, output[-2000:]
+    assert not list(errors(output)), output[:2000]
+
+
+def errors(output: str) -> Iterator[str]:
+    """The lines of promtool about errors of rules and queries."""
+    for line in output.splitlines():
+        if re.search(r"\berror\b|\berr:", line, re.IGNORECASE) and "expr:" not in line:
+            yield line

@@ -1,0 +1,87 @@
+"""The commands: `capture`, `check --capture` and `ase-simulator --replay`, as users run them."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from tests.captures.make import FOLDER
+from tests.exporter.capture.recorded import replay
+from tests.exporter.commands.command_line import Run
+from tests.exporter.commands.conftest import run as run_command
+from tests.exporter.simulated import PASSWORD
+from tests.simulator.test_cli import refused, simulator
+
+from ase_exporter.capture.file import load
+from ase_simulator.replay.file import read_capture
+
+run = run_command
+EXAMPLE = FOLDER / "16.0-sp04-idle-sa.capture.gz"
+
+
+def environment(port: int, password: str) -> dict[str, str]:
+    return {"ASE_HOST": "127.0.0.1", "ASE_PORT": str(port), "ASE_USER": "sa", "ASE_PASSWORD": password}
+
+
+def test_capture_writes_a_file_and_a_summary_without_names(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "mine.capture.gz"
+    with replay(read_capture(EXAMPLE)) as (_, port):
+        ended = run(
+            "capture", f"--out={out}", "--scrapes=2", "--interval=1", "--show", **environment(port, PASSWORD)
+        )
+    assert ended.returncode == 0, ended.stderr
+    assert "scrape 2 of 2" in ended.stderr
+    assert "words replaced by pseudonyms" in ended.stderr
+    assert f"written: {out}" in ended.stderr
+    assert ended.stdout == gzip.decompress(out.read_bytes()).decode()
+    assert load(out).header.names == "pseudonyms"
+
+
+def test_check_explains_a_capture_as_markdown(run: Run) -> None:
+    ended = run("check", f"--capture={EXAMPLE}")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("# ASE 16.0 SP04 PL03: what 16.0-sp04-idle-sa.capture.gz shows\n")
+    for section in ("Collectors that failed", "Columns unknown to this exporter", "Errors while recording"):
+        assert f"\n## {section}\n" in ended.stdout
+
+
+def test_the_simulator_replays_a_capture_to_check(run: Run) -> None:
+    with simulator("--replay", str(EXAMPLE), "--login=sa:secret") as (_, (port,)):
+        ended = run("probe", **environment(port, "secret"))
+    assert ended.returncode == 0, ended.stderr
+    assert "\nase_up 1.0\n" in ended.stdout
+    assert "ase_engine_cpu_seconds_total{" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "capture: expected --out FILE, --show or both"),
+        (("--out=/nowhere/x.gz",), "--out /nowhere/x.gz: no such directory"),
+        (("--show", "--from-isql=/nowhere.txt"), "--from-isql /nowhere.txt: No such file or directory"),
+    ],
+)
+def test_wrong_options_of_capture_give_one_line(run: Run, options: tuple[str, ...], expected: str) -> None:
+    ended = run("capture", *options)
+    assert (ended.returncode, ended.stderr) == (2, f"ase-exporter: {expected}\n")
+
+
+def test_a_server_that_is_not_there_gives_one_line(run: Run) -> None:
+    ended = run("capture", "--show", **environment(1, "x"))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("ase-exporter: target 127.0.0.1:1: ") or ended.stderr.count("\n") == 1
+
+
+def test_check_takes_a_capture_alone(run: Run) -> None:
+    ended = run("check", f"--capture={EXAMPLE}", "--offline")
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_no_capture_gives_one_line(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    path.write_bytes(b"not gzip")
+    ended = run("check", f"--capture={path}")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"ase-exporter: {path}: not a capture: expected a complete gzip file\n"
+    assert refused("--replay", str(path)) == f"ase-simulator: --replay {path}: expected a gzip file\n"
+    assert "--replay: the answers are those of the capture" in refused("--replay", str(EXAMPLE), "--frozen")

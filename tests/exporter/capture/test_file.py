@@ -1,0 +1,206 @@
+"""Capture files: everything that was recorded comes back, and other files give one clear line."""
+
+import gzip
+import json
+import random
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ase_exporter.capture.file import (
+    Capture,
+    Column,
+    Failure,
+    Header,
+    Result,
+    Statement,
+    Value,
+    dump,
+    lines,
+    load,
+    parse,
+)
+from ase_exporter.catalogue.facts import SERVER
+from ase_exporter.commands.capture_report import capture_report
+from ase_exporter.errors import UserError
+from ase_simulator.replay.file import CaptureError, read_capture
+from ase_simulator.replay.file import parse as parse_replay
+
+MUTATIONS = 150
+HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 3, 15.0, driver={"FreeTDS": "1.3.17"})
+
+VALUES: dict[str, st.SearchStrategy[Value]] = {
+    "bool": st.booleans(),
+    "int": st.integers(-(1 << 31), (1 << 31) - 1),
+    "float": st.floats(allow_nan=False),
+    "str": st.text(max_size=20),
+    "bytearray": st.binary(max_size=20),
+    "Decimal": st.decimals(-(10**6), 10**6, places=2),
+    "datetime": st.datetimes(datetime(1753, 1, 1)),
+    "date": st.dates(date(1753, 1, 1)),
+    "time": st.times(),
+}
+SIZES = {"int": (10, 0), "float": (53, 0), "str": (255, 0), "bytearray": (255, 0), "Decimal": (18, 2)}
+
+
+@st.composite
+def results(draw: st.DrawFn) -> Result:
+    kinds = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4))
+    columns = [Column(draw(st.text(max_size=9)), kind, *SIZES.get(kind, (23, 3)), True) for kind in kinds]
+    row = st.tuples(*[st.none() | VALUES[kind] for kind in kinds]).map(list)
+    return Result(draw(st.lists(st.text(), max_size=2)), columns, draw(st.lists(row, max_size=4)))
+
+
+STATEMENTS = st.builds(
+    Statement,
+    scrape=st.integers(1, 3),
+    sql=st.text(min_size=1),
+    seconds=st.floats(0, 100).map(lambda seconds: round(seconds, 6)),
+    results=st.lists(results(), max_size=2),
+    error=st.none()
+    | st.builds(Failure, kind=st.just("query_failed"), number=st.integers(1, 30000), text=st.text()),
+)
+
+
+@given(statements=st.lists(STATEMENTS, max_size=4))
+def test_what_was_recorded_comes_back(statements: list[Statement]) -> None:
+    taken = Capture(HEADER, statements)
+    assert parse(list(lines(taken)), "x") == taken
+    assert len(parse_replay(list(lines(taken)), "x")) == len(statements)
+
+
+def test_equal_captures_give_equal_files(tmp_path: Path) -> None:
+    taken = Capture(
+        HEADER, [Statement(1, "select 1", 0.5, [Result((), [Column("", "int", 10, 0, False)], [[1]])])]
+    )
+    path = tmp_path / "a.capture.gz"
+    path.write_bytes(dump(taken))
+    assert dump(load(path)) == dump(taken)
+
+
+SERVER_COLUMNS = [
+    Column("", "str", 255, 0, True),
+    Column("", "str", 30, 0, True),
+    Column("", "int", 10, 0, True),
+]
+OTHER_COLUMNS = [
+    Column("n", "Decimal", 18, 2, True),
+    Column("d", "datetime", 23, 3, True),
+    Column("t", "time", 12, 3, True),
+    Column("b", "bytearray", 9, 0, True),
+]
+SERVER_ROW: list[Value] = ["Adaptive Server Enterprise/16.0", "X", 2048]
+OTHER_ROW: list[Value] = [Decimal("1.50"), datetime(2026, 1, 2, 3, 4, 5), time(3, 4), b"ab"]
+EXAMPLE = [
+    Statement(1, SERVER, 0.1, [Result(["hello"], SERVER_COLUMNS, [SERVER_ROW])]),
+    Statement(2, "select n, d, t, b from x", 0.1, [Result((), OTHER_COLUMNS, [OTHER_ROW, [None] * 4])]),
+    Statement(3, "select 1 from y", 0.1, [], Failure("query_failed", 208, "y not found")),
+]
+GOOD = [json.loads(line) for line in lines(Capture(HEADER, EXAMPLE))]
+JUNK: list[object] = [
+    None,
+    True,
+    -1,
+    0,
+    1 << 70,
+    1e300,
+    "",
+    "x",
+    "9" * 400,
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    "2026-99-99",
+]
+
+
+def mutated(random_: random.Random) -> bytes:
+    """A file that was damaged: a value replaced, a key or line gone or twice, text or bytes changed."""
+    copy = json.loads(json.dumps(GOOD))
+    kind = random_.randrange(6)
+    if kind == 0:
+        copy.insert(random_.randrange(len(copy)), random_.choice([*JUNK, copy[-1], copy[0]]))
+    elif kind == 1:
+        del copy[random_.randrange(len(copy))]
+    elif kind in (2, 3):
+        node = random_.choice(copy)
+        while True:
+            keys = list(node) if isinstance(node, dict) else range(len(node))
+            if not keys:
+                break
+            key = random_.choice(list(keys))
+            if isinstance(node[key], dict | list) and node[key] and random_.random() < 0.7:
+                node = node[key]
+                continue
+            if kind == 2 and random_.random() < 0.3:
+                del node[key]
+            else:
+                node[key] = random_.choice(JUNK)
+            break
+    text = "\n".join(map(json.dumps, copy)).encode() + b"\n"
+    if kind == 4:
+        at = random_.randrange(len(text))
+        text = text[:at] + random_.randbytes(random_.randrange(4)) + text[at + random_.randrange(3) :]
+    data = gzip.compress(text, mtime=0)
+    if kind == 5:
+        at = random_.randrange(len(data))
+        data = random_.choice(
+            [data[:at], data[:at] + random_.randbytes(2) + data[at + 2 :], random_.randbytes(at)]
+        )
+    return data
+
+
+def complaint(read: Callable[[Path], object], path: Path, error: type[Exception]) -> str:
+    """The message of the reader; '' if it accepts the file. Other exceptions fail the test."""
+    try:
+        read(path)
+    except error as raised:
+        return str(raised)
+    return ""
+
+
+@pytest.mark.parametrize("seed", range(MUTATIONS))
+def test_a_damaged_file_gives_one_clear_line(seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.capture.gz"
+    path.write_bytes(mutated(random.Random(seed)))
+    said = [
+        complaint(load, path, UserError),
+        complaint(capture_report, path, UserError),
+        complaint(read_capture, path, CaptureError),
+    ]
+    for message in filter(None, said):
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+        assert "expected" in message or "No such file" in message
+    if said[0]:
+        assert said[1]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.gz: No such file or directory"):
+        load(tmp_path / "none.gz")
+    with pytest.raises(CaptureError, match=r"none\.gz: No such file or directory"):
+        read_capture(tmp_path / "none.gz")
+
+
+def test_a_file_that_grows_when_it_is_decompressed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b" " * 10_000))
+    monkeypatch.setattr("ase_exporter.capture.file.MAX_SIZE", 1000)
+    monkeypatch.setattr("ase_simulator.replay.file.MAX_SIZE", 1000)
+    with pytest.raises(UserError, match="expected at most"):
+        load(path)
+    with pytest.raises(CaptureError, match="expected at most"):
+        read_capture(path)
+
+
+def test_the_header_has_a_date() -> None:
+    assert datetime.fromisoformat(HEADER.created).tzinfo == UTC

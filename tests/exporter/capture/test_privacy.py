@@ -1,0 +1,197 @@
+"""Pseudonyms: no name leaves the machine; what they keep; what stays readable."""
+
+import re
+import string
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.paths import SHARED
+
+from ase_exporter.capture.file import Capture, Column, Failure, Header, Result, Statement, Value, lines
+from ase_exporter.capture.privacy import Pseudonyms, system_names, vocabulary, with_pseudonyms
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue.facts import CACHES, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
+from ase_exporter.changes import detect
+
+HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 1, 15.0)
+BANNER = "Adaptive Server Enterprise/16.0 SP04/EBF 30399 SMP/P/x86_64/SLES 12.4/ase160/3587/64-bit/FBO/Wed Aug 24 2022"
+# Words that cannot be part of anything else in the file.
+SECRET = st.from_regex(r"[A-Z]{2}[a-z]{5,9}[0-9]{2}", fullmatch=True)
+NAME = st.one_of(
+    SECRET,
+    st.builds("{}_{}".format, SECRET, SECRET),
+    st.builds("{} {}".format, SECRET, SECRET),
+    st.builds("{}.{}.example".format, SECRET, SECRET),
+    st.builds("/{}/{}.dat".format, SECRET, SECRET),
+    st.builds(
+        "{}.{}.{}.{}".format,
+        *[st.integers(100, 255)] * 4,
+    ),
+)
+
+
+def text(name: str) -> Column:
+    return Column(name, "str", 255, 0, True)
+
+
+def statement(
+    sql: str, columns: list[Column], *rows: list[Value], messages: list[str] | None = None
+) -> Statement:
+    return Statement(1, sql, 0.1, [Result(messages or [], columns, list(rows))])
+
+
+def printed(sql: str, *messages: str) -> Statement:
+    return Statement(1, sql, 10.0, [Result(messages)])
+
+
+def capture(*statements: Statement) -> Capture:
+    return Capture(HEADER, list(statements))
+
+
+def written(taken: Capture) -> str:
+    return "\n".join(lines(with_pseudonyms(taken, b"key")[0]))
+
+
+def collector_statements() -> list[tuple[str, list[str]]]:
+    """A select of every collector of the catalogue, with the columns that are text."""
+    found = []
+    for collector in load_catalogue()[0].collectors.values():
+        labels = {label.column for label in collector.labels.values()}
+        labels |= {label.column for metric in collector.metrics.values() for label in metric.labels.values()}
+        sql = collector.sql or f"select {', '.join(sorted(labels))} from master..{collector.table}"
+        found.append((" ".join(sql.split()), sorted(labels)))
+    return found
+
+
+COLLECTORS = collector_statements()
+# Values of these are ASE's own: a name in one of them would have to be created by SAP.
+PUBLIC = {
+    "ReplacementStrategy",
+    "Type",
+    "IOType",
+    "OperationName",
+    "ModuleName",
+    "AllocatorName",
+    "MemoryPoolName",
+}
+PUBLIC |= {"ConfigOption", "LockState", "LockType", "WaitLockType"}
+
+
+@given(names=st.lists(NAME, min_size=6, max_size=6, unique=True))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
+    server, database, cache, login, thing, address = names
+    bindings = detect.OBJECT_BINDINGS.format(database=detect._identifier(database))
+    error = f"Login '{login}' at {address} cannot open {database}..{thing}: permission denied on {cache}"
+    planted = [
+        statement(SERVER, [text(""), text(""), text("")], [BANNER, server, "2048"]),
+        statement(
+            DATABASES, [Column("dbid", "int", 10, 0, False), text("name")], [1, "master"], [7, database]
+        ),
+        statement(CACHES, [text("CacheName")], ["default data cache"], [cache]),
+        statement(
+            OPTIONS, [text("name"), text("value")], [cache, f"/sybase/{server}.cfg"], ["max memory", "1"]
+        ),
+        statement(PROXY_COLUMNS, [text("name"), text("name")], [thing, login]),
+        statement(bindings, [text("name"), text("char_value")], [thing, cache]),
+        statement(
+            "exec sp_helpcache", [text("Cache Name"), text("Entity Name")], [cache, f"{database}.dbo.{thing}"]
+        ),
+        printed("sp_sysmon '00:00:10', 'noclear'", f"Server Name:   {server}", f"  Cache: {cache}"),
+        Statement(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, error)),
+        Statement(
+            1,
+            f"exec pasted_result_{1}",
+            0.1,
+            [Result([error], [text("a")], [[f"from {address} by {login}"]])],
+        ),
+        Statement(
+            1, "select b", 0.1, [Result([], [Column("b", "bytearray", 99, 0, True)], [[server.encode()]])]
+        ),
+    ]
+    for sql, columns in COLLECTORS:
+        row = [thing if column not in PUBLIC else "mixed" for column in columns]
+        planted.append(statement(sql, list(map(text, columns)), list(row)))
+    file = written(capture(*planted))
+    for name in names:
+        assert name not in file
+        for word in re.findall(r"[A-Z]{2}[a-z]{5,9}[0-9]{2}", name):
+            assert word not in file
+        assert name.encode().hex() not in file
+
+
+SPINLOCKS = "select SpinlockName from master..monSpinlockActivity"
+WORDS = st.text(string.ascii_letters + string.digits + "_é", min_size=1, max_size=12)
+
+
+@given(words=st.lists(WORDS, min_size=1, max_size=40, unique=True))
+def test_pseudonyms_are_stable_unique_and_of_the_same_length_and_classes(words: list[str]) -> None:
+    pseudonyms = Pseudonyms(b"key")
+    first = [pseudonyms.word(word) for word in words]
+    assert [pseudonyms.word(word) for word in words] == first
+    assert len(set(first)) == len(words)
+    for word, found in zip(words, first, strict=True):
+        assert found != word and found not in vocabulary()
+        if len(word) > 3:
+            assert len(found) == len(word)
+        for before, after in zip(word, found, strict=False):
+            assert before.isupper() == after.isupper()
+            assert before.isdigit() == after.isdigit()
+            assert (before == "_") == (after == "_")
+
+
+def test_another_key_gives_other_pseudonyms() -> None:
+    assert Pseudonyms(b"a").word("payroll") != Pseudonyms(b"b").word("payroll")
+
+
+def test_the_same_name_has_one_pseudonym_in_tables_texts_and_sql() -> None:
+    bindings = detect.OBJECT_BINDINGS.format(database="payroll")
+    taken = capture(
+        statement(DATABASES, [Column("dbid", "int", 10, 0, False), text("name")], [7, "payroll"]),
+        statement(CACHES, [text("CacheName")], ["log cache"]),
+        statement(
+            SPINLOCKS, [text("SpinlockName")], ["log cache"], ["bufspin log cache"], ["Resource->rdes_spin"]
+        ),
+        statement(bindings, [text("name")], ["salaries"]),
+        Statement(1, "select 1", 0.0, [], Failure("query_failed", 911, "Database 'payroll' does not exist")),
+    )
+    hidden, pseudonyms = with_pseudonyms(taken, b"key")
+    database, cache = pseudonyms.word("payroll"), f"{pseudonyms.word('log')} {pseudonyms.word('cache')}"
+    assert hidden.statements[0].rows == [[7, database]]
+    assert hidden.statements[2].rows == [[cache], [f"bufspin {cache}"], ["Resource->rdes_spin"]]
+    assert hidden.statements[3].sql == detect.OBJECT_BINDINGS.format(database=database)
+    assert hidden.statements[4].error == Failure("query_failed", 911, f"Database '{database}' does not exist")
+
+
+def test_names_of_the_system_options_and_literals_stay() -> None:
+    sql = "select name, case when status & 32 = 32 then 'loading' else 'online' end from master..sysdatabases"
+    taken = capture(
+        statement(sql, [text("name"), text("")], ["tempdb", "online"], ["sybsystemprocs", "loading"]),
+        statement(OPTIONS, [text("name"), text("value")], ["user log cache size", "2048"]),
+        statement(CACHES, [text("CacheName")], ["log cache"]),
+        statement(SERVER, [text(""), text("")], [BANNER, "X"]),
+    )
+    hidden, _ = with_pseudonyms(taken, b"key")
+    assert hidden.statements[0].rows == taken.statements[0].rows
+    assert hidden.statements[1].rows == taken.statements[1].rows
+    assert hidden.statements[3].rows[0][0] == BANNER
+    assert "tempdb" in system_names()
+
+
+def test_names_of_spinlocks_that_real_servers_have_stay_readable() -> None:
+    file = SHARED / "ase" / "spinlock-names-asebox.txt"
+    if not file.exists():
+        pytest.skip("no ../shared/ase")
+    names = [line.strip() for line in file.read_text().splitlines() if line and not line.startswith("#")]
+    pseudonyms = Pseudonyms(b"key")
+    kept = [name for name in names if pseudonyms.text(name) == name]
+    assert len(kept) > 0.6 * len(names), sorted(set(names) - set(kept))
+
+
+def test_numbers_dates_and_sizes_stay() -> None:
+    columns = [Column("SPID", "int", 10, 0, False), Column("a", "float", 53, 0, True)]
+    taken = capture(statement("select SPID, a from master..monProcess", columns, [17, 0.5]))
+    assert with_pseudonyms(taken, b"key")[0].statements == taken.statements
+    assert replace(taken.header, names="pseudonyms") == with_pseudonyms(taken, b"key")[0].header

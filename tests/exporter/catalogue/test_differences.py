@@ -1,0 +1,75 @@
+"""What differs from the catalogue on one server: types of columns, and columns that nothing exports."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ase_exporter.catalogue import ServerFacts, load_catalogue, read_facts
+from ase_exporter.catalogue.differences import TypeMismatch, type_mismatches, unknown_columns
+from ase_exporter.catalogue.versions import parse_version
+from ase_simulator.schema.profiles import profiles
+
+CATALOGUE, _ = load_catalogue()
+EVERYTHING = dict.fromkeys(CATALOGUE.collectors, True)
+
+
+def facts(**tables: Mapping[str, str]) -> ServerFacts:
+    return ServerFacts(parse_version("16.0 SP04"), tables=tables)
+
+
+@pytest.mark.parametrize("version", profiles())
+def test_documented_versions_have_no_differences(simulated: Callable[..., Any], version: str) -> None:
+    with simulated(version, "quiet-oltp").login("monitor") as query:
+        read = read_facts(query)
+    assert read.tables
+    assert type_mismatches(CATALOGUE, read, EVERYTHING) == []
+    assert unknown_columns(CATALOGUE, read) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "mismatched"),
+    [
+        ("int", False),
+        ("unsigned bigint", False),
+        ("numeric(20,0)", False),
+        ("real", False),
+        ("varchar(30)", True),
+        ("datetime", True),
+    ],
+)
+def test_metrics_need_numbers(kind: str, mismatched: bool) -> None:
+    found = type_mismatches(CATALOGUE, facts(monNetworkIO={"PacketsSent": kind, "PacketsReceived": "int"}))
+    expected = TypeMismatch(
+        "network", "monNetworkIO", "PacketsSent", kind, "a number", ("ase_network_packets_total",)
+    )
+    assert found == ([expected] if mismatched else [])
+
+
+def test_timestamps_and_the_time_of_events_need_dates() -> None:
+    tables = {
+        "monState": {"StartDate": "varchar", "CountersCleared": "datetime", "Connections": "int"},
+        "monErrorLog": {"Time": "int", "Severity": "varchar"},
+    }
+    found = type_mismatches(CATALOGUE, facts(**tables))
+    assert [(each.column, each.expected, each.metrics) for each in found] == [
+        ("StartDate", "a date", ("ase_start_timestamp_seconds",)),
+        ("Time", "a date", ()),
+    ]
+
+
+def test_collectors_that_are_off_are_not_compared() -> None:
+    tables = facts(monNetworkIO={"PacketsSent": "varchar"})
+    assert type_mismatches(CATALOGUE, tables, {"network": False}) == []
+
+
+def test_columns_of_a_newer_server_are_listed() -> None:
+    found = unknown_columns(
+        CATALOGUE,
+        facts(
+            monNetworkIO={"packetssent": "int", "Sockets": "int", "Aborts": "int"},
+            monBrandNew={"A": "int"},
+            monSpinlockActivity={"Grabs": "bigint", "OwnerPID": "int"},
+        ),
+    )
+    assert found == {"monBrandNew": ("A",), "monNetworkIO": ("Aborts", "Sockets")}

@@ -1,0 +1,294 @@
+"""RowMapper: labels, units, sums of slots, top rows with a rest, events."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.model import Collector
+from ase_exporter.catalogue.row_mapper import RowMapper
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
+
+SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
+CLUSTER = ServerFacts(parse_version("Adaptive Server Enterprise/15.7/EBF 1 Cluster Edition SP138/P"))
+WAITS = {"help": "Times waited.", "column": "Waits"}
+
+
+def collector(**keys: Any) -> Collector:
+    return TypeAdapter(Collector).validate_python({"help": "A table.", "table": "monX", **keys})
+
+
+class Reading:
+    """A collector read again and again, rows given by hand."""
+
+    def __init__(
+        self,
+        read: Collector,
+        columns: Mapping[str, str],
+        facts: ServerFacts = SMP,
+        top: int = 2,
+        *,
+        grouped: bool = False,
+    ) -> None:
+        self.counters = CounterStore()
+        self.mapper = RowMapper("x", read, columns, facts, top, grouped=grouped)
+        self.now = 0.0
+
+    def __call__(self, *rows: Sequence[Any]) -> dict[str, dict[tuple[str, ...], float]]:
+        self.now += 15.0
+        made: list[Family] = self.mapper.families(rows, self.counters, self.now)
+        return {family.name: {tuple(labels): value for labels, value in family.samples} for family in made}
+
+
+def test_slots_are_unwrapped_each_before_they_are_summed() -> None:
+    read = Reading(
+        collector(labels={"spinlock": "Name"}, key=["Slot"], metrics={"ase_x_waits_total": WAITS}),
+        {"Name": "varchar", "Slot": "int", "Waits": "int"},
+    )
+    edge = 1 << 31
+    read(("c", 0, edge - 300), ("c", 1, 500))
+    read(("c", 0, edge - 200), ("c", 1, 600))
+    made = read(("c", 0, 50), ("c", 1, 700))
+    assert made == {"ase_x_waits_total": {("c",): 100 + 100 + 250 + 100}}
+
+
+def test_rows_that_nothing_tells_apart_are_summed_first() -> None:
+    read = Reading(
+        collector(labels={"spinlock": "Name"}, metrics={"ase_x_waits_total": WAITS}),
+        {"Name": "varchar", "Waits": "bigint"},
+    )
+    read(("c", 100), ("c", 200))
+    assert read(("c", 250), ("c", 110)) == {"ase_x_waits_total": {("c",): 60}}
+
+
+def test_instances_of_a_cluster_have_series_of_their_own() -> None:
+    given = collector(labels={"cache": "Name"}, metrics={"ase_x_bytes": {"help": "Size.", "column": "Size"}})
+    columns = {"Name": "varchar", "InstanceID": "tinyint", "Size": "int"}
+    assert Reading(given, columns, CLUSTER)(("c", 1, 5), ("c", 2, 7)) == {
+        "ase_x_bytes": {("c", "1"): 5, ("c", "2"): 7}
+    }
+    assert Reading(given, columns)(("c", 0, 5)) == {"ase_x_bytes": {("c",): 5}}
+
+
+@pytest.mark.parametrize(
+    ("unit", "raw", "value"),
+    [
+        ("kilobytes", 3, 3072),
+        ("milliseconds", 1500, 1.5),
+        ("server pages", 2, 8192),
+        ("2k pages", 2, 4096),
+        ("percent", 5, 0.05),
+        ("timestamp", datetime(1971, 1, 1, 2), 365 * 86400),
+    ],
+)
+def test_values_are_converted_to_base_units(unit: str, raw: object, value: float) -> None:
+    read = Reading(
+        collector(metrics={"ase_x": {"help": "A value.", "column": "V", "unit": unit}}), {"V": "int"}
+    )
+    assert read((raw,))["ase_x"][()] == pytest.approx(value)
+
+
+def test_a_date_before_time_began_is_no_sample() -> None:
+    read = Reading(
+        collector(metrics={"ase_x_seconds": {"help": "When.", "column": "At", "unit": "timestamp"}}),
+        {"At": "datetime"},
+    )
+    assert read((datetime(1900, 1, 1),)) == {}
+    assert read((None,)) == {}
+
+
+def test_null_is_no_sample_but_keeps_the_total() -> None:
+    read = Reading(
+        collector(labels={"index": "Index"}, metrics={"ase_x_waits_total": WAITS}),
+        {"Index": "int", "Waits": "int"},
+    )
+    read((0, 10), (1, None))
+    assert read((0, 30), (1, None)) == {"ase_x_waits_total": {("0",): 20}}
+    assert read((0, None), (1, None)) == {}
+    assert read((0, 50), (1, None)) == {"ase_x_waits_total": {("0",): 40}}
+
+
+def test_several_columns_become_one_metric() -> None:
+    read = Reading(
+        collector(
+            labels={"zone": "Zone"},
+            metrics={"ase_x": {"help": "Seconds.", "by": "mode", "columns": {"user": "U", "idle": "I"}}},
+        ),
+        {"Zone": "varchar", "U": "int", "I": "int"},
+    )
+    assert read(("z", 1, 2)) == {"ase_x": {("user", "z"): 1, ("idle", "z"): 2}}
+
+
+def test_a_column_that_is_missing_takes_only_its_metric() -> None:
+    given = collector(
+        labels={"cache": "Name", "state": "Status"},
+        metrics={
+            "ase_x_waits_total": WAITS,
+            "ase_x_new": {"help": "New in 16.", "column": "New"},
+            "ase_x_traffic": {
+                "help": "Bytes.",
+                "column": "TrafficMB",
+                "unit": "megabytes",
+                "fallback": {"column": "Traffic", "unit": "bytes"},
+            },
+        },
+    )
+    made = Reading(given, {"Name": "varchar", "Waits": "int", "Traffic": "int"})(("c", 1, 5))
+    assert made == {"ase_x_waits_total": {("c",): 0}, "ase_x_traffic": {("c",): 5}}
+
+
+def test_facts_in_labels_are_one_however_many_rows_say_so() -> None:
+    read = Reading(
+        collector(labels={"licence": "Name"}, metrics={"ase_x_info": {"help": "1; in labels."}}),
+        {"Name": "varchar"},
+    )
+    assert read(("a",), ("a ",), ("b",)) == {"ase_x_info": {("a",): 1, ("b",): 1}}
+
+
+def test_rows_are_counted_and_totals_lose_the_labels() -> None:
+    read = Reading(
+        collector(
+            labels={"engine": "Engine"},
+            metrics={
+                "ase_x_engines": {
+                    "help": "By state.",
+                    "total": True,
+                    "count": True,
+                    "labels": {"state": "Status"},
+                },
+                "ase_x_yields_total": {"help": "Yields.", "total": True, "column": "Yields"},
+            },
+        ),
+        {"Engine": "int", "Status": "varchar", "Yields": "int"},
+    )
+    read((0, "online", 5), (1, "online", 5), (2, "offline", 5))
+    made = read((0, "online", 6), (1, "online", 7), (2, "offline", 5))
+    assert made == {"ase_x_engines": {("online",): 2, ("offline",): 1}, "ase_x_yields_total": {(): 3}}
+
+
+def ranked() -> Reading:
+    return Reading(
+        collector(
+            labels={"object": "Name"},
+            top={"by": ["Waits"]},
+            metrics={"ase_x_waits_total": WAITS, "ase_x_kept": {"help": "A level.", "column": "Kept"}},
+        ),
+        {"Name": "varchar", "Waits": "int", "Kept": "int"},
+        top=2,
+    )
+
+
+def test_expensive_rows_have_series_and_the_rest_is_summed() -> None:
+    read = ranked()
+    made = read(("a", 1000, 1), ("b", 900, 2), ("c", 10, 3), ("d", 20, 4))
+    assert made["ase_x_kept"] == {("a",): 1, ("b",): 2, ("rest",): 7}
+    made = read(("a", 1100, 1), ("b", 1000, 2), ("c", 20, 3), ("d", 40, 4))
+    assert made["ase_x_waits_total"] == {("a",): 100, ("b",): 100, ("rest",): 30}
+
+
+def test_increases_of_all_series_sum_to_the_truth_while_rows_rise_and_fall() -> None:
+    read = ranked()
+    raw = {"a": 1000, "b": 900, "c": 10, "d": 20}
+    paces = [
+        {"a": 50},
+        {"c": 500},
+        {"c": 400, "d": 300},
+        {"d": 900, "b": 1},
+        {"a": 7, "b": 7, "c": 7, "d": 7},
+    ]
+    seen = read(*((name, value, 0) for name, value in raw.items()))["ase_x_waits_total"]
+    for pace in paces:
+        for name, delta in pace.items():
+            raw[name] += delta
+        made = read(*((name, value, 0) for name, value in raw.items()))["ase_x_waits_total"]
+        assert len(made) == 3
+        # As rate() sees it: the first sample of a series brings nothing.
+        increases = [value - seen.get(series, value) for series, value in made.items()]
+        assert min(increases) >= 0
+        assert sum(increases) == sum(pace.values())
+        seen |= made
+    assert ("c",) in seen
+    assert ("d",) in seen
+
+
+def test_events_are_counted_from_the_first_reading_on_and_only_once() -> None:
+    read = Reading(
+        collector(
+            events="At",
+            labels={"error": "Number"},
+            metrics={"ase_x_messages_total": {"help": "Messages.", "count": True}},
+        ),
+        {"Number": "int", "At": "datetime"},
+    )
+    one, two = datetime(2024, 1, 1), datetime(2024, 1, 2)
+    assert read((1105, one)) == {"ase_x_messages_total": {("1105",): 0}}
+    made = read((1105, two), (1205, two), (1205, two))
+    assert made == {"ase_x_messages_total": {("1105",): 1, ("1205",): 0}}, "rate() needs a 0 to rise from"
+    assert read() == {"ase_x_messages_total": {("1105",): 1, ("1205",): 2}}
+    again = read((1105, one), (1105, two), (1205, two), (1205, two))
+    assert again == {"ase_x_messages_total": {("1105",): 1, ("1205",): 2}}
+
+
+def test_state_tells_the_store_of_a_restart() -> None:
+    read = Reading(
+        collector(epoch={"started": "StartDate", "cleared": "Cleared"}, metrics={"ase_x_waits_total": WAITS}),
+        {"StartDate": "datetime", "Cleared": "datetime", "Waits": "int"},
+    )
+    one, two = datetime(2024, 1, 1), datetime(2024, 1, 2)
+    read((one, one, 500))
+    assert read((two, two, 700)) == {"ase_x_waits_total": {(): 700}}
+    assert read.counters.events["restart"] == 1
+
+
+@given(st.data())
+def test_sums_made_by_the_server_never_grow_by_more_than_their_rows(data: st.DataObject) -> None:
+    read = Reading(
+        collector(labels={"spinlock": "Name"}, metrics={"ase_x_waits_total": WAITS}, grouped=True),
+        {"Name": "varchar", "Waits": "bigint"},
+        grouped=True,
+    )
+    slots = dict(enumerate(data.draw(st.lists(st.integers(1, 10**12), min_size=1, max_size=8), "slots")))
+    total = sum(read(("c", sum(slots.values())))["ase_x_waits_total"].values())
+    for _ in range(data.draw(st.integers(1, 10), "readings")):
+        vanished = data.draw(st.sets(st.sampled_from(sorted(slots)), max_size=len(slots) - 1), "vanished")
+        slots = {slot: waits for slot, waits in slots.items() if slot not in vanished}
+        growth = {slot: data.draw(st.integers(0, 10**9), "growth") for slot in slots}
+        added = {max(slots) + 1: data.draw(st.integers(0, 10**9), "new")} if data.draw(st.booleans()) else {}
+        slots = {slot: waits + growth[slot] for slot, waits in slots.items()} | added
+        (after,) = read(("c", sum(slots.values())))["ase_x_waits_total"].values()
+        truth = sum(growth.values()) + sum(added.values())
+        if vanished:
+            assert 0 <= after - total <= truth
+        else:
+            assert after - total == truth
+        total = after
+
+
+def test_sums_made_by_the_server_start_again_with_it() -> None:
+    read = Reading(
+        collector(labels={"spinlock": "Name"}, metrics={"ase_x_waits_total": WAITS}, grouped=True),
+        {"Name": "varchar", "Waits": "bigint"},
+        grouped=True,
+    )
+    read.counters.observe_epoch((1,), (1,))
+    read(("c", 1000))
+    read.counters.observe_epoch((2,), (2,))
+    assert read(("c", 700)) == {"ase_x_waits_total": {("c",): 700}}
+
+
+@pytest.mark.parametrize("columns", [{}, {"Started": "datetime"}, {"Cleared": "datetime"}])
+def test_a_table_without_the_times_of_its_counters_gives_its_metrics(columns: dict[str, str]) -> None:
+    epoch = {"started": "Started", "cleared": "Cleared"}
+    read = Reading(
+        collector(epoch=epoch, metrics={"ase_x_waits_total": WAITS}), {**columns, "Waits": "bigint"}
+    )
+    date = [datetime(2026, 1, 1)] * len(columns)
+    read((*date, 100))
+    assert read((*date, 130)) == {"ase_x_waits_total": {(): 30}}

@@ -1,0 +1,113 @@
+"""A history that is damaged, or cannot be written, costs what it holds; the exporter starts without it."""
+
+import asyncio
+import random
+import resource
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.exporter.changes.journal_process import snapshot_of
+from tests.exporter.running_exporter import exporter
+
+from ase_exporter.changes.change import ANNOTATION, Change, new_id
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.store import FILE, ChangeFilter, open_store
+from ase_exporter.config.changes import ChangesConfig
+
+MANY = 200
+
+
+def history(directory: Path) -> None:
+    """A history with changes of two targets, in the state directory."""
+    store, now = open_store(directory), time.time()
+    for number in range(MANY):
+        made = Change(new_id(), "PROD", "option", f"option {number}", "1", "2", now, now - 60, who="sa")
+        store.record("PROD", now, b"x" * 100, [made], post=True)
+    note = Change(new_id(), "", ANNOTATION, "patch", "", "", now, None, tags=("maintenance",))
+    store.add(note, post=False)
+    store.close()
+
+
+def work_with(directory: Path) -> list[Change]:
+    """Start a journal on the directory, use it, and return what it finds."""
+    found: list[Change] = []
+
+    async def story() -> None:
+        journal = Journal(ChangesConfig(), directory)
+        await journal.start()
+        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
+        async with asyncio.timeout(60):
+            while journal._pending or journal._unsaved or not journal.store_ok:
+                await asyncio.sleep(0.01)
+        found.extend(await journal.find(ChangeFilter()))
+        assert not [task for task in journal._tasks if task.done()]
+        await journal.stop()
+
+    asyncio.run(story())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        ("UPDATE changes SET name = cast(x'63ff80' as text) WHERE seq = 7", MANY + 1),
+        ("UPDATE changes SET tags = '[' WHERE seq = 7", MANY),
+        ("UPDATE changes SET tags = '7' WHERE seq = 7", MANY),
+        ("UPDATE changes SET at = 'x' WHERE seq = 7", MANY),
+        ("UPDATE changes SET end = x'00' WHERE seq = 7", MANY),
+        ("UPDATE changes SET target = x'ff' WHERE seq = 7", MANY),
+        ("UPDATE totals SET count = 'x'", MANY + 1),
+        ("UPDATE looks SET at = 'x'", MANY + 1),
+        ("UPDATE looks SET snapshot = 7", MANY + 1),
+        ("DROP TABLE looks", MANY + 1),
+        ("ALTER TABLE changes RENAME COLUMN who TO whom", 0),
+        ("ALTER TABLE looks RENAME COLUMN at TO seen", 0),
+    ],
+)
+def test_a_row_that_cannot_be_read_costs_itself(tmp_path: Path, damage: str, left: int) -> None:
+    history(tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute(damage)
+    database.close()
+    assert len(work_with(tmp_path)) == left
+    assert len(work_with(tmp_path)) == left
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_damaged_byte_costs_no_more_than_the_history(tmp_path: Path, seed: int) -> None:
+    history(tmp_path)
+    chance = random.Random(seed)
+    data = bytearray((tmp_path / FILE).read_bytes())
+    for _ in range(chance.choice((1, 1, 8, 64))):
+        # The first pages hold the schema.
+        at = chance.randrange(chance.choice((100, 8192, len(data))))
+        data[at] ^= 1 << chance.randrange(8)
+    (tmp_path / FILE).write_bytes(data)
+    work_with(tmp_path)
+
+
+@pytest.mark.parametrize("filled", [False, True], ids=["new", "old"])
+def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting(
+    tmp_path: Path, filled: bool
+) -> None:
+    state = tmp_path / "state"
+    if filled:
+        history(state)
+    full: Callable[[], None] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 1 << 30))  # noqa: E731
+    options = [f"--state-dir={state}"]
+    with exporter(tmp_path, "targets: []\nhost: {}\n", options, before=full) as running:
+        metrics = f"{running.url}/metrics"
+        shown = httpx.get(metrics, trust_env=False, timeout=60).text
+        assert "ase_exporter_change_store_up 0.0" in shown
+        running.wait_for("state directory: ")
+        for process in running.processes():
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+        end = time.monotonic() + 60
+        while "ase_exporter_change_store_up 1.0" not in httpx.get(metrics, trust_env=False, timeout=60).text:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    assert (state / FILE).stat().st_size > 0

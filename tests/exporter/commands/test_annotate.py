@@ -1,0 +1,144 @@
+"""`ase-exporter annotate`: through an exporter, straight to Grafana, and around commands."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
+from tests.exporter.changes.serving import Serving
+from tests.exporter.commands.command_line import Run
+from tests.paths import REPOSITORY
+
+
+def test_a_text_becomes_one_annotation(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
+    result = run("annotate", "Started ALTER", "--tag", "ddl", "--url", exporter.url)
+    assert (result.returncode, result.stdout) == (0, "Annotation posted.\n"), result.stderr
+    assert exporter.wait_until(lambda: len(grafana.annotations) == 1)
+    (posted,) = grafana.annotations
+    assert posted["text"].startswith("Started ALTER, by ")
+    assert {"ase-exporter", "annotation", "ddl"} < set(posted["tags"])
+    assert abs(posted["time"] / 1000 - time.time()) < 60
+
+
+def test_posting_logs_neither_the_token_nor_requests(exporter: Serving) -> None:
+    assert TOKEN not in exporter.log()
+    assert "HTTP Request" not in exporter.log()
+
+
+def test_start_and_finish_become_one_region(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
+    begun = run("annotate", "reorg", "--start", "--url", exporter.url)
+    number = begun.stdout.strip()
+    assert run("annotate", "--finish", number, "--url", exporter.url).returncode == 0
+    assert run("annotate", "--finish", number, "--url", exporter.url).returncode == 0
+    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    (region,) = grafana.annotations
+    assert region["timeEnd"] >= region["time"]
+
+
+def test_a_failing_command_is_marked_and_its_exit_code_kept(
+    run: Run, exporter: Serving, grafana: GrafanaStandIn
+) -> None:
+    script = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    result = run(
+        "annotate", "--run", "reorg trades", "--url", exporter.url, "--", sys.executable, "-c", script
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (3, "out\n", "err\n")
+    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    (region,) = grafana.annotations
+    assert region["text"].startswith("reorg trades (failed: exit code 3)")
+    assert "failed" in region["tags"]
+
+
+def test_a_successful_command_is_a_region_without_a_failure(
+    run: Run, exporter: Serving, grafana: GrafanaStandIn
+) -> None:
+    result = run("annotate", "--run", "load", "--url", exporter.url, "--", sys.executable, "-c", "")
+    assert result.returncode == 0, result.stderr
+    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    assert "failed" not in grafana.annotations[0]["tags"]
+
+
+def test_a_command_runs_even_if_the_exporter_is_down(run: Run) -> None:
+    result = run(
+        "annotate", "--run", "x", "--url", "http://127.0.0.1:9", "--", sys.executable, "-c", "exit(4)"
+    )
+    assert result.returncode == 4
+    assert "not annotated: http://127.0.0.1:9/annotations" in result.stderr
+
+
+@pytest.mark.parametrize(("command", "code"), [("/nonexistent/command", 127), ("/etc/passwd", 126)])
+def test_a_command_that_cannot_run_has_the_exit_code_of_a_shell(run: Run, command: str, code: int) -> None:
+    result = run("annotate", "--run", "x", "--url", "http://127.0.0.1:9", "--", command)
+    assert result.returncode == code
+
+
+def test_a_killed_command_has_failed(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
+    script = f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})"
+    result = run("annotate", "--run", "load", "--url", exporter.url, "--", sys.executable, "-c", script)
+    assert result.returncode == 128 + signal.SIGKILL
+    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    assert "(failed: signal 9)" in grafana.annotations[0]["text"]
+
+
+def test_sigterm_reaches_the_command_and_the_region_still_ends(
+    exporter: Serving, grafana: GrafanaStandIn
+) -> None:
+    script = "import time; print('up', flush=True); time.sleep(60)"
+    marked = [sys.executable, "-m", "ase_exporter", "annotate", "--run", "load", "--url", exporter.url]
+    process = subprocess.Popen(
+        [*marked, "--", sys.executable, "-c", script],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": "exporter"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    process.stdout.close()
+    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+
+
+def test_annotations_without_an_exporter_go_to_grafana(
+    run: Run, grafana: GrafanaStandIn, token_file: Path
+) -> None:
+    where = {"GRAFANA_URL": grafana.url, "GRAFANA_TOKEN_FILE": str(token_file)}
+    assert run("annotate", "alone", **where).returncode == 0
+    begun = run("annotate", "region", "--start", **where)
+    assert run("annotate", "--finish", begun.stdout.strip(), "--failed", "no space", **where).returncode == 0
+    assert len(grafana.annotations) == 2
+    assert "timeEnd" in grafana.annotations[1]
+    assert grafana.annotations[1]["text"].endswith("(failed: no space)")
+
+
+def test_a_wrong_token_is_one_line(run: Run, grafana: GrafanaStandIn, tmp_path: Path) -> None:
+    (tmp_path / "wrong").write_text("wrong")
+    where = {"GRAFANA_URL": grafana.url, "GRAFANA_TOKEN_FILE": str(tmp_path / "wrong")}
+    result = run("annotate", "text", **where)
+    assert result.returncode == 2
+    assert result.stderr.strip().count("\n") == 0
+    assert "HTTP 401" in result.stderr and "wrong" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "expected one TEXT"),
+        (["two", "words"], "put it in quotes"),
+        (["  "], "a text that is not blank"),
+        (["--run", "x"], "expected a command after --"),
+        (["text", "--failed", "x"], "expected --finish"),
+        (["text", "--tag", "maintenance"], "expected --start or --run"),
+        (["text", "--finish", "0123456789abcdef"], "--finish takes no text"),
+        (["text", "--grafana-url", "http://127.0.0.1:9"], "expected --grafana-token-file"),
+        (["text", "--grafana-url", "ftp://x", "--grafana-token-file", "x"], "expected an http"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, arguments: list[str], expected: str) -> None:
+    result = run("annotate", *arguments)
+    assert result.returncode == 2
+    assert expected in result.stderr and "Traceback" not in result.stderr

@@ -1,0 +1,183 @@
+"""`check`: every target, the configuration alone, every collector executed, and the statements for review."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.exporter.commands.command_line import Ended, Run
+from tests.exporter.simulated import Simulated
+from tests.exporter.simulated import run as simulated
+
+from ase_exporter.commands.target_check import usual_cause
+from ase_simulator.faults import Break
+
+CUSTOM = """
+broken:
+  help: A select with a mistake.
+  sql: select nothing from master..sysprocesses
+  columns: {nothing: int}
+  roles: []
+  metrics: {ase_custom_nothing: {help: Nothing at all., column: nothing}}
+wordy:
+  help: A text where a number is expected.
+  sql: select @@servername
+  columns: {name: int}
+  roles: []
+  metrics: {ase_custom_words: {help: A name as a number., column: name}}
+"""
+ENABLED = ("enable monitoring", "enable spinlock monitoring", "errorlog pipe active")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with simulated("16.0 SP04", "quiet-oltp") as running:
+        with running.login("sa") as query:
+            for option in ENABLED:
+                query(f"exec sp_configure '{option}', 1")
+        yield running
+
+
+@pytest.fixture
+def configured(server: Simulated, tmp_path: Path) -> Path:
+    """A configuration with two targets on that server, and custom metrics in a directory."""
+    (tmp_path / "password").write_text(server.password)
+    (tmp_path / "metrics").mkdir()
+    host, port = server.address
+    file = tmp_path / "exporter.yaml"
+    file.write_text(
+        f"targets:\n"
+        f"- {{name: ASE1, host: {host}, port: {port}}}\n"
+        f"- {{name: ASE2, host: {host}, port: {port}, auth: admin}}\n"
+        f"auth:\n"
+        f"  default: {{user: monitor, password_file: {tmp_path}/password}}\n"
+        f"  admin: {{user: sa, password_file: {tmp_path}/password}}\n"
+        f"catalogue: {{directories: [{tmp_path}/metrics]}}\n"
+    )
+    return file
+
+
+@pytest.fixture
+def check(run: Run, configured: Path) -> Run:
+    """A function that runs check with that configuration."""
+
+    def command(*options: str) -> Ended:
+        return run("check", f"--config.file={configured}", "--timeout=120", *options, COLUMNS="200")
+
+    return command
+
+
+def test_every_target_is_checked(check: Run) -> None:
+    result = check()
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert [line for line in result.stdout.splitlines() if line.startswith("ASE")] == [
+        "ASE1: ORDERS, ASE 16.0 SP04 PL03",
+        "ASE2: ORDERS, ASE 16.0 SP04 PL03",
+    ]
+    assert result.stdout.count("Nothing is missing.") == 2
+
+
+def test_one_target_can_be_chosen(check: Run) -> None:
+    result = check("--target=ASE2")
+    assert "ASE2:" in result.stdout and "ASE1:" not in result.stdout
+
+
+def test_a_target_that_cannot_be_reached_does_not_cost_the_others(check: Run, configured: Path) -> None:
+    text = configured.read_text()
+    configured.write_text(text.replace("targets:\n", "targets:\n- {name: GONE, host: 127.0.0.1, port: 1}\n"))
+    result = check()
+    assert result.returncode == 2
+    assert result.stderr == "ase-exporter: target GONE: 127.0.0.1:1 refused the connection\n"
+    assert "ASE1:" in result.stdout and "ASE2:" in result.stdout
+
+
+def test_sa_role_is_warned_of(check: Run) -> None:
+    assert "sa_role" not in check("--target=ASE1").stdout
+    warned = check("--target=ASE2")
+    assert "the login sa has sa_role" in warned.stdout
+    assert "revoke role sa_role from sa" in warned.stdout
+    assert warned.returncode == 0
+
+
+def test_offline_checks_the_file_alone(check: Run, configured: Path, server: Simulated) -> None:
+    text = configured.read_text()
+    configured.write_text(text.replace(str(server.address[1]), "1"))
+    result = check("--offline")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "exporter.yaml: 2 targets" in result.stdout
+    configured.write_text(text + "modules: {default: {collectors: {spinlok: true}}}\n")
+    result = check("--offline")
+    assert result.returncode == 2
+    assert "modules.default.collectors.spinlok: no such collector" in result.stderr
+    configured.write_text(text + "scarpe: {}\n")
+    assert check("--offline").returncode == 2
+
+
+def test_offline_has_no_statements(check: Run) -> None:
+    result = check("--offline", "--sql")
+    assert result.returncode == 2
+    assert result.stderr.startswith("ase-exporter: --sql: ")
+
+
+def test_collectors_are_executed_and_the_servers_message_is_shown(check: Run, configured: Path) -> None:
+    (configured.parent / "metrics" / "mine.yaml").write_text(CUSTOM)
+    result = check("--target=ASE1")
+    assert result.returncode == 1
+    assert "reading broken failed: Msg 207: Invalid column name 'nothing'." in result.stdout
+    assert "costs 1 metrics of broken:\n  ase_custom_nothing" in result.stdout
+    assert "reading wordy failed: wordy: column name holds" in result.stdout
+
+
+def test_a_column_of_another_type_is_listed_with_what_it_costs_and_its_collector_has_not_failed(
+    check: Run, server: Simulated
+) -> None:
+    server.model.faults.column_types["monOpenDatabases.AppendLogWaits"] = "varchar(30)"
+    try:
+        result = check("--target=ASE1")
+    finally:
+        server.model.faults.column_types.clear()
+    assert result.returncode == 1
+    assert "monOpenDatabases.AppendLogWaits is varchar, expected a number" in result.stdout
+    assert "costs 1 metrics of databases" in result.stdout
+    assert "failed" not in result.stdout
+
+
+def test_a_connection_that_a_collector_costs_is_opened_again(
+    check: Run, configured: Path, server: Simulated
+) -> None:
+    (configured.parent / "metrics" / "mine.yaml").write_text(CUSTOM)
+    server.faults.broken, server.faults.only = Break("close"), "monCachePool"
+    try:
+        result = check("--target=ASE1")
+    finally:
+        server.faults.broken, server.faults.only = None, ""
+    assert "reading cache_pools failed" in result.stdout
+    assert "reading broken failed: Msg 207" in result.stdout
+
+
+def test_a_proxy_table_without_its_server_is_explained() -> None:
+    assert "sp_addserver loopback" in usual_cause("Msg 7205: Can't open a connection to site 'LOOPBACK'.")
+    for message in (
+        "Msg 4050: Component Integration Services not enabled or not installed.",
+        "Msg 11206: Unable to connect to server 'ORDERS'.",
+    ):
+        assert "enable cis" in usual_cause(message)
+    assert usual_cause("Msg 207: Invalid column name 'nothing'.") == ""
+
+
+def test_sysmon_statements_are_printed_if_it_is_scheduled(check: Run, configured: Path) -> None:
+    text = configured.read_text()
+    configured.write_text(text.replace("auth: admin}", "auth: admin, sysmon: {auth: admin}}"))
+    assert "sp_sysmon '00:01:00', 'noclear'\ngo\n" in check("--sql", "--target=ASE2").stdout
+    assert "sp_sysmon" not in check("--sql", "--target=ASE1").stdout
+
+
+def test_statements_are_printed_for_review(check: Run) -> None:
+    result = check("--sql", "--target=ASE1")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("-- What ase-exporter sends to ASE1, ASE 16.0 SP04 PL03.")
+    batches = [part for part in result.stdout.split("\ngo\n") if part.strip()]
+    assert any("from master..monSpinlockActivity" in batch for batch in batches)
+    assert any("from master..sysconfigures" in batch for batch in batches)
+    assert any("sybsecurity..ch_events" in batch for batch in batches)
+    assert "-- collector spinlocks: in every scrape\n" in result.stdout
+    assert "-- collector locks: at most every 15 s\n" in result.stdout

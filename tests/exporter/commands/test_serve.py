@@ -1,0 +1,188 @@
+"""`ase-exporter serve`: options, start-up, memory, and errors in its files."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+import yaml
+from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
+
+from ase_exporter import config
+from ase_exporter.commands.serve import OPTIONS
+from ase_exporter.errors import UserError
+from ase_exporter.workers import loading
+
+# Parts of the file names of shared libraries.
+READERS = ("pydantic", "_yaml")
+MODULES = {"typer", "rich", "pydantic", "yaml", "httpx", "numpy"}
+
+
+def configuration(port: int, *names: str, directory: Path) -> str:
+    return yaml.safe_dump(
+        {
+            "auth": {"default": {"user": "monitor", "password": "simulated"}},
+            "targets": [{"name": name, "host": "127.0.0.1", "port": port} for name in names],
+            "scrape": PATIENT,
+            "catalogue": {"directories": [str(directory)]},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def closed_port() -> Iterator[int]:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("start")
+
+
+@pytest.fixture(scope="module")
+def running(directory: Path, closed_port: int) -> Iterator[RunningExporter]:
+    """An exporter with a bad catalogue file."""
+    (directory / "wrong.yaml").write_text("mine: {help: Of no table.}\n", encoding="utf-8")
+    text = configuration(closed_port, "ONE", directory=directory)
+    with exporter(directory, text, ["--web.enable-lifecycle"]) as running:
+        yield running
+
+
+def libraries(process: psutil.Process) -> set[str]:
+    """Names of the files mapped into the process's memory."""
+    return {Path(mapped.path).name for mapped in process.memory_maps()}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ase_exporter", "serve", *arguments]
+    wide = os.environ | {"COLUMNS": "300"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=wide)
+
+
+def test_help_lists_every_option_and_its_default() -> None:
+    ended = run("--help")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    text = " ".join(ended.stdout.split())
+    for option in OPTIONS.values():
+        assert " ".join(filter(None, (option.flag, option.metavar, option.help))) in text
+    assert f"Default: {config.DEFAULT_LISTEN_ADDRESS}." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        # Abbreviations are not taken, so that a new option cannot break a unit file.
+        (["--config=x"], "unrecognized arguments: --config=x"),
+        (["--config.file"], "argument --config.file: expected one argument"),
+        (["--log.level=loud"], "argument --log.level: invalid choice: 'loud' (choose from 'debug', "),
+    ],
+)
+def test_a_bad_option_is_one_line_and_exit_code_2(arguments: list[str], expected: str) -> None:
+    ended = run(*arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"ase-exporter: serve: {expected}")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--config.file=/none.yml"], "/none.yml: cannot be read: No such file or directory"),
+        (["--web.config.file=/none.yml"], "/none.yml: cannot be read: No such file or directory"),
+        (["--web.listen-address=here"], "--web.listen-address: 'here': expected HOST:PORT"),
+        (
+            ["--state-dir=/dev/null", "--web.listen-address=127.0.0.1:0"],
+            "--state-dir: /dev/null: File exists",
+        ),
+    ],
+)
+def test_a_bad_value_is_one_line_and_exit_code_2(arguments: list[str], expected: str) -> None:
+    ended = run(*arguments)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"ase-exporter: {expected}\n")
+
+
+def test_the_server_imports_neither_typer_nor_pydantic() -> None:
+    script = (
+        "import sys; import ase_exporter.cli, ase_exporter.commands.serve, ase_exporter.web.server;"
+        f"print(sorted(set(sys.modules) & {MODULES}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")
+
+
+def test_pydantic_and_yaml_are_in_no_process_that_stays(running: RunningExporter) -> None:
+    # An answer of the worker: it has started.
+    answer = httpx.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
+    assert "\nase_up 0.0\n" in answer.text
+    web, *workers = running.processes()
+    assert web.pid == running.process.pid
+    assert web.cmdline()[1:4] == ["-m", "ase_exporter", "serve"]
+    assert any("_sqlite3" in name for name in libraries(web))
+    assert workers
+    for process in (web, *workers):
+        assert [name for name in libraries(process) for part in READERS if part in name] == []
+    for worker in workers:
+        assert any("pyodbc" in name for name in libraries(worker))
+        assert not any("_asyncio" in name for name in libraries(worker))
+
+
+def test_a_bad_catalogue_file_is_logged(running: RunningExporter, directory: Path) -> None:
+    line = running.wait_for("left out of the catalogue")
+    assert f"{directory / 'wrong.yaml'}:1: mine.metrics: Field required" in line
+
+
+def test_a_reload_applies_the_same_rules_as_a_start(
+    running: RunningExporter, directory: Path, closed_port: int
+) -> None:
+    def reload(text: str) -> httpx.Response:
+        (directory / "exporter.yml").write_text(text, encoding="utf-8")
+        return httpx.post(f"{running.url}/-/reload", trust_env=False, timeout=60)
+
+    bad = reload("targets: [{name: ONE}]\n")
+    assert bad.status_code == 500
+    assert f"{directory / 'exporter.yml'}:1: targets.0.host: Field required" in bad.text
+    good = reload(configuration(closed_port, "ONE", "TWO", directory=directory))
+    assert good.status_code == 200
+    targets = httpx.get(f"{running.url}/targets", trust_env=False, timeout=60).json()
+    assert [target["targets"] for target in targets] == [["ONE"], ["TWO"]]
+
+
+def test_the_loading_process_reads_what_this_process_would(directory: Path, closed_port: int) -> None:
+    file = directory / "same.yml"
+    file.write_text(configuration(closed_port, "ONE", directory=directory), encoding="utf-8")
+    assert loading.load(file) == loading.Loaded.of(config.load(file))
+
+
+def test_a_failing_loading_process_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", shutil.which("false"))
+    with pytest.raises(UserError, match=r"^the process that reads the configuration failed: .* status 1"):
+        loading.load(None)
+
+
+def test_an_error_of_the_loading_process_is_raised_here(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^\S+/none\.yml: cannot be read: No such file or directory$"):
+        loading.load(tmp_path / "none.yml")
+
+
+def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, closed_port: int) -> None:
+    marker = tmp_path / "imported"
+    # One that the web process imports, one of the loader's and one of the workers'.
+    for module in ("uvicorn", "yaml", "pyodbc"):
+        (tmp_path / f"{module}.py").write_text(f"open({str(marker)!r}, 'a').write('{module} ')\n")
+    text = configuration(closed_port, "ONE", directory=tmp_path / "custom")
+    program = [str(Path(sys.executable).with_name("ase-exporter"))]
+    try:
+        with exporter(tmp_path, text, program=program, working_directory=tmp_path) as running:
+            answer = httpx.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
+            assert "\nase_up 0.0\n" in answer.text
+    finally:
+        assert not marker.exists(), marker.read_text()

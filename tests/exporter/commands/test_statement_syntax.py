@@ -1,0 +1,68 @@
+"""The statements for a version use no syntax newer than that version."""
+
+import re
+
+import pytest
+from tests.exporter.simulated import run as simulated
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.config import Auth, Config, Target
+from ase_simulator.schema.profiles import profiles
+
+NEVER = "99.0"
+# Syntax -> the first version that has it. Sources: "What's New in Adaptive Server Enterprise" of 12.5.1 (derived
+# tables), 12.5.3 (top), 12.5.4 (@@authmech, with LDAP and PAM), 15.0 (bigint, unsigned types, functions of
+# partitions), 15.0.1 (system_view, of Cluster Edition), 15.5 (bigdatetime), 15.7 (merge); the reference manual of 16.0
+# has neither common table expressions nor window functions.
+SINCE = {
+    r"\bfrom\s*\(\s*select\b": "12.5.1",
+    r"\bselect\s+(distinct\s+)?top\s+\d": "12.5.3",
+    r"@@authmech\b": "12.5.4",
+    r"\bset\s+system_view\b": "15.0.1",
+    r"\b(u?bigint|unsigned\s+\w+)\b": "15.0",
+    r"\b(data_pages|reserved_pages|used_pages|row_count|partition_name|index_name)\s*\(": "15.0",
+    r"\bbig(date)?time\b": "15.5",
+    r"\bmerge\s+into\b": "15.7",
+    r"\bwith\s+\w+\s+as\s*\(": NEVER,
+    r"\bover\s*\(": NEVER,
+    r"\b(offset|fetch\s+next|limit)\s+\d": NEVER,
+    r"\b(coalesce_all|string_agg|concat_ws|try_convert|iif)\s*\(": NEVER,
+}
+# Statements that change anything or wait for locks longer than asked.
+WRITES = re.compile(
+    r"\b(insert|update|delete|truncate|create|alter|drop|grant|revoke|kill|shutdown|checkpoint|sp_configure)\b",
+    re.IGNORECASE,
+)
+
+
+def too_new(sql: str, version: str) -> list[str]:
+    """The syntax in a statement that this version does not have."""
+    return [
+        pattern
+        for pattern, since in SINCE.items()
+        if re.search(pattern, sql, re.IGNORECASE) and parse_version(version) < parse_version(since)
+    ]
+
+
+@pytest.mark.parametrize("version", profiles())
+def test_no_statement_uses_syntax_newer_than_the_version(version: str) -> None:
+    catalogue, _ = load_catalogue()
+    with simulated(version, "quiet-oltp") as server:
+        host, port = server.address
+        target = Target(name="ASE1", host=host, port=port)
+        config = Config(targets=(target,), auth={"default": Auth(user="monitor", password=server.password)})
+        report = TargetCheck(config, target, catalogue, everything=True, timeout=120).statements()
+    sent = [sql for each in report.statements for sql in each.sql]
+    collectors = [each for each in report.statements if each.title.startswith("collector ")]
+    assert len(collectors) > 50
+    assert {sql: too_new(sql, version) for sql in sent if too_new(sql, version)} == {}
+    assert [sql for sql in sent if WRITES.search(re.sub(r"'[^']*'", "''", sql))] == []
+
+
+@pytest.mark.parametrize(
+    "sql", ["select top 5 a from b", "select convert(bigint, a) from b", "with a as (select 1) select 1"]
+)
+def test_syntax_that_is_too_new_is_seen(sql: str) -> None:
+    assert too_new(sql, "12.5.1")

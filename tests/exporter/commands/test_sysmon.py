@@ -1,0 +1,205 @@
+"""`ase-exporter sysmon` as a user runs it."""
+
+import csv
+import gzip
+import io
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.sysmon import samples
+from tests.exporter.sysmon.samples import section
+from tests.exporter.sysmon.simulated import simulated_report
+
+from ase_exporter import cli
+
+TEXT = samples.report(section("Kernel Utilization", samples.ENGINES), samples.TRANSACTIONS)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Exit code of the command line."""
+    monkeypatch.setattr("sys.argv", ["ase-exporter", "sysmon", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "before.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_file_that_is_no_report_gets_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    note = tmp_path / "note.txt"
+    note.write_bytes(b"\x00\xffnothing of the kind\n" * 50)
+    assert run(monkeypatch, "parse", str(note)) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and "not an sp_sysmon report" in err
+
+
+def test_a_file_that_is_not_there_gets_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "parse", "nowhere.txt") == 2
+    assert capsys.readouterr().err == "ase-exporter: nowhere.txt: cannot be read: No such file or directory\n"
+
+
+def test_json_holds_every_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(saved), "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["header"]["server"] == "PROD_DS"
+    rows = {row["row"]: row for section in document["sections"] for row in section["rows"]}
+    assert rows["Engine 1"]["cells"] == {"user_busy": 40.0, "system_busy": 3.0, "io_busy": 1.0, "idle": 56.0}
+    assert rows["Engine 1"]["path"] == ["Engine Utilization (Tick %)", "ThreadPool : syb_default_pool"]
+
+
+def test_csv_has_one_line_per_figure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(saved), "--format", "csv") == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(rows) == 28
+    assert (
+        rows[-1]["row"] == "Committed Xacts"
+        and rows[-1]["measure"] == "count"
+        and rows[-1]["value"] == "72000.0"
+    )
+
+
+def test_metrics_and_cells(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(saved), "--format", "metrics", "--cells", "xactsum") == 0
+    out = capsys.readouterr().out
+    assert 'ase_sysmon_server_busy_ratio{state="user"} 0.5\n' in out
+    assert out.count("ase_sysmon_cell{") == 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two reports, one of them gzipped, and a file that is none."""
+    path = tmp_path / "reports"
+    (path / "2025").mkdir(parents=True)
+    (path / "2025" / "a.txt").write_text(TEXT)
+    (path / "2025" / "b.txt.gz").write_bytes(gzip.compress(TEXT.replace("Nov 03", "Nov 04").encode()))
+    (path / "note.txt").write_text("nothing of the kind\n")
+    return path
+
+
+def test_a_folder_is_read_with_bad_files_skipped_listed_and_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(folder), "--format", "csv") == 1
+    out, err = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len(rows) == 2 * 28
+    assert {(Path(row["file"]).name, row["server"], row["time"]) for row in rows} == {
+        ("a.txt", "PROD_DS", "2025-11-03 09:01:00"),
+        ("b.txt.gz", "PROD_DS", "2025-11-04 09:01:00"),
+    }
+    assert f"{folder / 'note.txt'}: skipped: not an sp_sysmon report" in err
+    assert "1 of 3 files skipped" in err
+
+
+def test_metrics_of_several_reports_have_their_help_once_and_a_source_in_each_series(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(folder / "2025" / "*"), "--format", "metrics") == 0
+    out = capsys.readouterr().out
+    assert out.count("# HELP ase_sysmon_cpu_units ") == 1
+    series = [line.rpartition(" ")[0] for line in out.splitlines() if not line.startswith("#")]
+    assert len(series) == len(set(series))
+    assert list(text_string_to_metric_families(out))
+
+
+def test_several_runs_are_compared_as_a_series(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs.txt"
+    runs.write_text("".join(TEXT.replace("1200.0", rate) for rate in ("1000.0", "1200.0", "1400.0")))
+    assert run(monkeypatch, "diff", str(runs), "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found) == 3 and found[0]["headlines"]["CPU busy"] == 54.0
+
+
+def test_one_report_cannot_be_compared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "diff", str(saved)) == 2
+    assert capsys.readouterr().err == ("ase-exporter: sysmon diff: expected two reports or more, found 1\n")
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_page_loads_nothing_and_shows_the_headlines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, count: int
+) -> None:
+    for number in range(count):
+        (tmp_path / f"{number}.txt").write_text(simulated_report("16.0", number))
+    page = tmp_path / "page.html"
+    assert run(monkeypatch, "report", str(tmp_path / "*.txt"), "--output", str(page)) == 0
+    text = page.read_text()
+    assert "<svg" in text and "Committed transactions" in text
+    assert not re.search(r"(?:src|href)=", text)
+    assert ("change" in text) == (count == 2) and ("<polyline" in text) == (count > 2)
+
+
+def test_an_unknown_section_gets_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(saved), "--cells", "lock") == 2
+    assert "section 'lock': expected all or one of kernel, " in capsys.readouterr().err
+
+
+def test_the_table_shows_every_figure_uncut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "parse", str(saved)) == 0
+    out = capsys.readouterr().out
+    assert "Transaction Summary / Committed Xacts" in out and "72000" in out and "1090.9" in out
+
+
+def test_diff_puts_the_biggest_change_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path, tmp_path: Path
+) -> None:
+    after = tmp_path / "after.txt"
+    after.write_text(
+        TEXT.replace("1200.0", "3000.0").replace("units.", "units.").replace(" 60.0 %", " 64.0 %")
+    )
+    assert run(monkeypatch, "diff", str(saved), str(after), "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [change["name"].split(" / ")[-1] for change in found] == ["Committed Xacts", "Engine 0"]
+    assert (found[0]["before"], found[0]["after"]) == (1200.0, 3000.0)
+    assert run(monkeypatch, "diff", str(saved), str(after)) == 0
+    out = capsys.readouterr().out
+    assert "+150.0%" in out and "+4.0 points" in out and out.index("+150.0%") < out.index("+4.0 points")
+
+
+def test_saved_reports_become_a_history_with_their_times(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path, tmp_path: Path
+) -> None:
+    later = tmp_path / "later.txt"
+    later.write_text(TEXT.replace("Nov 03, 2025", "Nov 04, 2025"))
+    # The later one first, and one of them twice.
+    assert run(monkeypatch, "history", str(later), str(saved), str(later), "--label", "job=ase") == 0
+    lines = capsys.readouterr().out.splitlines()
+    ends = [datetime(2025, 11, day, 9, 1).timestamp() for day in (3, 4)]
+    series = 'ase_sysmon_server_busy_ratio{instance="PROD_DS",job="ase",state="user"}'
+    assert [line for line in lines if line.startswith(series)] == [f"{series} 0.5 {end}" for end in ends]
+    assert lines[-1] == "# EOF"
+    assert not [line for line in lines if "sample_age" in line]
+
+
+def test_a_history_takes_labels_as_name_and_value_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    assert run(monkeypatch, "history", str(saved), "--label", "PROD") == 2
+    assert capsys.readouterr().err == "ase-exporter: --label: PROD: expected NAME=VALUE\n"

@@ -1,0 +1,98 @@
+"""Automatic verdicts: one per change, when enough time has passed."""
+
+import asyncio
+import time
+
+from tests.exporter.compare.conftest import History
+
+from ase_exporter.changes.change import ANNOTATION, Change
+from ase_exporter.changes.journal import Journal
+from ase_exporter.compare.verdicts import VerdictService
+from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.metrics.families import Family
+
+SETTLE = 30.0
+LENGTH = 600.0
+
+
+def change(number: int, at: float, name: str, kind: str = "option") -> Change:
+    return Change(f"id{number}", "ASE1", kind, name, "0", "1", at)
+
+
+def after_verdicts(
+    history: History, changes: list[Change], now: float, *, url: str = ""
+) -> tuple[list[Change], list[Family]]:
+    """The recent changes in the journal, and the metrics, after the service has run twice."""
+
+    async def rounds() -> tuple[list[Change], list[Family]]:
+        journal = Journal(ChangesConfig(), None)
+        await journal.start()
+        for each in changes:
+            await journal.annotate(each)
+        config = VerdictConfig(prometheus=url or history.url, settle=SETTLE, length=LENGTH)
+        service = VerdictService(config, journal, lambda: ["ASE1"])
+        await service.add_due_verdicts(now)
+        await service.add_due_verdicts(now)
+        found = journal.recent("ASE1"), service.families("ASE1")
+        await journal.stop()
+        return found
+
+    return asyncio.run(rounds())
+
+
+def marks(history: History) -> list[Change]:
+    return [change(number, history.starts[number], history.phases[number].name) for number in (1, 2, 3)]
+
+
+def test_every_change_gets_one_verdict_at_its_mark(history: History) -> None:
+    kept, _ = after_verdicts(history, marks(history), time.time())
+    verdicts = [each for each in kept if "verdict" in each.tags]
+    assert [each.at for each in verdicts] == history.starts[1:]
+    assert all(each.kind == ANNOTATION for each in verdicts)
+    first, second, third = (each.name for each in verdicts)
+    assert "better: CPU busy" in first
+    assert "Contention of system tables cache" in first.split("worse")[0]
+    assert "better" not in second
+    assert "no evidence in" in second
+    assert "worse: CPU busy" in third
+
+
+def test_the_verdicts_are_metrics_too(history: History) -> None:
+    _, (family,) = after_verdicts(history, marks(history), time.time())
+    by_labels = {
+        dict(zip(family.labels, values, strict=True))["name"]: value
+        for values, value in family.samples
+        if "cpu_busy" in values
+    }
+    assert -0.06 < by_labels["TSX"] < -0.03
+    assert 0.08 < by_labels["busy"] < 0.13
+    verdicts = {values[-1] for values, _ in family.samples}
+    assert {"better", "worse"} <= verdicts
+
+
+def test_a_change_gets_no_verdict_before_enough_time_has_passed(history: History) -> None:
+    soon = history.starts[1] + SETTLE + LENGTH - 1
+    kept, families = after_verdicts(history, marks(history)[:1], soon)
+    assert [each.name for each in kept] == ["TSX"]
+    assert families == []
+
+
+def test_changes_made_together_get_one_verdict(history: History) -> None:
+    at = history.starts[1]
+    together = [change(1, at - 20, "TSX"), change(2, at, "HCB")]
+    kept, _ = after_verdicts(history, together, time.time())
+    assert len([each for each in kept if "verdict" in each.tags]) == 1
+
+
+def test_without_prometheus_there_is_no_verdict_and_no_error(history: History) -> None:
+    kept, families = after_verdicts(history, marks(history), time.time(), url="http://127.0.0.1:1")
+    assert len(kept) == 3
+    assert families == []
+
+
+def test_annotations_and_cleared_counters_get_no_verdict(history: History) -> None:
+    at = history.starts[1]
+    harmless = [change(1, at, "Started ALTER", ANNOTATION), change(2, at + 100, "", "counters_cleared")]
+    kept, _ = after_verdicts(history, harmless, time.time())
+    assert len(kept) == 2

@@ -1,0 +1,128 @@
+"""Configuration: what is accepted, and that each mistake gets one line with its place."""
+
+from pathlib import Path
+
+import pytest
+
+from ase_exporter import config
+from ase_exporter.config import Config
+from ase_exporter.errors import UserError
+
+GOOD = """\
+auth:
+  default: {user: probe, password_file: /run/secrets/ase}
+targets:
+  - name: PROD1
+    host: db1.example
+    labels: {team: billing}
+scrape: {timeout: 8s, margin: 250ms}
+"""
+
+
+def load(tmp_path: Path, text: str) -> Config:
+    file = tmp_path / "exporter.yml"
+    file.write_text(text, encoding="utf-8")
+    return config.load(file)
+
+
+def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
+    loaded = load(tmp_path, GOOD)
+    (target,) = loaded.targets
+    assert (target.name, target.host, target.port, target.labels) == (
+        "PROD1",
+        "db1.example",
+        5000,
+        {"team": "billing"},
+    )
+    assert (loaded.scrape.timeout, loaded.scrape.margin) == (8.0, 0.25)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# a comment\n", "---\n", "---\n...\n", "null\n"])
+def test_an_empty_file_is_an_error(tmp_path: Path, text: str) -> None:
+    # A file that is being written, or whose template failed, must not switch all targets off at a reload.
+    with pytest.raises(UserError, match=r"exporter\.yml: the file is empty"):
+        load(tmp_path, text)
+
+
+def test_braces_are_a_configuration_without_targets(tmp_path: Path) -> None:
+    assert load(tmp_path, "{}").targets == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "problem"),
+    [
+        (GOOD.replace("host:", "hots:"), ":5: targets.0.hots", "unknown key; expected host"),
+        (GOOD + "extra: 1\n", ":8: extra", "unknown key"),
+        (GOOD.replace("8s", "8 parsecs"), ":7: scrape.timeout", "expected a duration such as"),
+        (GOOD.replace("name: PROD1", "name: 'a b'"), ":4: targets.0.name", "pattern"),
+        (GOOD.replace("user: probe, ", ""), ":2: auth.default.user", "Field required"),
+        (
+            GOOD.replace("password_file: /run/secrets/ase", "password: x, password_env: Y"),
+            ":2:",
+            "exactly one",
+        ),
+        (GOOD + "  - name: PROD2\n", ":8:", "expected"),
+        (GOOD + "auth: {}\n", ":8", "is defined twice"),
+        (GOOD.replace("default:", "other:"), ":1: (top level)", "auth 'default' is not defined"),
+        ("targets: [", ":1", "expected"),
+        ("- 1\n", ":1: (top level)", "dictionary"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_and_place(
+    tmp_path: Path, text: str, place: str, problem: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, text)
+    message = str(caught.value)
+    assert f"exporter.yml{place}" in message
+    assert problem in message
+    assert "\n" not in message
+
+
+def test_an_error_never_shows_a_secret(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, "auth: {default: {user: probe, password: [planted-secret]}}\n")
+    assert "planted-secret" not in str(caught.value)
+    assert "auth.default.password" in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing\.yml: cannot be read: No such file"):
+        config.load(tmp_path / "nothing.yml")
+
+
+def test_the_password_is_read_at_each_login_so_that_it_may_be_rotated(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    auth = config.Auth(user="probe", password_file=file)
+    with pytest.raises(UserError, match="secret: No such file"):
+        auth.read_password()
+    file.write_text("first\n", encoding="utf-8")
+    assert auth.read_password() == "first"
+    file.write_text("second", encoding="utf-8")
+    assert auth.read_password() == "second"
+
+
+def test_one_target_comes_from_the_environment() -> None:
+    loaded = config.from_environment(
+        {"ASE_HOST": "db1", "ASE_PORT": "4901", "ASE_USER": "probe", "ASE_PASSWORD_FILE": "/run/secret"}
+    )
+    (target,) = loaded.targets
+    assert (target.name, target.host, target.port) == ("db1", "db1", 4901)
+    assert loaded.auth["default"].password_file == Path("/run/secret")
+
+
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        ({"ASE_HOST": "db1"}, "ASE_USER"),
+        ({"ASE_HOST": "db1", "ASE_USER": "probe"}, "ASE_PASSWORD_FILE"),
+        ({"ASE_HOST": "db1", "ASE_USER": "probe", "ASE_PORT": "x"}, "ASE_PORT"),
+    ],
+)
+def test_a_gap_in_the_environment_is_named(environment: dict[str, str], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        config.from_environment(environment)
+
+
+def test_without_ase_host_there_is_no_target() -> None:
+    assert config.from_environment({}).targets == ()

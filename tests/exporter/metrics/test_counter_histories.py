@@ -1,0 +1,256 @@
+"""Over random histories of a server's counters, exported totals grow by the truth or less, never by more."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import ge
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ase_exporter.metrics.counters import (
+    NEAR_EDGE,
+    PACE_SLACK,
+    PACE_TOLERANCE,
+    CounterStore,
+    TableCounters,
+    Width,
+)
+
+# How a server shows its counters: column type, modulus, and the value from which it shows them as negative.
+KINDS: dict[str, tuple[Width, int | None, int | None]] = {
+    "int to zero": ("int", 1 << 31, None),
+    "int to negative": ("int", 1 << 32, 1 << 31),
+    "unsigned int": ("unsigned int", 1 << 32, None),
+    "unsigned int as pyodbc gives it": ("unsigned int", 1 << 32, 1 << 31),
+    "bigint": ("wide", None, None),
+}
+# Calm rows stay within this factor of their pace, so that the edge is the one explanation of their wraps.
+CALM = (0.5, 2.0)
+COLUMNS = 2
+
+
+@dataclass
+class Row:
+    """A row of the server: the true growth since its birth, and the pace per second of each column.
+
+    unseen: growth since it was last shown. doubtful: what happened since then cannot be known from outside.
+    """
+
+    values: list[int]
+    pace: list[int]
+    visible: bool = True
+    unseen: int = 0
+    doubtful: bool = False
+
+
+@dataclass
+class Reading:
+    """One scrape: what the server shows, and what truly happened since the reading before."""
+
+    now: float
+    rows: dict[int, tuple[int, ...]]
+    growth: dict[int, list[int]] = field(default_factory=dict)
+    restarted: int = 0
+    cleared: int = 0
+    doubtful: set[int] = field(default_factory=set)
+
+
+def shown(kind: str, value: int) -> int:
+    _, modulus, negative_from = KINDS[kind]
+    if modulus is None:
+        return value
+    value %= modulus
+    return value - modulus if negative_from is not None and value >= negative_from else value
+
+
+@st.composite
+def histories(draw: st.DrawFn, calm: bool) -> tuple[str, list[Reading]]:
+    """A kind of counter and its readings. calm: rows keep to their pace."""
+    kind = draw(st.sampled_from(list(KINDS)))
+    chance = random.Random(draw(st.integers(0, 1 << 32)))
+    modulus = KINDS[kind][1]
+    rows: list[Row] = []
+    for _ in range(draw(st.integers(1, 3))):
+        edge = chance.choice([0, 1 << 20, (1 << 31) - 5_000, (1 << 32) - 5_000, 1 << 31])
+        start = [(edge + chance.randrange(4_000)) % (modulus or 1 << 63) for _ in range(COLUMNS)]
+        rows.append(Row(start, [chance.choice([1, 50, 10_000, 4_000_000]) for _ in range(COLUMNS)]))
+    now, restarts, clears = 1_000.0, 0, 0
+    readings: list[Reading] = []
+    events = st.sampled_from(
+        ["", "", "", "", "restart", "clear", "hide", "rebirth", *([] if calm else ["sudden"])]
+    )
+    for step, event in enumerate(["", "", *draw(st.lists(events, max_size=8))]):
+        elapsed = chance.choice([1, 5, 15, 15, 15, 60]) if step else 0
+        now += elapsed
+        reading = Reading(now, {})
+        for number, row in enumerate(rows):
+            first = number == 0
+            before = [shown(kind, value) for value in row.values]
+            if event in ("restart", "clear") or (event in ("sudden", "rebirth") and first):
+                row.values = [0] * COLUMNS
+                row.doubtful |= not row.visible or event == "rebirth"
+            if event in ("hide", "rebirth") and first:
+                row.visible = False
+            elif not row.visible:
+                row.visible = chance.random() < 0.5
+            burst = CALM if calm else (0.0, 200.0)
+            grown = [int(pace * elapsed * chance.uniform(*burst)) for pace in row.pace]
+            if modulus is not None:
+                grown = [min(part, (1 << 31) - 1) for part in grown]
+            row.values = [value + part for value, part in zip(row.values, grown, strict=True)]
+            row.unseen += max(grown)
+            after = [shown(kind, value) for value in row.values]
+            # A clear that is overtaken by new growth leaves no trace, as does a wrap by a whole range; and a
+            # row that was away and is lower may have wrapped or be a new one.
+            row.doubtful |= event == "clear" and any(map(ge, after, before))
+            row.doubtful |= modulus is not None and row.unseen >= 1 << 31
+            row.doubtful |= not row.visible and modulus is not None
+            reading.growth[number] = grown
+            if row.visible:
+                reading.rows[number] = tuple(after)
+                reading.doubtful |= {number} if row.doubtful else set()
+                row.unseen, row.doubtful = 0, False
+        restarts += event == "restart"
+        clears += event == "clear"
+        reading.restarted, reading.cleared = restarts, clears
+        readings.append(reading)
+    return kind, readings
+
+
+def replay(kind: str, readings: list[Reading]) -> Iterator[tuple[Reading, list[list[float]]]]:
+    """Totals per row and column after each reading."""
+    store = CounterStore()
+    for reading in readings:
+        store.observe_epoch(reading.restarted, reading.cleared)
+        table = store.table("table", [KINDS[kind][0]] * COLUMNS)
+        numbers = list(reading.rows)
+        columns = [[reading.rows[number][column] for number in numbers] for column in range(COLUMNS)]
+        deltas = table.growth([(number,) for number in numbers], columns, reading.now)
+        table.add([table.series((number,)) for number in numbers], deltas)
+        yield reading, [[totals[table.series((number,))] for totals in table.totals] for number in range(3)]
+
+
+def check_truth(kind: str, readings: list[Reading]) -> None:
+    """Growth of every total is the true growth, as far as it could be seen."""
+    before: list[list[float]] | None = None
+    owed = [[0] * COLUMNS for _ in range(3)]
+    paced: set[int] = set()
+    for reading, totals in replay(kind, readings):
+        for number, growth in reading.growth.items():
+            owed[number] = [debt + part for debt, part in zip(owed[number], growth, strict=True)]
+            if number not in reading.rows:
+                continue
+            if before is not None:
+                grown = [now - was for now, was in zip(totals[number], before[number], strict=True)]
+                if number in reading.doubtful or number not in paced:
+                    assert all(0 <= part <= debt for part, debt in zip(grown, owed[number], strict=True))
+                else:
+                    assert grown == owed[number]
+            owed[number] = [0] * COLUMNS
+        paced |= set(reading.rows) if before is not None else set()
+        before = totals
+
+
+def check_safety(kind: str, readings: list[Reading]) -> None:
+    """No total falls, and none grows by more than truly happened, but for a row that restarts at the edge."""
+    before: list[list[float]] | None = None
+    owed = [[0] * COLUMNS for _ in range(3)]
+    last = [[0.0] * COLUMNS for _ in range(3)]
+    times = [0.0] * 3
+    previous = 0.0
+    for reading, totals in replay(kind, readings):
+        for number, growth in reading.growth.items():
+            owed[number] = [debt + part for debt, part in zip(owed[number], growth, strict=True)]
+        if before is not None:
+            for number in reading.rows:
+                seconds = reading.now - previous
+                for column in range(COLUMNS):
+                    grown = totals[number][column] - before[number][column]
+                    pace = last[number][column] / times[number] if times[number] else 0.0
+                    usual = (
+                        PACE_TOLERANCE * pace * seconds + PACE_SLACK
+                        if times[number]
+                        else NEAR_EDGE * (1 << 32)
+                    )
+                    assert 0 <= grown <= max(owed[number][column], usual)
+                    last[number][column] = grown
+                times[number] = seconds
+        for number in reading.rows:
+            owed[number] = [0] * COLUMNS
+        before, previous = totals, reading.now
+
+
+@settings(max_examples=500)
+@given(histories(calm=True))
+def test_growth_is_the_truth_where_it_can_be_known(history: tuple[str, list[Reading]]) -> None:
+    check_truth(*history)
+
+
+@settings(max_examples=500)
+@given(histories(calm=False))
+def test_growth_is_never_negative_and_never_a_spike(history: tuple[str, list[Reading]]) -> None:
+    check_safety(*history)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@settings(max_examples=10_000)
+@given(histories(calm=True))
+def test_growth_is_the_truth_in_ten_thousand_histories(history: tuple[str, list[Reading]]) -> None:
+    check_truth(*history)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@settings(max_examples=10_000)
+@given(histories(calm=False))
+def test_growth_is_no_spike_in_ten_thousand_histories(history: tuple[str, list[Reading]]) -> None:
+    check_safety(*history)
+
+
+@settings(max_examples=200)
+@given(histories(calm=False))
+def test_columns_as_arrays_count_as_lists_do(history: tuple[str, list[Reading]]) -> None:
+    """Arrays in every other reading or always, keys the same object as long as they are the same."""
+    kind, readings = history
+    for every in (1, 2):
+        plain, other = CounterStore(), CounterStore()
+        keys: list[tuple[int]] = []
+        for step, reading in enumerate(readings):
+            numbers = list(reading.rows)
+            if [(number,) for number in numbers] != keys:
+                keys = [(number,) for number in numbers]
+            totals = []
+            for store in (plain, other):
+                store.observe_epoch(reading.restarted, reading.cleared)
+                table = store.table("table", [KINDS[kind][0]] * COLUMNS)
+                columns: list[Any] = [
+                    [reading.rows[number][column] for number in numbers] for column in range(COLUMNS)
+                ]
+                if store is other and numbers and (every == 1 or step % every):
+                    columns = [np.array(column) for column in columns]
+                deltas = table.growth(list(keys) if store is plain else keys, columns, reading.now)
+                table.add([table.series(key) for key in keys], deltas)
+                totals.append([list(column) for column in table.totals])
+            assert totals[0] == totals[1]
+            assert plain.events == other.events
+
+
+def _as_a_naive_exporter(
+    self: TableCounters, key: object, before: tuple[int, ...], row: tuple[int, ...], _: float, *, sums: bool
+) -> list[int]:
+    return [now if now < was else now - was for was, now in zip(before, row, strict=True)]
+
+
+def test_these_histories_find_the_faults_of_raw_values() -> None:
+    with patch.object(TableCounters, "_explain_fall", _as_a_naive_exporter), pytest.raises(AssertionError):
+        settings(max_examples=500, report_multiple_bugs=False)(given(histories(calm=True))(check_history))()
+
+
+def check_history(history: tuple[str, list[Reading]]) -> None:
+    check_truth(*history)

@@ -1,0 +1,136 @@
+"""Rendered families equal prometheus_client's output in both formats."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.utils import floatToGoString
+
+from ase_exporter.metrics.array_formatting import format_array, format_arrays
+from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.families import Family, Kind, Sample, SampleArray, SeriesLabels
+from ase_exporter.metrics.number_formatting import format_number
+
+LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+class Fixed:
+    """A prometheus_client collector of given metrics."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self.metrics = list(metrics)
+
+    def collect(self) -> Iterable[Metric]:
+        return self.metrics
+
+
+def to_metrics(families: Iterable[Family]) -> Iterable[Metric]:
+    """The same families as prometheus_client's own."""
+    for family in families:
+        base = family.name.removesuffix("_total") if family.kind == "counter" else family.name
+        metric = Metric(base, family.help, family.kind)
+        for values, value in family.samples:
+            metric.add_sample(family.name, dict(zip(family.labels, values, strict=True)), value)
+        yield metric
+
+
+def reference(
+    families: list[Family], generate: Callable[[CollectorRegistry], bytes] = generate_latest
+) -> str:
+    registry = CollectorRegistry()
+    registry.register(Fixed(to_metrics(families)))
+    return generate(registry).decode()
+
+
+@st.composite
+def families(draw: st.DrawFn) -> list[Family]:
+    made = []
+    for index in range(draw(st.integers(0, 3))):
+        kind: Kind = draw(st.sampled_from(["counter", "gauge", "unknown"]))
+        labels = draw(st.sampled_from([(), ("a",), ("a", "b"), ("cache", "engine", "spinlock")]))
+        rows = st.tuples(
+            st.tuples(*[LABEL_VALUES] * len(labels)),
+            st.one_of(st.floats(), st.integers(-(2**63), 2**64), st.booleans()),
+        )
+        name = f"ase_m{index}" + ("_total" if kind == "counter" else "")
+        made.append(Family(name, kind, draw(st.text(max_size=20)), labels, draw(st.lists(rows, max_size=4))))
+    return made
+
+
+@given(families())
+def test_text_equals_prometheus_client_byte_for_byte(made: list[Family]) -> None:
+    assert render_text(made) == reference(made)
+
+
+@given(families())
+def test_openmetrics_equals_prometheus_client_byte_for_byte(made: list[Family]) -> None:
+    assert render_openmetrics(made) == reference(made, openmetrics.generate_latest)
+
+
+@given(st.one_of(st.floats(), st.integers(-(2**63), 2**64)))
+def test_numbers_equal_prometheus_client(value: float) -> None:
+    assert format_number(value) == floatToGoString(value)
+
+
+def test_unsorted_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match="sorted"):
+        Family("ase_up", "gauge", "", ("b", "a"))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("ase_x", "counter"), ("ase_x_total", "gauge")])
+def test_counters_and_only_counters_end_in_total(name: str, kind: Kind) -> None:
+    with pytest.raises(ValueError, match="_total"):
+        Family(name, kind, "")
+
+
+WHOLE = st.integers(0, 2**53)
+# Those with zeros at the end, and those next to a power of ten.
+ROUND = st.builds(lambda digits, zeros: digits * 10**zeros, st.integers(0, 999), st.integers(0, 13))
+EDGES = st.builds(lambda power, step: max(0, 10**power + step), st.integers(0, 15), st.integers(-2, 2))
+
+
+@given(
+    st.one_of(
+        st.lists(st.one_of(WHOLE, ROUND, EDGES, st.integers(-(2**62), 2**62)), min_size=1),
+        st.lists(st.one_of(WHOLE.map(float), ROUND.map(float), st.floats()), min_size=1),
+    )
+)
+def test_many_numbers_equal_prometheus_client(values: list[float]) -> None:
+    assert [text.decode() for text in format_array(np.array(values))] == list(map(floatToGoString, values))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["q", "d"]), st.lists(WHOLE, min_size=1, max_size=4)), min_size=1))
+def test_arrays_formatted_in_one_batch_are_returned_one_by_one(columns: list[tuple[str, list[int]]]) -> None:
+    arrays = [np.array(values, dtype) for dtype, values in columns]
+    assert list(format_arrays(arrays, max_batch=6)) == [format_array(array) for array in arrays]
+
+
+@given(st.data(), st.sampled_from([("ase_m_total", "counter"), ("ase_m", "gauge")]))
+def test_many_samples_equal_prometheus_client_scrape_after_scrape(
+    data: st.DataObject, named: tuple[str, Kind]
+) -> None:
+    labels = data.draw(st.sampled_from([(), ("a",), ("a", "b")]))
+    texts = data.draw(st.lists(st.tuples(*[LABEL_VALUES] * len(labels)), min_size=1, max_size=5))
+    layout = SeriesLabels(texts)
+    for _ in range(2):
+        values = np.array(data.draw(st.lists(WHOLE, min_size=len(texts), max_size=len(texts))))
+        family = Family(*named, "Many.", labels, SampleArray(layout, values))
+        plain = Family(*named, "Many.", labels, list(zip(texts, values.tolist(), strict=True)))
+        assert render_text([family]) == reference([plain]) == reference([family])
+        assert list(family.samples) == plain.samples
+        assert (family.samples[0], family.samples[1:]) == (plain.samples[0], plain.samples[1:])
+
+
+def test_samples_and_single_ones_share_a_family() -> None:
+    many = SampleArray(SeriesLabels([("x",), ("y",)]), np.array([1, 2]))
+    one: list[Sample] = [(("z",), 3.0)]
+    combinations: tuple[list[list[Sample] | SampleArray], ...] = ([many, one], [one, many], [many, many])
+    for parts in combinations:
+        family = Family("ase_m", "gauge", "", ("a",))
+        for part in parts:
+            family.extend(part)
+        assert list(family.samples) == [sample for part in parts for sample in part]

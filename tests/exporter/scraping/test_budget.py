@@ -1,0 +1,274 @@
+"""The cost of reading a target, and its budget: on a clock moved by hand, and with a slow simulated server."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.exporter.clocks import ShiftedClock, opener
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.ase.connection import Connection, Endpoint
+from ase_exporter.ase.cost import Cost
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.scraping.budget import MAX_INTERVAL, Budget
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.web.landing import landing_page
+from ase_exporter.workers.target_state import TargetState
+
+CATALOGUE, _ = load_catalogue()
+
+
+class Scraped:
+    """Scrapes in turn, by a clock that is moved by hand, of collectors that take so many seconds each."""
+
+    def __init__(self, share: float | None, seconds: dict[str, float], cpu: float | None = None) -> None:
+        """cpu: the share of the time in statements that is CPU time; None: it cannot be read."""
+        self.budget = Budget(share)
+        self.seconds = seconds
+        self.cpu = cpu
+        self.now = 1000.0
+        self.spent = 0.0
+        self.kept: dict[str, float] = {}
+        self.reads: Counter[str] = Counter()
+        self.said: list[str] = []
+
+    def run(self, scrapes: int, every: float = 10.0) -> None:
+        for _ in range(scrapes):
+            for name, seconds in self.seconds.items():
+                interval = self.budget.request(name, self.now, 0.0, vital=name == "state")
+                if self.now - self.kept.get(name, -1e9) < interval:
+                    continue
+                self.kept[name] = self.now
+                self.reads[name] += 1
+                self.spent += seconds
+                self.budget.record(name, seconds)
+            cpu = None if self.cpu is None else self.spent * self.cpu
+            self.said.append(self.budget.update(self.now + 0.1, self.spent, cpu))
+            self.now += every
+
+    def stretch(self, name: str) -> float:
+        return self.budget.stretch(name, self.now - 9.9)
+
+
+def test_only_the_expensive_collector_is_stretched_to_keep_the_budget() -> None:
+    scraped = Scraped(0.02, {"state": 0.01, "waits": 0.02, "objects": 2.0})
+    scraped.run(360)
+    assert scraped.reads["state"] == scraped.reads["waits"] == 360
+    # 2 % less the 0.3 % that the others take: once in 118 s.
+    assert scraped.stretch("objects") == pytest.approx(2.0 / 0.017 / 10, rel=0.01)
+    assert scraped.spent / 3600 == pytest.approx(0.02, rel=0.1)
+
+
+def test_expensive_collectors_end_up_with_equal_cost() -> None:
+    scraped = Scraped(0.02, {"state": 0.0, "a": 1.0, "b": 0.5, "c": 0.02})
+    scraped.run(500)
+    assert scraped.reads["a"] * 1.0 == pytest.approx(scraped.reads["b"] * 0.5, rel=0.15)
+    assert scraped.reads["c"] == 500
+
+
+def test_within_the_budget_and_without_one_nothing_is_stretched() -> None:
+    for share in (0.5, None):
+        scraped = Scraped(share, {"state": 0.1, "objects": 1.0})
+        scraped.run(20)
+        assert scraped.reads["objects"] == 20
+        assert not any(scraped.said)
+    assert Budget(None).families([("objects", 2.0)]) == []
+
+
+def test_network_time_does_not_count_if_cpu_time_is_known() -> None:
+    scraped = Scraped(0.02, {"state": 0.1, "objects": 1.0}, cpu=0.05)
+    scraped.run(100)
+    assert scraped.reads["objects"] >= 97
+    assert scraped.stretch("objects") == 1.0
+    scraped = Scraped(0.02, {"state": 0.1, "objects": 1.0}, cpu=0.9)
+    scraped.run(100)
+    # 2 % of 1000 s are 20 s of CPU time, of which state takes 9.
+    assert scraped.reads["objects"] * 0.9 == pytest.approx(11, abs=2)
+
+
+def test_vital_collectors_are_never_stretched_and_no_interval_exceeds_the_maximum() -> None:
+    scraped = Scraped(0.001, {"state": 1.0, "objects": 9.0})
+    scraped.run(91)
+    assert scraped.reads["state"] == 91
+    assert scraped.reads["objects"] >= 900 / MAX_INTERVAL
+    assert scraped.stretch("objects") == pytest.approx(MAX_INTERVAL / 10, rel=0.01)
+
+
+def test_the_log_says_once_that_the_budget_binds_and_once_that_it_no_longer_does() -> None:
+    scraped = Scraped(0.02, {"state": 0.01, "objects": 2.0})
+    scraped.run(100)
+    scraped.seconds["objects"] = 0.01
+    scraped.run(400)
+    began, ended = [line for line in scraped.said if line]
+    assert "the budget is 2.00%" in began
+    assert "kept again" in ended
+    assert scraped.stretch("objects") == 1.0
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.001, 0.2), min_size=1),
+    st.floats(0.01, 0.2),
+    st.integers(5, 60),
+)
+def test_the_cost_keeps_the_budget_whatever_the_collectors_take(
+    seconds: dict[str, float], share: float, every: int
+) -> None:
+    scraped = Scraped(share, seconds)
+    scraped.run(5, every)
+    before, began = scraped.spent, scraped.now
+    scraped.run(100, every)
+    demand = sum(seconds.values()) / every
+    spent = (scraped.spent - before) / (scraped.now - began)
+    # A reading waits for a scrape, and at the edges each collector may be read once more.
+    assert spent <= min(share, demand) * 1.01 + sum(seconds.values()) / (scraped.now - began)
+    if demand <= share:
+        assert spent == pytest.approx(demand)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+def scraper(server: Simulated, module: Module, budget: float | None) -> Callable[[], ScrapeResult]:
+    host, port = server.address
+    one = TargetScraper(
+        Target(name="ONE", host=host, port=port, budget=budget),
+        Auth(user="monitor", password=PASSWORD),
+        module,
+        Scrape(connect_timeout=60.0),
+        CATALOGUE,
+    )
+
+    def scrape() -> ScrapeResult:
+        result = ScrapeResult(time.monotonic() + 90)
+        one.scrape(result)
+        assert result.summary.up
+        return result
+
+    return scrape
+
+
+def values(result: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
+    """The samples of one metric, by label values."""
+    return {
+        tuple(labels): value
+        for family in result.all_families(stuck=False)
+        if family.name == name
+        for labels, value in family.samples
+    }
+
+
+def test_each_scrape_adds_its_cost(server: Simulated) -> None:
+    scrape = scraper(server, Module(), None)
+    names = [family.name for family in Cost().families()]
+    first, second = scrape(), scrape()
+    assert set(names) == {
+        f"ase_exporter_{name}_total"
+        for name in ("scrapes", "connects", "statements", "statement_seconds", "rows", "received_bytes")
+    }
+    grown = {name: values(second, name)[()] - values(first, name)[()] for name in names}
+    assert grown.pop("ase_exporter_scrapes_total") == 1
+    assert grown.pop("ase_exporter_connects_total") == 0
+    assert all(growth > 0 for growth in grown.values())
+    # A row is more than a byte, and every number of a sample came with one.
+    assert grown["ase_exporter_received_bytes_total"] > grown["ase_exporter_rows_total"]
+    # What the server itself says of our session.
+    for name in ("physical_reads_total", "memory_bytes"):
+        assert () in values(second, f"ase_exporter_session_{name}")
+    for name in ("cpu_seconds_total", "logical_reads_total"):
+        name = f"ase_exporter_session_{name}"
+        assert values(second, name)[()] > values(first, name)[()]
+
+
+def test_bytes_are_counted_as_they_come_in(server: Simulated) -> None:
+    connection = Connection.open(
+        Endpoint(*server.address), "monitor", PASSWORD, deadline=time.monotonic() + 30
+    )
+    before = connection.received()
+    connection.query("select replicate('x', 200)", time.monotonic() + 30)
+    after = connection.received()
+    connection.close()
+    assert 200 < after - before < 1000
+    assert connection.received() == 0
+
+
+def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Simulated) -> None:
+    # Without our session's CPU time the time in statements counts, and scrapes follow each other at once.
+    scrape = scraper(server, Module(collectors={"own_session": False}), 0.05)
+    scrape()
+    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.1
+    try:
+        # The first one exceeds the budget, the second one measures the collectors.
+        scrape()
+        slow = scrape()
+    finally:
+        server.faults.only, server.faults.seconds_per_row = "", 0.0
+    assert slow.outcomes["devices"].seconds > 0.1
+    assert values(slow, "ase_exporter_budget_ratio") == {(): 0.05}
+    assert values(slow, "ase_exporter_budget_demand_ratio")[()] > 0.05
+    assert values(slow, "ase_exporter_collector_stretch")["devices",] > 1
+    assert ("state",) not in values(slow, "ase_exporter_collector_stretch")
+    assert slow.summary.stretched >= 1
+    next_one = scrape()
+    assert next_one.outcomes["devices"].seconds == 0
+    assert values(next_one, "ase_exporter_collector_success")["devices",] == 1
+    # Gauges are repeated, counters leave a gap.
+    assert any(family.name.endswith("_total") for family in slow.collected["devices"])
+    assert not [family for family in next_one.collected["devices"] if family.name.endswith("_total")]
+    assert "ase_start_timestamp_seconds" in render_text(next_one.all_families(stuck=False))
+
+
+def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_other(
+    server: Simulated,
+) -> None:
+    shifted = ShiftedClock()
+    host, port = server.address
+    one = TargetScraper(
+        Target(name="ONE", host=host, port=port),
+        Auth(user="monitor", password=PASSWORD),
+        Module(collectors={"own_session": False}),
+        Scrape(connect_timeout=60.0),
+        CATALOGUE,
+        clock=shifted.clock,
+        open_connection=opener(shifted.clock),
+    )
+    server.model.faults.slow_tables = {"monDeviceIO": 3.0}
+    try:
+        for _ in range(5):
+            one.scrape(result := ScrapeResult(shifted.monotonic() + 90, clock=shifted.clock))
+            shifted.ahead += 15.0
+    finally:
+        server.model.faults.slow_tables = {}
+        one.close()
+    assert values(result, "ase_exporter_budget_ratio") == {(): 0.01}
+    stretches = values(result, "ase_exporter_collector_stretch")
+    assert max(stretches, key=stretches.__getitem__) == ("devices",)
+
+
+def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simulated) -> None:
+    # Our session's CPU time is known, and it is little.
+    scrape = scraper(server, Module(), 0.5)
+    scrape()
+    scrape()
+    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
+    try:
+        runs = [scrape() for _ in range(4)]
+    finally:
+        server.faults.only, server.faults.seconds_per_row = "", 0.0
+    assert all(each.outcomes["devices"].seconds > 0.05 for each in runs)
+    assert values(runs[-1], "ase_exporter_statement_seconds_total")[()] > 0.2
+    assert not any(each.summary.stretched for each in runs)
+
+
+def test_the_landing_page_shows_the_number_of_stretched_collectors() -> None:
+    page = landing_page({"ONE": TargetState(ScrapeSummary(up=True, series=7, stretched=2), at=0.0)})
+    assert "7 series; 2 collectors are read less often, to keep the budget" in page

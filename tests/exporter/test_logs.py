@@ -1,0 +1,73 @@
+"""Lines that repeat are left out and counted."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from ase_exporter.logs import MAX_EQUAL_LINES, MAX_LINES_OF_A_PLACE, REPEAT_SECONDS, RepeatFilter, configure
+
+
+class Lines(logging.Handler):
+    """What was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.lines: list[str] = []
+        self.addFilter(RepeatFilter(lambda: self.now))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    handler = Lines()
+    log.addHandler(handler)
+    yield handler
+    log.removeHandler(handler)
+
+
+log = logging.getLogger("tests.repeated")
+
+
+def say(text: str) -> None:
+    log.warning("target %s is down", text)
+
+
+def test_equal_lines_are_written_a_few_times_a_minute_and_then_counted(lines: Lines) -> None:
+    for _ in range(1000):
+        say("ONE")
+    assert lines.lines == ["target ONE is down"] * MAX_EQUAL_LINES
+    lines.now = REPEAT_SECONDS + 1
+    say("ONE")
+    say("ONE")
+    left_out = 1000 - MAX_EQUAL_LINES
+    assert lines.lines[-2:] == [
+        f"target ONE is down ({left_out} lines like this were left out before)",
+        "target ONE is down",
+    ]
+
+
+def test_lines_that_differ_are_written_up_to_a_number(lines: Lines) -> None:
+    for number in range(10 * MAX_LINES_OF_A_PLACE):
+        say(str(number))
+    assert len(lines.lines) == MAX_LINES_OF_A_PLACE
+    assert lines.lines[0] == "target 0 is down"
+
+
+def test_lines_of_other_places_are_not_affected(lines: Lines) -> None:
+    for _ in range(1000):
+        say("ONE")
+    log.warning("something else")
+    assert lines.lines[-1] == "something else"
+
+
+def test_line_breaks_and_escape_sequences_of_a_server_stay_within_their_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure("text", "warning")
+    log.warning("target ONE: %s", "denied\n2026-01-01T00:00:00Z ERROR fake\x1b[31m")
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith("target ONE: denied\\n2026-01-01T00:00:00Z ERROR fake\\x1b[31m")

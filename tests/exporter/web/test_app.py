@@ -1,0 +1,196 @@
+"""The HTTP application with real worker processes and targets that refuse connections."""
+
+import gzip
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from starlette.testclient import TestClient
+from tests.planted import UNUSED
+
+from ase_exporter import config
+from ase_exporter.errors import UserError
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.web import app
+from ase_exporter.web.app import TIMEOUT_HEADER, ExporterApp, create_app
+from ase_exporter.web.landing import landing_page
+from ase_exporter.web.write_access import WriteAccess
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.target_state import TargetState
+
+SECRET = UNUSED
+
+
+@pytest.fixture(scope="module")
+def closed_port() -> Iterator[int]:
+    # Bound but not listening: connections are refused, and nobody else can take it meanwhile.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Path:
+    path = tmp_path_factory.mktemp("config") / "exporter.yml"
+    path.write_text(
+        f"""\
+auth:
+  default: {{user: probe, password: {SECRET}}}
+targets:
+  - {{name: ONE, host: 127.0.0.1, port: {closed_port}, labels: {{team: billing}}}}
+  - {{name: "TWO", host: 127.0.0.1, port: {closed_port}}}
+modules:
+  small: {{collectors: {{waits: false}}}}
+workers: 2
+scrape: {{timeout: 60s}}
+host: {{}}
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def running(file: Path) -> ExporterApp:
+    def load() -> Loaded:
+        return Loaded.of(config.load(file))
+
+    async def make() -> ExporterApp:
+        return ExporterApp(load, load())
+
+    return anyio.run(make)
+
+
+@pytest.fixture(scope="module")
+def client(running: ExporterApp) -> Iterator[TestClient]:
+    with TestClient(create_app(running, WriteAccess(lifecycle=True))) as client:
+        yield client
+
+
+def test_a_target_that_refuses_is_an_answer_not_an_error(client: TestClient) -> None:
+    response = client.get("/probe?target=ONE")
+    assert response.status_code == 200
+    assert "\nase_up 0.0\n" in response.text
+    assert 'ase_exporter_target_error{reason="refused"} 1.0' in response.text
+
+
+def test_a_probe_is_compressed_if_the_caller_accepts_it(client: TestClient) -> None:
+    with client.stream("GET", "/probe?target=ONE", headers={"Accept-Encoding": "gzip"}) as response:
+        assert response.headers["content-encoding"] == "gzip"
+        assert b"ase_up 0.0" in gzip.decompress(b"".join(response.iter_raw()))
+    plain = client.get("/probe?target=ONE", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+
+
+def test_openmetrics_is_sent_if_the_caller_accepts_it(client: TestClient) -> None:
+    response = client.get("/probe?target=ONE", headers={"Accept": "application/openmetrics-text"})
+    assert response.headers["content-type"].startswith("application/openmetrics-text")
+    assert response.text.endswith("# EOF\n")
+
+
+def test_only_configured_targets_are_probed(client: TestClient) -> None:
+    assert client.get("/probe?target=127.0.0.1:22").status_code == 404
+    assert client.get("/probe").status_code == 400
+    assert client.get("/probe?target=ONE&target=TWO").status_code == 400
+
+
+def test_only_configured_modules_are_read(client: TestClient) -> None:
+    for module in ("small", "default"):
+        assert client.get(f"/probe?target=ONE&module={module}").status_code == 200
+    assert client.get("/probe?target=ONE&module=large").status_code == 404
+
+
+def test_service_discovery_lists_targets_with_their_labels(client: TestClient) -> None:
+    assert client.get("/targets").json() == [
+        {"targets": ["ONE"], "labels": {"team": "billing", "__metrics_path__": "/probe"}},
+        {"targets": ["TWO"], "labels": {"__metrics_path__": "/probe"}},
+    ]
+
+
+def test_metrics_of_several_targets_are_not_on_the_metrics_page(client: TestClient) -> None:
+    text = client.get("/metrics").text
+    assert "ase_exporter_targets 2.0" in text
+    assert "ase_up" not in text
+
+
+def test_host_metrics_are_on_the_metrics_page(client: TestClient) -> None:
+    assert 'dbhost_collector_success{collector="hugepages"} 1.0' in client.get("/metrics").text
+
+
+def test_a_bad_reload_keeps_the_old_configuration_and_says_so(client: TestClient, file: Path) -> None:
+    good = file.read_text(encoding="utf-8")
+    file.write_text("nonsense: true\n", encoding="utf-8")
+    try:
+        response = client.post("/-/reload")
+        assert response.status_code == 500
+        assert "exporter.yml:1: nonsense: unknown key" in response.text
+        assert "ase_exporter_config_last_reload_successful 0.0" in client.get("/metrics").text
+        assert client.get("/probe?target=TWO").status_code == 200
+    finally:
+        file.write_text(good, encoding="utf-8")
+    assert client.post("/-/reload").status_code == 200
+    assert "ase_exporter_config_last_reload_successful 1.0" in client.get("/metrics").text
+
+
+def test_the_landing_page_names_each_target_and_its_state(client: TestClient) -> None:
+    client.get("/probe?target=ONE")
+    page = client.get("/").text
+    assert 'href="probe?target=ONE"' in page
+    assert "refused the connection" in page
+
+
+def test_both_pages_share_one_style_sheet(client: TestClient) -> None:
+    style = (Path(app.__file__).parent / "style.css").read_text(encoding="utf-8")
+    for path in ("/", "/changes"):
+        assert f"<style>\n{style}</style>" in client.get(path, headers={"Accept": "text/html"}).text
+
+
+def test_markup_from_a_server_stays_text_on_the_landing_page() -> None:
+    hostile = '<script>alert("1")</script>'
+    page = landing_page({"ONE": TargetState(ScrapeSummary(error=hostile, version=hostile), at=0.0)})
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 2
+
+
+def until(client: TestClient, path: str, text: str) -> int:
+    """The status of the first answer that ends with that text; waits for it if need be."""
+    end = time.monotonic() + 60
+    while not f"\n{(answer := client.get(path)).text}".endswith(text):
+        assert time.monotonic() < end, answer.text
+        time.sleep(0.05)
+    return answer.status_code
+
+
+def test_health_and_readiness_tell_whether_workers_run(
+    client: TestClient, running: ExporterApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert until(client, "/-/ready", "\nready\n") == 200
+    assert until(client, "/-/healthy", "\nhealthy\n") == 200
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", "/none")
+        os.kill(running.pool.pids[0], signal.SIGKILL)
+        assert until(client, "/-/healthy", "cannot be started: No such file or directory\n") == 503
+        assert until(client, "/-/ready", "not ready: 1 of 2 workers accept requests\n") == 503
+    assert until(client, "/-/healthy", "\nhealthy\n") == 200
+    assert until(client, "/-/ready", "\nready\n") == 200
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "1e99", "soon"])
+def test_an_invalid_timeout_header_is_ignored(client: TestClient, value: str) -> None:
+    assert client.get("/probe?target=ONE", headers={TIMEOUT_HEADER: value}).status_code == 200
+
+
+def test_no_answer_shows_the_password(client: TestClient) -> None:
+    for path in ("/", "/metrics", "/targets", "/probe?target=ONE", "/-/ready"):
+        assert SECRET not in client.get(path).text
+
+
+def test_a_configuration_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        config.load(tmp_path / "none.yml")

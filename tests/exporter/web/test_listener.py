@@ -1,0 +1,107 @@
+"""The listener bounds connections and handshakes, and keeps those who have a request."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+from tests.exporter.web.authority import Authority
+
+from ase_exporter.web import listener as listener_module
+from ase_exporter.web.listener import Listener
+from ase_exporter.web.request_timeout import MAX_HEAD, HeadLimit, RequestTimeoutProtocol
+
+Address = tuple[str, int]
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def with_listener(
+    talk: Callable[[Address], Awaitable[None]],
+    tls: ssl.SSLContext | None = None,
+    max_connections: int = 100,
+    body: bytes = b"hello",
+    protocol_class: type[RequestTimeoutProtocol] = RequestTimeoutProtocol,
+) -> None:
+    async def main() -> None:
+        config = uvicorn.Config(HeadLimit(PlainTextResponse(body)), log_config=None, lifespan="off")
+        config.load()
+        state = uvicorn.server.ServerState()
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            sock.listen(64)
+            listener = Listener(sock, lambda: protocol_class(config, state, {}), tls, max_connections)
+            try:
+                await asyncio.wait_for(talk(sock.getsockname()), 60)
+            finally:
+                listener.close()
+                await listener.wait_closed()
+                for connection in list(state.connections):
+                    connection.transport.abort()
+
+    asyncio.run(main())
+
+
+async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    writer.write(REQUEST)
+    return await reader.readuntil(b"hello")
+
+
+def test_a_tls_handshake_that_never_begins_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 0.2)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*Authority(tmp_path).sign("server"))
+
+    async def talk(address: Address) -> None:
+        reader, _ = await asyncio.open_connection(*address)
+        assert await reader.read() == b""
+        client = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+        assert await ask(*await asyncio.open_connection(*address, ssl=client))
+
+    with_listener(talk, context)
+
+
+def test_connections_without_a_request_make_room_and_served_ones_stay() -> None:
+    async def talk(address: Address) -> None:
+        served = await asyncio.open_connection(*address)
+        assert await ask(*served)
+        crowd = [await asyncio.open_connection(*address) for _ in range(20)]
+        assert await ask(*await asyncio.open_connection(*address))
+        # The oldest of the crowd had to go.
+        assert await crowd[0][0].read() == b""
+        assert await ask(*served)
+
+    with_listener(talk, max_connections=5)
+
+
+def test_a_caller_that_does_not_read_is_disconnected() -> None:
+    lost = asyncio.Event()
+
+    class ShortTimeout(RequestTimeoutProtocol):
+        write_seconds = 0.2
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    async def talk(address: Address) -> None:
+        with socket.socket() as slow:
+            slow.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(slow, address)
+            await loop.sock_sendall(slow, REQUEST)
+            await lost.wait()
+
+    with_listener(talk, body=b"x" * (32 << 20), protocol_class=ShortTimeout)
+
+
+def test_a_large_head_that_comes_at_once_is_refused() -> None:
+    async def talk(address: Address) -> None:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * (MAX_HEAD + 1) + b"\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
+
+    with_listener(talk)

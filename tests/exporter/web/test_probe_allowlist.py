@@ -1,0 +1,389 @@
+"""probe_allowlist: addresses that /probe accepts, their number, lifetime and credentials."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from pydantic import TypeAdapter
+from starlette.testclient import TestClient
+from tests.exporter.running_exporter import PATIENT, exporter
+from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.planted import IN_ADDRESS
+
+from ase_exporter import config
+from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config.probe_allowlist import AllowlistEntry
+from ase_exporter.errors import UserError
+from ase_exporter.web import probe_targets
+from ase_exporter.web.app import ExporterApp, create_app
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.pool import BusyError, WorkerPool
+
+AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="monitor", password="wrong")}
+
+
+def allowing(*patterns: str, auth: str = "default", max_targets: int = 100, idle: float = 600.0) -> Config:
+    addresses = [{"address": pattern, "auth": auth} for pattern in patterns]
+    return TypeAdapter(Config).validate_python(
+        {
+            "probe_allowlist": {"addresses": addresses, "max_targets": max_targets, "idle_timeout": idle},
+            "auth": AUTH,
+            "workers": 2,
+            "scrape": PATIENT,
+        }
+    )
+
+
+# Answers of the tests' resolver.
+ADDRESSES = {
+    "db1.example.com": ["10.1.2.33"],
+    "both.example.com": ["fd00::1", "192.0.2.1", "10.1.2.34"],
+    "elsewhere.example.com": ["192.0.2.1"],
+    "10.1.2.com": ["192.0.2.1"],
+    "mapped.example.com": ["::ffff:10.1.2.33"],
+}
+
+
+class Resolver:
+    """Answers from ADDRESSES. asked: the names, in order."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        self.asked.append(host)
+        return ADDRESSES.get(host, [])
+
+
+def find(configuration: Config, address: str, resolver: Resolver | None = None) -> Target | None:
+    return asyncio.run(probe_targets.find(configuration, address, resolver or Resolver()))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "address", "matches"),
+    [
+        ("ase*.db.example.com:5000", "ase17.db.example.com:5000", True),
+        ("ase*.db.example.com:5000", "ASE17.DB.Example.com:5000", True),
+        ("ase*.db.example.com:5000", "ase.db.example.com:5000", True),
+        ("10.1.2.*:5000", "10.1.2.33:5000", True),
+        ("10.1.2.3*:5000", "10.1.2.33:5000", True),
+        ("10.1.2.0/24:5000", "10.1.2.33:5000", True),
+        ("10.1.2.0/24:5000", "10.1.3.33:5000", False),
+        ("10.1.2.0/24:5000", "10.1.2.33:5001", False),
+        ("10.1.2.3*:5000", "10.1.2.43:5000", False),
+        # A pattern of digits matches addresses only, any other one matches names only.
+        ("10.1.2.*:5000", "10.1.2.com:5000", False),
+        ("10.1.2.*:5000", "10.1.2.xn--p1ai:5000", False),
+        ("10.1.2.*:5000", "10.1.2.a1:5000", False),
+        ("10.1.2.0/24:5000", "10.1.2.com:5000", False),
+        ("*.*.*.*:5000", "10.1.2.3:5000", False),
+        # A star does not match a dot, a dot matches only itself, and the pattern matches the whole address.
+        ("ase*.db.example.com:5000", "ase.evil.db.example.com:5000", False),
+        ("ase*.db.example.com:5000", "ase1xdb.example.com:5000", False),
+        ("ase*.db.example.com:5000", "xase1.db.example.com:5000", False),
+        ("ase*.db.example.com:5000", "ase1.db.example.com:50001", False),
+        ("ase*.db.example.com:5000", "ase1.db.example.com:5001", False),
+        ("ase*.db.example.com:5000", "ase1.db.example.com", False),
+        ("ase*.db.example.com:5000", "ase1.db.example.com.evil.com:5000", False),
+        ("10.1.2.*:5000", "10.1.2.evil.com:5000", False),
+        ("*:5000", "127.0.0.1:5000", False),
+        # Other spellings of 127.0.0.1 for a resolver.
+        ("*:5000", "2130706433:5000", False),
+        ("*:5000", "0x7f000001:5000", False),
+        ("*.*:5000", "127.1:5000", False),
+        ("*.*.*.*:5000", "0177.0.0.1:5000", False),
+        # Nothing but HOST:PORT is accepted.
+        ("*:5000", "user:secret@db1:5000", False),
+        ("*:5000", "secret@db1:5000", False),
+        ("*:5000", "db1:5000\n", False),
+        ("*:5000", "db1;UID=sa:5000", False),
+        ("*:5000", "db1:5000/x", False),
+        ("*:5000", "db1\x00:5000", False),
+        ("*:5000", "db1:05000000", False),
+        ("*:5000", "dbı:5000", False),
+        ("*:5000", "", False),
+    ],
+)
+def test_an_address_is_allowed_when_the_whole_of_it_matches(
+    pattern: str, address: str, matches: bool
+) -> None:
+    assert (find(allowing(pattern), address) is not None) == matches
+
+
+def test_the_first_matching_pattern_sets_the_credentials() -> None:
+    several = TypeAdapter(Config).validate_python(
+        {
+            "probe_allowlist": {
+                "addresses": [
+                    {"address": "special:5000", "auth": "wrong", "encrypt_password": True},
+                    {"address": "*:5000"},
+                ]
+            },
+            "auth": AUTH,
+        }
+    )
+    assert find(several, "Special:5000") == Target(
+        name="special:5000", host="special", port=5000, auth="wrong", encrypt_password=True
+    )
+    assert find(several, "other:5000") == Target(name="other:5000", host="other", port=5000)
+
+
+@pytest.mark.parametrize("pattern", ["10.1.2.*:5000", "10.1.2.0/24:5000"])
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("db1.example.com", "10.1.2.33"),
+        ("both.example.com", "10.1.2.34"),
+        ("elsewhere.example.com", None),
+        ("mapped.example.com", None),
+        ("10.1.2.com", None),
+        ("unknown.example.com", None),
+    ],
+)
+def test_a_name_is_allowed_by_the_address_that_it_resolves_to(
+    pattern: str, name: str, host: str | None
+) -> None:
+    resolver = Resolver()
+    target = find(allowing(pattern), f"{name}:5000", resolver)
+    # The login goes to the address that was checked, whatever the name resolves to by then.
+    assert (target and (target.name, target.host)) == (host and (f"{name}:5000", host))
+    assert resolver.asked == [name]
+
+
+@pytest.mark.parametrize("address", ["10.1.2.33:5000", "192.0.2.1:5000", "db1.example.com:5001", "a@b:5000"])
+def test_a_resolver_is_asked_only_where_the_answer_matters(address: str) -> None:
+    resolver = Resolver()
+    find(allowing("db1.example.com:5000", "10.1.2.0/24:5000"), address, resolver)
+    find(allowing("db1.example.com:5000", "10.1.2.0/24:5000"), "db1.example.com:5000", resolver)
+    assert resolver.asked == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "db1",
+        "db1:*",
+        "db1:0",
+        "db1:65536",
+        "*@db1:5000",
+        "db[0-9]:5000",
+        "",
+        "10.1.*:5000",
+        "10.1.2.256:5000",
+        "10.1.2.*.5:5000",
+        "10.1.2.5/24:5000",
+        "10.1.2.0/33:5000",
+        "10.1.2.*/24:5000",
+        "db/24:5000",
+    ],
+)
+def test_a_bad_pattern_is_one_line(tmp_path: Path, pattern: str) -> None:
+    file = tmp_path / "exporter.yml"
+    file.write_text(json.dumps({"probe_allowlist": {"addresses": [{"address": pattern}]}}), encoding="utf-8")
+    with pytest.raises(
+        UserError, match=r"probe_allowlist\.addresses\.0\.address: .*expected HOST:PORT"
+    ) as caught:
+        config.load(file)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pattern_with_unknown_credentials_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "exporter.yml"
+    file.write_text("probe_allowlist: {addresses: [{address: 'db*:5000', auth: none}]}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"probe_allowlist: db\*:5000: its auth is not defined under auth"):
+        config.load(file)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+def with_pool(configuration: Config, act: Callable[[WorkerPool], Awaitable[None]]) -> None:
+    async def main() -> None:
+        pool = WorkerPool(Loaded.of(configuration))
+        await pool.start()
+        try:
+            await act(pool)
+        finally:
+            await pool.stop()
+
+    asyncio.run(main())
+
+
+async def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not true() and time.monotonic() < end:
+        await asyncio.sleep(0.02)
+    assert true()
+
+
+def allowed(configuration: Config, address: str) -> Target:
+    target = find(configuration, address)
+    assert target
+    return target
+
+
+def test_an_idle_target_is_removed_and_its_connection_closed(server: Simulated) -> None:
+    port = server.address[1]
+    configuration = allowing(f"127.0.0.*:{port}", max_targets=1, idle=0.5)
+    target = allowed(configuration, f"127.0.0.1:{port}")
+    other = allowed(configuration, f"127.0.0.2:{port}")
+
+    async def act(pool: WorkerPool) -> None:
+        for _ in range(2):
+            pool.admit(target)
+            pool.admit(target)
+            assert (await pool.scrape(target.name, time.monotonic() + 60)).summary.up
+            if pool.allowlisted:
+                with pytest.raises(BusyError, match="max_targets: 1 servers that are not configured"):
+                    pool.admit(other)
+            await until(lambda: pool.allowlisted == 0 and server.listener.connections == 0)
+            assert target.name not in pool.states
+            with pytest.raises(KeyError):
+                await pool.scrape(target.name, time.monotonic() + 60)
+
+    with_pool(configuration, act)
+
+
+def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None:
+    configuration = allowing(f"127.0.0.1:{server.address[1]}")
+    target = allowed(configuration, configuration.probe_allowlist.addresses[0].address)
+
+    async def act(pool: WorkerPool) -> None:
+        pool.admit(target)
+        assert (await pool.scrape(target.name, time.monotonic() + 60)).summary.up
+        for worker in pool._workers:
+            assert worker
+            worker.process.kill()
+        await until(lambda: pool.restarts == 2)
+        reply = await pool.scrape(target.name, time.monotonic() + 60)
+        assert reply.summary.up
+
+    with_pool(configuration, act)
+
+
+def test_coming_and_going_does_not_get_a_login_locked(server: Simulated) -> None:
+    configuration = allowing(f"127.0.0.1:{server.address[1]}", auth="wrong", idle=0.2)
+    target = allowed(configuration, configuration.probe_allowlist.addresses[0].address)
+
+    async def act(pool: WorkerPool) -> None:
+        errors = []
+        for _ in range(5):
+            pool.admit(target)
+            errors.append((await pool.scrape(target.name, time.monotonic() + 60)).summary.error)
+            await until(lambda: pool.allowlisted == 0)
+        # The login backoff outlives the removal of the target.
+        assert "refused the login" in errors[0]
+        assert sum("refused the login" in error for error in errors) <= LOGIN_ATTEMPTS
+
+    with_pool(configuration, act)
+
+
+def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
+    server: Simulated, tmp_path: Path
+) -> None:
+    address = f"127.0.0.1:{server.address[1]}"
+    configuration = {
+        "probe_allowlist": {"addresses": [{"address": address}]},
+        "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+        "scrape": PATIENT,
+        "modules": {"small": {"collectors": {"waits": False}}},
+    }
+    with exporter(tmp_path, json.dumps(configuration)) as running:
+
+        def probe(target: str, module: str = "") -> httpx.Response:
+            asked = {"target": target, "module": module}
+            return httpx.get(f"{running.url}/probe", params=asked, trust_env=False, timeout=90)
+
+        assert "\nase_up 1.0\n" in probe(address).text
+        small = probe(address, "small").text
+        assert 'collector="spinlocks"' in small
+        assert 'collector="waits"' not in small
+        assert probe(address, "none").status_code == 404
+        for refused in (
+            "127.0.0.1:1",
+            f"127.0.0.2:{server.address[1]}",
+            f"monitor:{IN_ADDRESS}@{address}",
+            "db",
+        ):
+            answer = probe(refused)
+            assert answer.status_code == 403
+            assert answer.text.count("\n") == 1
+            assert IN_ADDRESS not in answer.text
+        assert (
+            "ase_exporter_allowed_targets 1.0"
+            in httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
+        )
+        assert f"probe?target={address}" in httpx.get(running.url, trust_env=False, timeout=60).text
+        assert httpx.get(f"{running.url}/targets", trust_env=False, timeout=60).json() == []
+
+
+def test_a_name_that_moves_is_followed_within_the_network_and_kept_while_it_cannot_be_resolved() -> None:
+    answers = {"ase.example.com": ["127.0.0.1"], "stranger.example.com": ["192.0.2.1"]}
+
+    async def resolver(host: str) -> Sequence[str]:
+        return answers[host]
+
+    async def make(port: int) -> ExporterApp:
+        loaded = Loaded.of(allowing(f"127.0.0.0/24:{port}"))
+        return ExporterApp(lambda: loaded, loaded, resolver=resolver)
+
+    with socket.socket() as closed:
+        closed.bind(("0.0.0.0", 0))
+        port = closed.getsockname()[1]
+        app = anyio.run(make, port)
+        with TestClient(create_app(app)) as client:
+
+            def probe(name: str) -> int:
+                return client.get("/probe", params={"target": f"{name}.example.com:{port}"}).status_code
+
+            def host() -> str:
+                target = app.pool.admitted(f"ase.example.com:{port}")
+                assert target
+                return target.host
+
+            hosts = []
+            for answer in ("127.0.0.1", "127.0.0.2", "192.0.2.1", None, "127.0.0.3"):
+                answers["ase.example.com"] = [answer] if answer else []
+                assert probe("ase") == 200
+                hosts.append(host())
+            assert hosts == ["127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.2", "127.0.0.3"]
+            assert probe("stranger") == 403
+            assert app.pool.allowlisted == 1
+
+
+def test_silent_name_servers_take_a_bounded_time_and_a_bounded_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(probe_targets, "RESOLVE_SECONDS", 0.2)
+    answering, asked = threading.Event(), []
+
+    def look_up(host: str) -> Sequence[str]:
+        asked.append(host)
+        answering.wait(60)
+        return ["10.1.2.3"]
+
+    async def main() -> None:
+        resolver = probe_targets.SystemResolver(look_up)
+        hosts = [f"host{number}" for number in range(20)]
+        assert await asyncio.gather(*map(resolver, hosts)) == [[]] * 20
+        assert len(asked) == probe_targets.MAX_LOOKUPS
+        answering.set()
+        monkeypatch.setattr(probe_targets, "RESOLVE_SECONDS", 60.0)
+        assert await resolver("another") == ["10.1.2.3"]
+
+    asyncio.run(main())
+
+
+def test_a_pattern_is_not_a_regular_expression() -> None:
+    assert not AllowlistEntry(address="a.b:5000").matches_name("axb")

@@ -1,0 +1,140 @@
+"""Reloads of the configuration under scrapes, and reloads that fail."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+
+import psutil
+import pytest
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.errors import UserError
+from ase_exporter.web.app import ExporterApp
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import ScrapeReply
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.results import Message
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.session import SqlSession
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+class Logins:
+    """Logins at the server: each waits until `proceed` is set. begun: how many there were."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.proceed = threading.Event()
+
+    async def until(self, begun: int) -> None:
+        async with asyncio.timeout(60):
+            while self.begun < begun:
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def logins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logins]:
+    logins, login = Logins(), SqlBackend.login
+
+    def waiting(backend: SqlBackend, request: LoginRequest) -> SqlSession | Message:
+        logins.begun += 1
+        assert logins.proceed.wait(60)
+        return login(backend, request)
+
+    monkeypatch.setattr(SqlBackend, "login", waiting)
+    yield logins
+    logins.proceed.set()
+
+
+def with_app(server: Simulated, password: str, act: Callable[[ExporterApp], Awaitable[None]]) -> None:
+    """Run `act` with an app of one target and see that no worker is left."""
+    host, port = server.address
+    loaded = Loaded.of(
+        Config(
+            targets=(Target(name="ONE", host=host, port=port),),
+            auth={"default": Auth(user="monitor", password=password)},
+            scrape=Scrape(timeout=60.0, connect_timeout=60.0),
+            workers=1,
+        )
+    )
+
+    async def main() -> None:
+        app = ExporterApp(lambda: loaded, loaded)
+        await app.start()
+        try:
+            await act(app)
+        finally:
+            await app.stop()
+
+    before = set(psutil.Process().children())
+    asyncio.run(main())
+    assert set(psutil.Process().children()) <= before
+
+
+def scrape(app: ExporterApp) -> "asyncio.Task[ScrapeReply]":
+    return asyncio.create_task(app.pool.scrape("ONE", time.monotonic() + 60))
+
+
+def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:
+    async def act(app: ExporterApp) -> None:
+        in_flight = scrape(app)
+        await logins.until(1)
+        await app.reload()
+        # The next one waits for it: the server never sees two connections.
+        following = scrape(app)
+        await asyncio.sleep(0.2)
+        assert (in_flight.done(), following.done(), logins.begun) == (False, False, 1)
+        logins.proceed.set()
+        first, second = await in_flight, await following
+        assert (first.summary.up, first.summary.error) == (True, "")
+        assert (second.summary.up, logins.begun) == (True, 2)
+        assert app.pool.ready == 1
+
+    with_app(server, PASSWORD, act)
+
+
+def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logins: Logins) -> None:
+    async def act(app: ExporterApp) -> None:
+        for number in range(5):
+            logins.proceed.clear()
+            in_flight = scrape(app)
+            while not in_flight.done() and logins.begun <= number:
+                await asyncio.sleep(0.01)
+            reload = asyncio.create_task(app.reload())
+            await asyncio.sleep(0.05)
+            logins.proceed.set()
+            assert not (await in_flight).summary.up
+            await reload
+        assert 1 <= logins.begun <= LOGIN_ATTEMPTS
+
+    with_app(server, "wrong", act)
+
+
+def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
+    server: Simulated, logins: Logins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logins.proceed.set()
+
+    async def act(app: ExporterApp) -> None:
+        assert (await scrape(app)).summary.up
+        before = app.pool.pids
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "executable", "/none")
+            with pytest.raises(UserError, match="workers cannot be started: No such file or directory"):
+                await app.reload()
+        assert app.pool.pids == before
+        assert (await scrape(app)).summary.up
+        assert logins.begun == 1
+        metrics = app.metrics.registry
+        assert metrics.get_sample_value("ase_exporter_config_last_reload_successful") == 0.0
+
+    with_app(server, PASSWORD, act)

@@ -1,0 +1,158 @@
+"""What a scrape found is kept, even if its answer comes too late for the caller."""
+
+import asyncio
+import pickle
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from tests.exporter.simulated import Simulated, run
+from tests.exporter.workers.test_pool import config
+
+from ase_exporter.ase.login_backoff import LoginBackoff, LoginBackoffs
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.changes.journal import Journal
+from ase_exporter.changes.snapshot import ConfigSnapshot
+from ase_exporter.metrics.saved_totals import SavedTotals
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import LENGTHS, ScrapeReply, ScrapeRequest
+from ase_exporter.workers.pool import WorkerPool
+from ase_exporter.workers.worker import TargetThread, Worker
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+class Snapshots:
+    """Notes whose snapshots arrive."""
+
+    def __init__(self) -> None:
+        self.of: list[str] = []
+
+    def on_snapshot(self, target: str, _: ConfigSnapshot) -> None:
+        self.of.append(target)
+
+
+def test_a_change_is_kept_if_the_web_process_stalls_past_the_deadline(server: Simulated) -> None:
+    snapshots = Snapshots()
+
+    async def main() -> None:
+        pool = WorkerPool(Loaded.of(config(server)), cast(Journal, snapshots))
+        await pool.start()
+        try:
+            # The other worker is not asked, so this one is still starting when the loop stalls.
+            await pool.scrape("TWO", time.monotonic() + 60)
+            await asyncio.wait_for(pool._ready[0].wait(), 60)
+            deadline = time.monotonic() + 3.0
+            answer = asyncio.create_task(pool.scrape("ONE", deadline))
+            while not pool._workers[0] or not pool._workers[0].pending:
+                await asyncio.sleep(0)
+            # As if the process were stopped: the reply waits in the socket.
+            time.sleep(deadline - time.monotonic() + TIMING.silence + 0.5)
+            assert not (await answer).summary.up
+            async with asyncio.timeout(60):
+                while "ONE" not in snapshots.of:
+                    await asyncio.sleep(0.01)
+        finally:
+            await pool.stop()
+
+    asyncio.run(main())
+
+
+class SlowScraper:
+    """A scraper that finds a change, and that its password is refused, after the late answer was sent."""
+
+    name = "ONE"
+    connected = False
+
+    def __init__(self, answered: threading.Event) -> None:
+        self._answered = answered
+
+    def scrape(self, result: ScrapeResult) -> None:
+        assert self._answered.wait(60)
+        result.config_snapshot = ConfigSnapshot(1.0, b"changed")
+        result.login_backoffs = LoginBackoffs(LoginBackoff("wrong", 1, 2.0))
+
+    def saved_totals(self, result: ScrapeResult) -> SavedTotals:
+        return SavedTotals(self.name, "default", b"totals")
+
+    def close(self) -> None:
+        pass
+
+
+def receive(connection: socket.socket) -> ScrapeReply:
+    """The next message, without its body."""
+    length, body = LENGTHS.unpack(connection.recv(LENGTHS.size, socket.MSG_WAITALL))
+    message: ScrapeReply = pickle.loads(connection.recv(length, socket.MSG_WAITALL))
+    assert len(connection.recv(body, socket.MSG_WAITALL) if body else b"") == body
+    return message
+
+
+def test_what_is_found_after_the_late_answer_is_sent_too() -> None:
+    ours, theirs = socket.socketpair()
+    answered = threading.Event()
+    with ours, theirs:
+        worker = Worker(theirs)
+        thread = TargetThread(cast(TargetScraper, SlowScraper(answered)), worker, None)
+        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 0.2))
+
+        ours.settimeout(60)
+        late = receive(ours)
+        assert late.number == 7 and late.config_snapshot is None
+        answered.set()
+        rest = receive(ours)
+        thread.end()
+    assert rest.target == "ONE"
+    assert rest.config_snapshot == ConfigSnapshot(1.0, b"changed")
+    assert rest.login_backoffs and rest.login_backoffs.scrape
+    assert rest.totals == SavedTotals("ONE", "default", b"totals")
+
+
+def test_a_target_without_a_thread_is_answered_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    answered = threading.Event()
+    answered.set()
+    start = threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if thread.name.startswith("target"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with ours, theirs:
+        ours.settimeout(60)
+        thread = TargetThread(cast(TargetScraper, SlowScraper(answered)), Worker(theirs), None)
+        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 60))
+        assert "TasksMax" in receive(ours).summary.error
+        monkeypatch.setattr(threading.Thread, "start", start)
+        thread.submit(ScrapeRequest(8, "ONE", time.monotonic() + 60))
+        assert receive(ours).config_snapshot
+        thread.end()
+
+
+def test_a_late_answer_is_sent_even_if_there_is_no_thread_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    answered = threading.Event()
+    with ours, theirs:
+        ours.settimeout(60)
+        thread = TargetThread(cast(TargetScraper, SlowScraper(answered)), Worker(theirs), None)
+        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 0.5))
+
+        def none_left(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", none_left)
+        late = receive(ours)
+        assert late.number == 7 and late.config_snapshot is None
+        answered.set()
+        receive(ours)
+        thread.end()

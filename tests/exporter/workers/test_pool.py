@@ -1,0 +1,355 @@
+"""The worker pool: shared scrapes, replacement after a crash or a stop, and no process left behind."""
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from tests.exporter.running_exporter import PATIENT
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import ScrapeReply
+from ase_exporter.workers.pool import MAX_IN_FLIGHT, BusyError, WorkerPool
+from ase_simulator.contracts import LoginRequest
+from ase_simulator.results import Message
+from ase_simulator.sql.backend import SqlBackend
+from ase_simulator.sql.session import SqlSession
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04") as server:
+        yield server
+
+
+def config(server: Simulated) -> Config:
+    host, port = server.address
+    return Config(
+        targets=tuple(Target(name=name, host=host, port=port) for name in ("ONE", "TWO")),
+        auth={"default": Auth(user="monitor", password=PASSWORD)},
+        scrape=Scrape(connect_timeout=60.0),
+        workers=2,
+    )
+
+
+def with_pool(
+    server: Simulated,
+    act: Callable[[WorkerPool], Awaitable[None]],
+    other: Config | None = None,
+    timing: Timing = TIMING,
+) -> None:
+    """Run `act` with a pool, and see that no worker outlives it."""
+
+    async def main() -> list[int]:
+        pool = WorkerPool(Loaded.of(other or config(server)), timing=timing)
+        await pool.start()
+        try:
+            await act(pool)
+            return pool.pids
+        finally:
+            await pool.stop()
+
+    for pid in asyncio.run(main()):
+        assert not psutil.pid_exists(pid)
+
+
+def scrape(pool: WorkerPool, target: str = "ONE") -> Awaitable[ScrapeReply]:
+    return pool.scrape(target, time.monotonic() + 60)
+
+
+def test_simultaneous_equal_requests_share_one_scrape(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        await scrape(pool)
+        first, second, other = await asyncio.gather(scrape(pool), scrape(pool), scrape(pool, "TWO"))
+        assert first is second
+        assert other is not first
+        assert (await scrape(pool)) is not first
+
+    with_pool(server, act)
+
+
+def test_a_caller_that_disconnects_does_not_cancel_the_scrape_of_the_others(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        leaving = asyncio.ensure_future(scrape(pool))
+        staying = asyncio.ensure_future(scrape(pool))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert (await staying).summary.up
+
+    with_pool(server, act)
+
+
+def test_too_many_different_scrapes_of_a_target_are_rejected(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        def ask(number: int) -> Awaitable[ScrapeReply]:
+            return pool.scrape("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
+
+        asked = [asyncio.ensure_future(ask(number)) for number in range(MAX_IN_FLIGHT)]
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await ask(MAX_IN_FLIGHT)
+        assert (await scrape(pool, "TWO")).summary.up
+        assert all(reply.summary.up for reply in await asyncio.gather(*asked))
+        assert (await ask(MAX_IN_FLIGHT)).summary.up
+
+    with_pool(server, act)
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_notice(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).summary.up
+        assert (await scrape(pool, "TWO")).summary.up
+        victim, survivor = pool.pids
+        os.kill(victim, signal.SIGKILL)
+        assert (await scrape(pool, "TWO")).summary.up
+        while not (await scrape(pool)).summary.up:
+            pass
+        assert survivor in pool.pids
+        assert victim not in pool.pids
+        assert pool.restarts == 1
+
+    with_pool(server, act)
+
+
+def test_a_stopped_worker_is_replaced_after_the_deadline(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).summary.up
+        stopped = pool.pids[0]
+        os.kill(stopped, signal.SIGSTOP)
+        reply = await pool.scrape("ONE", time.monotonic() + 0.5)
+        assert not reply.summary.up
+        assert "did not answer in time" in reply.summary.error
+        assert (await scrape(pool)).summary.up
+        assert stopped not in pool.pids
+
+    with_pool(server, act)
+
+
+def test_a_worker_that_is_slow_to_start_is_waited_for(
+    server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nread go <"{tmp_path / "go"}"\nexec "{sys.executable}" "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(slow))
+
+    async def act(pool: WorkerPool) -> None:
+        before = pool.pids
+        reply = await pool.scrape("ONE", time.monotonic() + 0.2)
+        assert (reply.summary.up, reply.summary.error) == (False, "the worker process is being started")
+        # Each of the two takes one line, and either may come first.
+        with (tmp_path / "go").open("w") as go:
+            go.write("go\n" * 2)
+            go.flush()
+            assert (await scrape(pool)).summary.up
+            assert (await scrape(pool, "TWO")).summary.up
+        assert pool.pids == before
+        assert pool.restarts == 0
+
+    with_pool(server, act)
+
+
+def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_grow(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, real = [], WorkerPool._launch
+
+    async def noting(pool: WorkerPool, index: int) -> None:
+        started.append(time.monotonic())
+        await real(pool, index)
+
+    monkeypatch.setattr(WorkerPool, "_launch", noting)
+
+    async def act(pool: WorkerPool) -> None:
+        for target in ("ONE", "TWO"):
+            assert (await scrape(pool, target)).summary.up
+        assert (pool.ready, pool.problem) == (2, "")
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        started.clear()
+        with monkeypatch.context() as patch:
+            # As when processes or descriptors have run out.
+            patch.setattr(sys, "executable", "/none")
+            os.kill(pool.pids[0], signal.SIGKILL)
+            async with asyncio.timeout(60):
+                while len(started) < 5:
+                    await asyncio.sleep(0.01)
+            assert pool.ready == 1
+            assert "cannot be started: No such file or directory" in pool.problem
+            assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+        assert (await scrape(pool)).summary.up
+        assert (pool.ready, pool.problem) == (2, "")
+
+    with_pool(server, act, timing=replace(TIMING, restart_pause=0.05))
+    pauses = [later - earlier for earlier, later in itertools.pairwise(started[:5])]
+    assert all(pause >= 0.05 * 2**number for number, pause in enumerate(pauses, 1))
+    assert caplog.text.count("cannot be started") == 1
+
+
+def test_a_worker_that_does_not_become_ready_is_a_problem(server: Simulated) -> None:
+    loaded = Loaded.of(config(server))
+
+    async def problem(start_timeout: float) -> str:
+        return WorkerPool(loaded, timing=replace(TIMING, start_timeout=start_timeout)).problem
+
+    assert asyncio.run(problem(60.0)) == ""
+    assert asyncio.run(problem(-1.0)) == "a worker process has not accepted requests for 0 s"
+
+
+def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_than_twice(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, port = server.address
+    wrong = replace(
+        config(server),
+        targets=(Target(name="ONE", host=host, port=port),),
+        auth={"default": Auth(user="monitor", password="wrong")},
+    )
+    logins: list[object] = []
+    login = SqlBackend.login
+
+    def noting(backend: SqlBackend, request: LoginRequest) -> SqlSession | Message:
+        logins.append(request)
+        return login(backend, request)
+
+    monkeypatch.setattr(SqlBackend, "login", noting)
+
+    async def act(pool: WorkerPool) -> None:
+        for number in range(100):
+            reply = await scrape(pool)
+            assert not reply.summary.up
+            if number in (30, 60):
+                # A driver that crashes takes along what the worker knew.
+                (victim,) = pool.pids
+                os.kill(victim, signal.SIGKILL)
+                while pool.pids == [victim]:
+                    await asyncio.sleep(0.02)
+        assert "login monitor" in reply.summary.error
+
+    with_pool(server, act, wrong)
+    assert 1 <= len(logins) <= LOGIN_ATTEMPTS
+
+
+def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).summary.up
+        before = pool.pids
+        os.kill(before[0], signal.SIGSTOP)
+        for _ in range(2):
+            assert not (await pool.scrape("ONE", time.monotonic() + 0.2)).summary.up
+        os.kill(before[0], signal.SIGCONT)
+        assert (await scrape(pool)).summary.up
+        assert pool.pids == before
+        assert pool.restarts == 0
+
+    with_pool(server, act, timing=replace(TIMING, dead_after=600.0, start_timeout=0.0))
+
+
+def test_an_unknown_target_is_a_key_error(server: Simulated) -> None:
+    async def act(pool: WorkerPool) -> None:
+        with pytest.raises(KeyError):
+            await scrape(pool, "THREE")
+
+    with_pool(server, act)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_when_the_exporter_ends_no_process_stays(
+    server: Simulated, tmp_path: Path, ending: signal.Signals
+) -> None:
+    host, port = server.address
+    file = tmp_path / "exporter.yml"
+    file.write_text(
+        f"auth: {{default: {{user: monitor, password: {PASSWORD}}}}}\n"
+        f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
+        f"scrape: {json.dumps(PATIENT)}\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "ase_exporter", "serve", "--config.file", str(file)]
+    exporter = subprocess.Popen(
+        [*command, "--web.listen-address", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+    )
+    assert exporter.stderr is not None
+    line = next(line for line in exporter.stderr if "listening on" in line)
+    address = line.split("listening on ")[1].split(",")[0]
+    with httpx.Client(trust_env=False, timeout=90) as client:
+        assert "ase_up 1.0" in client.get(f"{address}/metrics").text
+    children = psutil.Process(exporter.pid).children(recursive=True)
+    assert children
+    exporter.send_signal(ending)
+    assert exporter.wait(60) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
+    _, alive = psutil.wait_procs(children, 60)
+    assert not alive
+    exporter.stderr.close()
+
+
+def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(server: Simulated) -> None:
+    idle = Target(name="IDLE", host=server.address[0], port=server.address[1], close_idle_after=0.1)
+    kept = replace(idle, name="KEPT", close_idle_after=None)
+    both = replace(config(server), targets=(idle, kept), workers=1)
+
+    async def act(pool: WorkerPool) -> None:
+        (worker,) = map(psutil.Process, pool.pids)
+
+        def ours() -> int:
+            return sum(
+                bool(end.raddr) and end.raddr[1] == server.address[1] for end in worker.net_connections("tcp")
+            )
+
+        for number in (1.0, 2.0):
+            for name in ("IDLE", "KEPT"):
+                reply = await scrape(pool, name)
+                assert reply.summary.up
+                assert b"\nase_transactions_total " in reply.body
+                connects = number if name == "IDLE" else 1.0
+                assert f"ase_exporter_connects_total {connects}".encode() in reply.body
+            end = time.monotonic() + 60
+            while (server.listener.connections, ours()) != (1, 1) and time.monotonic() < end:
+                await asyncio.sleep(0.05)
+            assert (server.listener.connections, ours()) == (1, 1)
+
+    with_pool(server, act, both)
+
+
+def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worker_is_replaced(
+    server: Simulated, tmp_path: Path
+) -> None:
+    # Nobody writes to it: to read the password takes for ever.
+    os.mkfifo(tmp_path / "password")
+    both = config(server)
+    hopeless = replace(both.targets[1], auth="hopeless")
+    stuck = replace(
+        both,
+        targets=(both.targets[0], hopeless),
+        auth={**both.auth, "hopeless": Auth(user="monitor", password_file=tmp_path / "password")},
+        workers=1,
+    )
+
+    async def act(pool: WorkerPool) -> None:
+        assert (await scrape(pool)).summary.up
+        (first,) = pool.pids
+        reply = await pool.scrape("TWO", time.monotonic() + 0.5)
+        assert b'ase_exporter_target_error{reason="stuck"} 1.0' in reply.body
+        assert (await scrape(pool)).summary.up
+        async with asyncio.timeout(60):
+            while pool.pids in ([first], []):
+                await asyncio.sleep(0.05)
+        assert (await scrape(pool)).summary.up
+        assert pool.restarts == 1
+
+    # The worker of a busy machine may be late to report that the thread is stuck.
+    with_pool(server, act, stuck, replace(TIMING, silence=60.0))

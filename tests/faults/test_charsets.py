@@ -1,0 +1,150 @@
+"""Names in any character set: exact where they are valid, bounded by their announced length where they are not."""
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Literal
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.exporter.simulated import run
+from tests.faults.test_server_faults import connect, failed, scrape, scraper, text
+from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.scripted import ScriptedBackend
+
+from ase_exporter.ase.connection import Connection
+from ase_exporter.ase.text import CHARSET
+from ase_exporter.catalogue import facts
+from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns
+from ase_simulator.results import Column, Message, Rows, Type
+from ase_simulator.server import Listener
+from ase_simulator.tds import charsets
+
+# Bytes of another character set than the announced one. FreeTDS's conversion took the first two for the end of the
+# connection, and filled the others with 2,049 characters of the process's memory.
+INVALID = [b"caf\xe9", b"K\xf6ln", b"\xf6ln", b"\xf6a", b"M\xfcnchen \xdcbersicht", b"\xff", b"\xc3"]
+SHOWN = ["caf\\xe9", "K\\xf6ln", "\\xf6ln", "\\xf6a", "M\\xfcnchen \\xdcbersicht", "\\xff", "\\xc3"]
+NAMES = {
+    "iso_1": "Köln café",
+    "cp850": "Köln ░",
+    "roman8": "Köln",
+    "sjis": "表示ソ",
+    "utf8": "Köln \U0001f600 表",
+}
+
+
+@pytest.fixture
+def backend() -> ScriptedBackend:
+    return ScriptedBackend("password")
+
+
+@pytest.fixture
+def scripted(backend: ScriptedBackend) -> Iterator[Running]:
+    with running(lambda: Listener(backend)) as server:
+        yield server
+
+
+def deadline() -> float:
+    return time.monotonic() + 60
+
+
+def names(values: list[str], kind: Literal["char", "varchar"] = "varchar") -> Rows:
+    return Rows([Column("n", Type(kind, 30))], [(value,) for value in values])
+
+
+def large(connection: Connection, sql: str) -> list[str]:
+    """The first column, fetched by columns."""
+    connection.query_columns(sql, deadline())
+    columns = connection.query_columns(sql, deadline())
+    assert isinstance(columns, Columns)
+    return columns.listed(0)
+
+
+@pytest.mark.parametrize(("raw", "shown"), list(zip(INVALID, SHOWN, strict=True)))
+def test_an_invalid_name_is_shown_with_its_bytes_and_with_no_other_memory(
+    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch, raw: bytes, shown: str
+) -> None:
+    # The server says utf8 and sends something else.
+    monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
+    connection = connect(scripted)
+    name = raw.decode("iso8859-1")
+    backend.answers["names"] = lambda: [names([name, "fine"])]
+    backend.answers["many"] = lambda: [names([name, "fine"] * MIN_ARRAY_ROWS)]
+    for _ in range(3):
+        assert [row[0] for row in connection.query("names", deadline())] == [shown, "fine"]
+    assert large(connection, "many") == [shown, "fine"] * MIN_ARRAY_ROWS
+    connection.close()
+
+
+@pytest.mark.parametrize("charset", NAMES)
+def test_names_are_decoded_from_the_servers_character_set(
+    backend: ScriptedBackend, scripted: Running, charset: str
+) -> None:
+    name = NAMES[charset]
+    backend.charset = charset
+    connection = connect(scripted)
+    backend.answers[CHARSET] = lambda: [names([charset])]
+    connection.detect_charset(deadline())
+    backend.answers["names"] = lambda: [names([name, "fine"]), names([name], "char")]
+    backend.answers["many"] = lambda: [names([name, "fine"] * MIN_ARRAY_ROWS)]
+    assert [row[0] for row in connection.query("names", deadline())] == [name, "fine"]
+    assert large(connection, "many") == [name, "fine"] * MIN_ARRAY_ROWS
+    connection.close()
+
+
+def test_a_character_set_that_python_does_not_know_costs_only_what_is_not_ascii(
+    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
+    connection = connect(scripted)
+    backend.answers[CHARSET] = lambda: [names(["klingon"])]
+    connection.detect_charset(deadline())
+    backend.answers["names"] = lambda: [names(["K\xf6ln", "fine"])]
+    assert [row[0] for row in connection.query("names", deadline())] == ["K\\xf6ln", "fine"]
+    connection.close()
+
+
+def test_invalid_bytes_in_a_message_show_no_other_memory(
+    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
+    connection = connect(scripted)
+    for raw in INVALID:
+        words = raw.decode("iso8859-1")
+        message = Message(0, 10, 1, f"cache {words} x")
+        backend.answers["print"] = partial(list, [message])
+        for _ in range(3):
+            [line] = connection.query_messages("print", deadline())
+            assert line.startswith("cache ")
+            assert len(line) <= 60
+    connection.close()
+
+
+def test_a_cache_with_an_invalid_name_costs_no_more_than_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with run("16.0 SP04", "idle", speed=0.0) as server:
+        server.model.configure_cache("K\xf6ln", size_kb=10240)
+        monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
+        one = scraper(server.address)
+        results = [scrape(one) for _ in range(3)]
+        one.close()
+    for result in results:
+        assert result.summary.up
+        assert not failed(result)
+        shown = {family.name: family for family in text_string_to_metric_families(text(result))}
+        caches = {sample.labels["cache"] for sample in shown["ase_cache_size_bytes"].samples}
+        assert "K\\xf6ln" in caches
+        assert max(map(len, caches)) < 60
+
+
+def test_nulls_in_a_catalogue_cost_one_line_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(facts, "DATABASES", "select convert(int, null), name from master..sysdatabases")
+    with run("16.0 SP04", "idle", speed=0.0) as server:
+        one = scraper(server.address)
+        result = scrape(one)
+        one.close()
+    assert result.error_kind == "lost"
+    [record] = caplog.records
+    assert "an answer that cannot be read" in record.getMessage()
+    assert not record.exc_info

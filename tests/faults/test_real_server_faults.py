@@ -1,0 +1,654 @@
+"""Servers that differ from the manuals, and what a scrape still guarantees."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.exporter.clocks import ShiftedClock, opener
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.ase.database_error import login_error
+from ase_exporter.ase.login import Login
+from ase_exporter.ase.login_backoff import DirectoryRetries
+from ase_exporter.ase.session import Session
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import Watchdog
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.scraping.module_collector import PLAN_LIFETIME
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.sysmon import runner
+from ase_simulator.model.database_states import DATABASE_STATES
+from ase_simulator.model.timeline import FaultSettings
+
+CATALOGUE, _ = load_catalogue()
+
+Samples = dict[tuple[str, ...], float]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Simulated]:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        server.model.advance(600.0)
+        yield server
+
+
+@pytest.fixture
+def server(shared: Simulated) -> Iterator[Simulated]:
+    yield shared
+    FaultSettings().apply(shared.model.faults)
+    FaultSettings().apply(shared.faults)
+
+
+@pytest.fixture
+def scraper(server: Simulated) -> Iterator[TargetScraper]:
+    one = scraper_of(server)
+    yield one
+    one.close()
+
+
+def scraper_of(server: Simulated, **seams: Any) -> TargetScraper:
+    host, port = server.address
+    target = Target(name="ONE", host=host, port=port)
+    auth = Auth(user="monitor", password=PASSWORD)
+    return TargetScraper(
+        target, auth, Module(), Scrape(connect_timeout=60.0, budget=None), CATALOGUE, **seams
+    )
+
+
+def scrape(scraper: TargetScraper, seconds: float = 60.0) -> ScrapeResult:
+    result = ScrapeResult(time.monotonic() + seconds)
+    scraper.scrape(result)
+    return result
+
+
+def failed(result: ScrapeResult) -> dict[str, str]:
+    """The collectors that were not read whole, and why."""
+    return {name: outcome.reason for name, outcome in result.outcomes.items() if outcome.reason}
+
+
+def samples(result: ScrapeResult) -> dict[str, Samples]:
+    """What was read of the server, by metric."""
+    return {
+        family.name: {tuple(labels): value for labels, value in family.samples}
+        for families in result.collected.values()
+        for family in families
+    }
+
+
+def test_a_column_of_another_type_costs_its_metric_alone(server: Simulated, scraper: TargetScraper) -> None:
+    usual = samples(scrape(scraper))
+    scraper.close()
+    server.model.faults.column_types["monWorkQueue.CurrentLength"] = "varchar(30)"
+    for _ in range(3):
+        seen = scrape(scraper)
+        assert seen.summary.up
+        assert seen.error_kind == ""
+        assert failed(seen) == {"work_queues": "unreadable"}
+        assert usual.keys() - samples(seen).keys() == {"ase_work_queue_length"}
+    assert scraper.cost.connects == 2
+    server.model.faults.column_types.clear()
+    assert failed(scrape(scraper)) == {}
+
+
+def test_numbers_of_another_type_give_the_same_figures(server: Simulated, scraper: TargetScraper) -> None:
+    names = ("ase_threads_task_runs_total", "ase_spinlock_grabs_total", "ase_connections")
+    grown = []
+    for types in (
+        {},
+        {
+            "monThread.TaskRuns": "numeric(20,0)",
+            "monSpinlockActivity.Grabs": "unsigned bigint",
+            "monState.Connections": "smallint",
+        },
+        {
+            "monThread.TaskRuns": "float",
+            "monSpinlockActivity.Grabs": "numeric(38,0)",
+            "monState.Connections": "numeric(10,2)",
+        },
+    ):
+        scraper.close()
+        server.model.faults.column_types = types
+        before = samples(scrape(scraper))
+        server.model.advance(15.0)
+        seen = scrape(scraper)
+        assert failed(seen) == {}
+        after = samples(seen)
+        gauge = after["ase_connections"]
+        grown.append([{key: after[n][key] - before[n][key] for key in after[n]} for n in names[:2]] + [gauge])
+    for each in grown[1:]:
+        for figures, usual in zip(each, grown[0], strict=True):
+            assert figures == pytest.approx(usual, rel=0.001, abs=100)
+
+
+def test_a_start_date_that_is_no_date_is_no_restart(server: Simulated, scraper: TargetScraper) -> None:
+    scrape(scraper)
+    before = samples(scrape(scraper))["ase_spinlock_grabs_total"]
+    for types in ({"monState.StartDate": "varchar(30)"}, {}):
+        scraper.close()
+        server.model.faults.column_types = types
+        server.model.advance(1.0)
+        after = samples(scrape(scraper))["ase_spinlock_grabs_total"]
+        assert all(after[key] - before[key] < server_grabs(server) / 2 for key in before)
+        before = after
+
+
+def server_grabs(server: Simulated) -> float:
+    """The raw grabs of the busiest slot."""
+    return max(float(row["Grabs"]) for row in server.model.table("monSpinlockActivity"))
+
+
+def test_a_connection_that_is_one_answer_behind_is_lost(
+    server: Simulated, scraper: TargetScraper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.model.faults.column_types["monWorkQueue.CurrentLength"] = "varchar(30)"
+    query = Session.query
+
+    def behind(session: Session, sql: str, deadline: float) -> list[Row]:
+        return [(0,)] if re.fullmatch(r"select \d+", sql) else query(session, sql, deadline)
+
+    monkeypatch.setattr(Session, "query", behind)
+    seen = scrape(scraper)
+    assert seen.error_kind == "lost"
+    assert not scraper.connected
+
+
+READABLE = frozenset(("read only", "standby", "quiesced"))
+UNAVAILABLE = DATABASE_STATES.keys() - READABLE
+
+
+@pytest.mark.parametrize("version", ["15.0.3", "16.0 SP04"])
+def test_a_database_that_cannot_be_opened_costs_its_own_free_space_alone(version: str) -> None:
+    with run(version, "quiet-oltp", speed=0.0) as server:
+        one = scraper_of(server)
+        usual = samples(scrape(one))
+        one.close()
+        databases = {labels[0] for labels in usual["ase_database_size_bytes"]}
+        for state, bits in DATABASE_STATES.items():
+            server.model.world.database_status = {"orders": bits}
+            later = scraper_of(server)
+            seen = scrape(later)
+            later.close()
+            assert failed(seen) == {}
+            got = samples(seen)
+            assert got["ase_database_size_bytes"] == usual["ase_database_size_bytes"]
+            free = {labels[0] for labels in got["ase_database_free_bytes"]}
+            assert free == databases - {"model"} - ({"orders"} if state in UNAVAILABLE else set())
+            states = dict(got["ase_database_state"])
+            assert states == {(name, state if name == "orders" else "online"): 1.0 for name, _ in states}
+            assert {name for name, _ in states} >= databases
+
+
+def test_what_rollbacks_have_reserved_is_no_free_log_space(server: Simulated, scraper: TargetScraper) -> None:
+    got = samples(scrape(scraper))
+    with server.login("sa") as query:
+        free, reserved = query(
+            "select lct_admin('logsegment_freepages', db_id('orders')),"
+            " lct_admin('reserved_for_rollbacks', db_id('orders'))"
+        )[0]
+        assert reserved > 0
+        page_size = query("select @@maxpagesize")[0][0]
+    assert got["ase_database_free_bytes"]["orders", "log"] == (free - reserved) * page_size
+
+
+def test_locks_on_catalogues_are_not_waited_for(server: Simulated, scraper: TargetScraper) -> None:
+    server.model.faults.locked_tables = frozenset({"sysdatabases", "sysusages", "sysconfigures"})
+    seen = scrape(scraper, 20.0)
+    assert seen.summary.up
+    assert failed(seen) == {}
+
+
+def test_a_catalogue_that_hangs_costs_neither_ase_up_nor_the_other_collectors(server: Simulated) -> None:
+    # The cancelled statement may come back late, and what hangs leaves the others enough time.
+    timing = replace(TIMING, cancel_grace=20.0, collector_share=0.05)
+    scraper = scraper_of(server, timing=timing, open_connection=partial(Connection.open, timing=timing))
+    server.faults.hang, server.faults.only = True, "sysdatabases"
+    seen = scrape(scraper)
+    scraper.close()
+    assert seen.summary.up
+    assert seen.error_kind == ""
+    assert set(failed(seen)) <= {"database_space", "database_states", "changes"}
+    assert {"state", "spinlocks", "engines"} <= set(seen.collected)
+
+
+def test_a_server_that_answers_the_first_question_alone_is_up(
+    server: Simulated, scraper: TargetScraper
+) -> None:
+    server.faults.hang, server.faults.only = True, "@@version"
+    assert scrape(scraper, 6.0).summary.up
+
+
+@pytest.mark.parametrize("version", ["15.7 SP138", "16.0 SP02"])
+def test_a_collector_of_another_version_does_not_have_the_facts_read_again(version: str) -> None:
+    shifted = ShiftedClock()
+    with run(version, "quiet-oltp", speed=0.0) as server:
+        one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
+        first = ScrapeResult(shifted.monotonic() + 60)
+        one.scrape(first)
+        assert set(first.unavailable.values()) == {"version"}
+        statements = one.cost.statements
+        shifted.ahead = 2 * Scrape().recheck_interval
+        one.scrape(ScrapeResult(shifted.monotonic() + 60))
+        one.close()
+    # The facts take a dozen statements.
+    assert one.cost.statements - statements <= len(first.outcomes)
+
+
+def test_a_collector_that_times_out_again_and_again_is_tried_less_and_less_often(server: Simulated) -> None:
+    shifted = ShiftedClock()
+    timing = replace(TIMING, cancel_grace=20.0, collector_share=0.01, min_collector_seconds=0.5)
+    opened = partial(Connection.open, timing=timing, watchdog=Watchdog(shifted.clock))
+    one = scraper_of(server, clock=shifted.clock, timing=timing, open_connection=opened)
+
+    def scrape() -> ScrapeResult:
+        one.scrape(result := ScrapeResult(shifted.monotonic() + 60))
+        shifted.ahead += 15.0
+        return result
+
+    scrape()
+    server.faults.hang, server.faults.only = True, "monDeviceIO"
+    tried = []
+    for turn in range(60):
+        seen = scrape()
+        assert failed(seen) == {"devices": "deadline"}
+        assert {"state", "spinlocks"} <= set(seen.collected)
+        if seen.outcomes["devices"].seconds:
+            tried.append(turn)
+    # Twice, as the first time may have been an accident; then after 1, 2, 4 and always 5 minutes.
+    gaps = [after - before for before, after in pairwise(tried)]
+    assert gaps[:1] == [1]
+    assert [pytest.approx(gap, abs=1.5) for gap in gaps[1:]] == [4, 8, 16, 20][: len(gaps) - 1]
+    assert len(gaps) >= 4
+    server.faults.hang = False
+    shifted.ahead += 300.0
+    assert failed(scrape()) == {}
+    one.close()
+
+
+def test_a_hundred_thousand_slots_of_spinlocks_cost_a_hundred_rows() -> None:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        server.model.set_option("lock hashtable size", 524_288, "sa")
+        server.model.set_option("lock spinlock ratio", 5, "sa")
+        server.model.restart()
+        server.model.advance(10_000_000.0)
+        one = scraper_of(server)
+        scrape(one)
+        before = slots(server)
+        rows = one.cost.rows
+        server.model.advance(15.0)
+        seen = scrape(one)
+        assert failed(seen) == {}
+        one.close()
+        after = slots(server)
+    assert sum(map(len, after.values())) > 100_000
+    assert one.cost.rows - rows < 2_000
+    grown = samples(seen)["ase_spinlock_grabs_total"]
+    assert grown.keys() == {key for key in grown if after[key[1]]}
+    for key, growth in grown.items():
+        assert growth == sum(after[key[1]]) - sum(before[key[1]])
+
+
+def slots(server: Simulated) -> dict[str, list[int]]:
+    """The raw grabs of all slots, by spinlock."""
+    found: dict[str, list[int]] = {}
+    for row in server.model.table("monSpinlockActivity"):
+        if isinstance(grabs := row["Grabs"], int) and grabs > 0:
+            found.setdefault(str(row["SpinlockName"]), []).append(grabs)
+    return found
+
+
+def test_a_change_to_daylight_saving_time_is_no_restart(server: Simulated) -> None:
+    shifted = ShiftedClock()
+    one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
+    started = []
+    for hours in (0, 1, 0):
+        server.model.faults.daylight_saving = timedelta(hours=hours)
+        one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
+        started.append(samples(seen)["ase_start_timestamp_seconds"])
+        shifted.ahead += 2 * PLAN_LIFETIME
+    assert started[1:] == started[:1] * 2
+    # Later dates are converted with the offset of their own time.
+    server.model.faults.daylight_saving = timedelta(hours=1)
+    one.scrape(ScrapeResult(shifted.monotonic() + 60))
+    server.model.advance(60.0)
+    server.model.clear_monitors()
+    cleared = server.model.now().replace(tzinfo=UTC).timestamp() - 3600
+    one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
+    one.close()
+    assert samples(seen)["ase_counters_cleared_timestamp_seconds"] == {(): pytest.approx(cleared, abs=0.01)}
+
+
+@pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
+def test_a_column_that_only_the_dictionary_has_costs_its_metric_alone(version: str) -> None:
+    with run(version, "quiet-oltp", speed=0.0) as server:
+        server.model.advance(60.0)
+        one = scraper_of(server)
+        usual = samples(scrape(one))
+        one.close()
+        server.model.faults.missing_columns = frozenset({"monDeviceIO.APFReads", "monEngine.Yields"})
+        seen = scrape(one)
+        one.close()
+    assert failed(seen) == {}
+    assert usual.keys() - samples(seen).keys() == {"ase_engines_yields_total"}
+    operations = {labels[1] for labels in samples(seen)["ase_device_ios_total"]}
+    assert operations == {"read", "write"}
+
+
+def test_what_a_login_trigger_sets_is_undone(server: Simulated, scraper: TargetScraper) -> None:
+    usual = samples(scrape(scraper))
+    scraper.close()
+    server.model.faults.login_trigger = "set rowcount 7 set chained on set language french set lock wait 600"
+    seen = scrape(scraper)
+    assert failed(seen) == {}
+    assert samples(seen).keys() == usual.keys()
+    assert samples(seen)["ase_config_value"].keys() == usual["ase_config_value"].keys()
+
+
+def test_a_server_that_requires_encrypted_passwords_is_named_with_its_remedy(server: Simulated) -> None:
+    host, port = server.address
+    auth = Auth(user="monitor", password=PASSWORD)
+    try:
+        for level in (1, 2, 3):
+            server.model.set_option("net password encryption reqd", level, "sa")
+            for encrypted in (False, True):
+                target = Target(name="ONE", host=host, port=port, encrypt_password=encrypted)
+                one = TargetScraper(
+                    target, auth, Module(), Scrape(connect_timeout=60.0, budget=None), CATALOGUE
+                )
+                seen = scrape(one)
+                one.close()
+                assert seen.summary.up == encrypted
+                assert seen.error_kind == ("" if encrypted else "encryption_required")
+                assert seen.summary.error.endswith("Set encrypt_password: true for this target.") != encrypted
+    finally:
+        server.model.set_option("net password encryption reqd", 0, "sa")
+
+
+@pytest.mark.parametrize("default_view", ["instance", "cluster"])
+def test_all_instances_of_a_cluster_are_read_whatever_its_default_view(default_view: str) -> None:
+    with run("15.7 SP138 CE", "quiet-oltp", speed=0.0) as server:
+        server.model.faults.instances = 3
+        server.model.faults.system_view = default_view
+        one = scraper_of(server)
+        seen = samples(scrape(one))
+        one.close()
+    assert {labels[-1] for labels in seen["ase_connections"]} == {"1", "2", "3"}
+
+
+def test_a_server_in_process_mode_lacks_threads_alone(server: Simulated, scraper: TargetScraper) -> None:
+    usual = samples(scrape(scraper))
+    scraper.close()
+    server.model.set_option("kernel mode", "process", "sa")
+    try:
+        seen = scrape(scraper)
+    finally:
+        server.model.set_option("kernel mode", "threaded", "sa")
+    assert failed(seen) == {}
+    without = {name for name, found in samples(seen).items() if not found} | usual.keys() - samples(
+        seen
+    ).keys()
+    lacking = {name for name in without if usual[name]}
+    assert lacking
+    assert all(
+        name.startswith(("ase_thread", "ase_task", "ase_work_queue", "ase_io_controller")) for name in lacking
+    )
+
+
+def test_nulls_and_minus_ones_cost_nothing_else(server: Simulated, scraper: TargetScraper) -> None:
+    usual = samples(scrape(scraper))
+    scraper.close()
+    server.model.faults.column_values = {
+        "monState.LockWaits": -1,
+        "monState.NumDeadlocks": None,
+        "monDeviceIO.IOTime": None,
+        "monOpenDatabases.LastCheckpointTime": None,
+    }
+    # LockWaits is a number of tasks.
+    for _ in range(2):
+        seen = scrape(scraper)
+        assert failed(seen) == {}
+    found = samples(seen)
+    for name in (
+        "ase_lock_waits_over_threshold",
+        "ase_deadlocks_total",
+        "ase_device_io_seconds_total",
+        "ase_database_checkpoint_timestamp_seconds",
+    ):
+        assert usual[name]
+        assert not found.get(name)
+    assert found["ase_device_ios_total"].keys() == usual["ase_device_ios_total"].keys()
+
+
+def test_a_slow_table_costs_no_other_collector(server: Simulated, scraper: TargetScraper) -> None:
+    server.model.faults.slow_tables = {"monLocks": 1.0}
+    started = time.monotonic()
+    assert failed(scrape(scraper)) == {}
+    assert time.monotonic() - started >= 1.0
+
+
+# Zones with and without daylight saving time, with offsets of half an hour, in both hemispheres, and a change of 30
+# minutes. Each date is shortly before a change of the clocks, in UTC.
+CHANGES = {
+    "America/New_York": ("2026-03-08T06:50", "2026-11-01T05:50"),
+    "America/St_Johns": ("2026-03-08T05:20", "2026-11-01T04:20"),
+    "Europe/Berlin": ("2026-03-29T00:50", "2026-10-25T00:50"),
+    "Australia/Lord_Howe": ("2026-10-03T15:20", "2026-04-04T14:50"),
+    "Asia/Kolkata": ("2026-03-29T00:50", "2026-10-25T00:50"),
+}
+
+
+@pytest.mark.parametrize("zone", CHANGES)
+def test_start_and_clear_keep_their_times_when_the_clocks_change(zone: str, tmp_path: Path) -> None:
+    scenario = tmp_path / "zone.yaml"
+    scenario.write_text(f"name: zone\ntime_zone: {zone}\nup_hours: 3\n")
+    for change in CHANGES[zone]:
+        start = datetime.fromisoformat(change)
+        with run("16.0 SP04", str(scenario), speed=0.0, start=start) as server:
+            shifted = ShiftedClock()
+            one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
+            started = []
+            for _ in range(4):
+                one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
+                started.append(samples(seen)["ase_start_timestamp_seconds"][()])
+                server.model.advance(PLAN_LIFETIME + 1)
+                shifted.ahead += PLAN_LIFETIME + 1
+            one.scrape(ScrapeResult(shifted.monotonic() + 60))
+            server.model.clear_monitors()
+            cleared = server.model.now().replace(tzinfo=UTC).timestamp()
+            one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
+            one.close()
+        expected = start.replace(tzinfo=UTC).timestamp() - 3 * 3600
+        assert started == [pytest.approx(expected, abs=0.01)] * 4
+        assert samples(seen)["ase_counters_cleared_timestamp_seconds"][()] == pytest.approx(cleared, abs=0.01)
+
+
+LOG = {
+    "Current process (0x2bad014c) infected with signal 11 (SIGSEGV)": "infected",
+    "timeslice -501, current process infected at 0x20757ef (pausenonatomic+0x9)": "time_slice",
+    "timeslice error: spid 451 exhausted its 'time slice' of 100 milliseconds": "other",
+    "pc: 0x0000000001324e07 pcstkwalk+0x28()": "other",
+    "end of stack trace, spid 451, kpid 405078453, suid 0": "stack_trace",
+    "Can't allocate space for object 'syslogs' in database 'orders'.": "out_of_space",
+    "Database 'orders' (dbid 4): Recovery failed. Check the ASE errorlog for further information.": "recovery_failed",
+    "engine 3, os pid 4711  online": "other",
+}
+
+
+@pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
+def test_problems_in_the_error_log_are_counted_by_their_text(version: str) -> None:
+    with run(version, "quiet-oltp", speed=0.0) as server:
+        one = scraper_of(server)
+        scrape(one)
+        world = server.model.world
+        for number, text in enumerate(LOG):
+            world.log.write(world.seconds + number, text, 0, 99)
+        server.model.advance(15.0)
+        found = samples(scrape(one))
+        one.close()
+    counted = found["ase_error_log_problems_total"]
+    # A kind that is new is exposed as 0 first.
+    assert {labels[0] for labels in counted} == set(LOG.values())
+    assert found["ase_error_log_messages_total"].keys() >= {("0", "99")}
+
+
+def test_a_read_only_option_is_no_reason_to_restart(server: Simulated, scraper: TargetScraper) -> None:
+    seen = samples(scrape(scraper))
+    run_values, configured = seen["ase_config_value"], seen["ase_config_configured_value"]
+    read_only = {"total data cache size", "total logical memory", "total physical memory"}
+    assert {labels[0] for labels in run_values.keys() - configured.keys()} == read_only
+    assert {labels for labels, value in configured.items() if value != run_values[labels]} == set()
+
+
+def logging_in(server: Simulated, password: str = PASSWORD) -> tuple[Login[Connection], ShiftedClock]:
+    """A login whose time the test moves; each opened connection must be closed."""
+    shifted = ShiftedClock()
+    login = Login(
+        Endpoint(*server.address),
+        Auth(user="monitor", password=password),
+        opener(shifted.clock),
+        clock=shifted.clock,
+        retries=DirectoryRetries(),
+    )
+    return login, shifted
+
+
+def attempts(login: Login[Connection], shifted: ShiftedClock, seconds: float) -> int:
+    """How often the server was asked in that time, with an attempt to log in every minute."""
+    before = login.attempts
+    for _ in range(int(seconds / 60)):
+        shifted.ahead += 60.0
+        with pytest.raises(DatabaseError) as refused:
+            login.open(shifted.monotonic() + 60)
+        assert refused.value.kind in ("login_failed", "login_suspended")
+    return login.attempts - before
+
+
+@pytest.mark.parametrize("mechanism", ["ldap", "pam"])
+def test_after_an_outage_of_the_directory_the_login_is_tried_every_hour(
+    server: Simulated, mechanism: str
+) -> None:
+    faults = server.model.faults
+    faults.authentication = mechanism
+    server.model.set_option("maximum failed logins", 3, "sa")
+    login, shifted = logging_in(server)
+    login.open(shifted.monotonic() + 60).close()
+    login.note_mechanism(mechanism)
+    faults.directory_down = True
+    assert attempts(login, shifted, 600) == 2
+    assert attempts(login, shifted, 5 * 3600) == 5
+    faults.directory_down = False
+    shifted.ahead += 3600
+    login.open(shifted.monotonic() + 60).close()
+    assert login.backoff is None
+
+
+def test_the_scraper_knows_who_checked_its_password(server: Simulated) -> None:
+    server.model.faults.authentication = "ldap"
+    shifted = ShiftedClock()
+    one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
+
+    def up() -> bool:
+        one.scrape(result := ScrapeResult(shifted.monotonic() + 60))
+        return result.summary.up
+
+    assert up()
+    server.model.faults.directory_down = True
+    server.drop()
+    one.close()
+    for _ in range(4):
+        assert not up()
+        shifted.ahead += 61
+    server.model.faults.directory_down = False
+    assert not up()
+    shifted.ahead += 3600
+    assert up()
+    one.close()
+
+
+def test_targets_share_the_hourly_attempt_of_a_directory_login(server: Simulated) -> None:
+    faults = server.model.faults
+    faults.authentication = "ldap"
+    shifted, retries = ShiftedClock(), DirectoryRetries()
+    logins = [
+        Login(
+            Endpoint(*server.address),
+            Auth(user="monitor", password=PASSWORD),
+            opener(shifted.clock),
+            clock=shifted.clock,
+            retries=retries,
+        )
+        for _ in range(3)
+    ]
+    for login in logins:
+        login.open(shifted.monotonic() + 60).close()
+        login.note_mechanism("ldap")
+    faults.directory_down = True
+    for login in logins:
+        assert attempts(login, shifted, 300) == 2
+    before = sum(login.attempts for login in logins)
+    for _ in range(3 * 12):
+        shifted.ahead += 300.0
+        for login in logins:
+            with pytest.raises(DatabaseError):
+                login.open(shifted.monotonic() + 60)
+    assert sum(login.attempts for login in logins) - before <= 3
+    faults.directory_down = False
+    shifted.ahead += 3600
+    for login in logins:
+        login.open(shifted.monotonic() + 60).close()
+
+
+def test_a_wrong_password_locks_no_login() -> None:
+    with run("16.0 SP04", speed=0.0) as server:
+        server.model.set_option("maximum failed logins", 3, "sa")
+        for accepted_before in (False, True):
+            login, shifted = logging_in(server, PASSWORD if accepted_before else "wrong")
+            if accepted_before:
+                login.open(shifted.monotonic() + 60).close()
+                login.note_mechanism("ase")
+                with server.login("sa") as query:
+                    query("exec sp_password 'planted', 'changed', 'monitor'".replace("planted", PASSWORD))
+            assert attempts(login, shifted, 3 * 3600) == 2
+            with server.login("sa") as query:
+                password = "changed" if accepted_before else PASSWORD
+                assert query("select status & 2 from master..syslogins where name = 'monitor'")[0][0] == 0
+            fresh, again = logging_in(server, password)
+            fresh.open(again.monotonic() + 60).close()
+
+
+@pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
+def test_another_exporter_that_runs_sp_sysmon_is_seen_where_program_names_are_short(version: str) -> None:
+    with run(version, speed=0.0) as server, server.login("sa") as query:
+        assert query(runner.OTHERS)[0][0] == 0
+        limit = time.monotonic() + 60
+        other = Connection.open(
+            Endpoint(*server.address), "sa", PASSWORD, deadline=limit, program=runner.PROGRAM
+        )
+        assert query(runner.OTHERS)[0][0] == 1
+        other.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (4002, "login_failed"),
+        (4067, "login_failed"),
+        (4066, "login_locked"),
+        (4095, "login_failed"),
+        (4099, "login_failed"),
+        (20014, "login_failed"),
+    ],
+)
+def test_every_message_that_refuses_a_login_counts_as_an_attempt(number: int, kind: str) -> None:
+    # Texts of sysmessages: 4066 account is locked, 4067 incorrect password, 4095 LDAP error, 4099 expired in LDAP.
+    text = f"[42000] [FreeTDS][SQL Server]Login failed. ({number}) (SQLDriverConnect)"
+    assert login_error(text, "ase:5000", timed_out=False).kind == kind

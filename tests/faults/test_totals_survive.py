@@ -1,0 +1,320 @@
+"""Counters continue through kills of the exporter and its workers, redeployments and damage to the saved totals."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.exporter.compare.conftest import running_prometheus
+from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.metrics.saved_totals import encode
+from ase_exporter.web.app import TIMEOUT_HEADER
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+
+COLLECTORS = ("state", "spinlocks", "data_caches", "engines", "waits")
+SAMPLE = re.compile(r"^(\w+)(?:\{([^}\n]*)\})? (\S+)$", re.MULTILINE)
+TRANSACTIONS = "ase_transactions_total", ""
+START = 1_767_225_600.0
+
+Totals = dict[tuple[str, str], float]
+
+
+@pytest.fixture
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        yield server
+
+
+def inside(server: Simulated) -> Totals:
+    """The counters inside the server."""
+    model = server.model
+    (state,) = model.table("monState")
+    totals: Counter[tuple[str, str]] = Counter({TRANSACTIONS: int(state["Transactions"])})
+    for row in model.table("monSpinlockActivity"):
+        if row["Grabs"]:
+            for column in ("Grabs", "Spins", "Waits"):
+                totals[f"ase_spinlock_{column.lower()}_total", str(row["SpinlockName"])] += row[column]
+    for row in model.table("monDataCache"):
+        totals["ase_cache_searches_total", str(row["CacheName"])] += row["CacheSearches"]
+    return dict(totals)
+
+
+def exposed(text: str) -> Totals:
+    """The same counters as the exporter exposes them."""
+    found: Totals = {}
+    for name, labels, value in SAMPLE.findall(text):
+        if name == TRANSACTIONS[0]:
+            found[TRANSACTIONS] = float(value)
+        elif name.startswith("ase_spinlock_") or name == "ase_cache_searches_total":
+            label = re.search(r'(?:spinlock|cache)="([^"]*)"', labels)
+            assert label
+            found[name, label[1]] = float(value)
+    return found
+
+
+def growth(now: Totals, first: Totals) -> Totals:
+    return {key: value - first.get(key, 0) for key, value in now.items()}
+
+
+@dataclass
+class Deployment:
+    """An exporter that is killed and started again, with one state directory."""
+
+    server: Simulated
+    directory: Path
+    state: bool = True
+    targets: int = 1
+    running: RunningExporter | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def start(self) -> None:
+        host, port = self.server.address
+        targets = [{"name": f"S{number}", "host": host, "port": port} for number in range(self.targets)]
+        configuration = {
+            "targets": targets,
+            "auth": {"default": {"user": "monitor", "password": PASSWORD}},
+            "scrape": PATIENT,
+            "changes": {"enabled": False},
+            "workers": 1,
+        }
+        options = [f"--state-dir={self.directory / 'state'}"] if self.state else []
+        self.running = self._stack.enter_context(exporter(self.directory, json.dumps(configuration), options))
+
+    def stop(self) -> None:
+        self._stack.close()
+        self.running = None
+
+    def kill(self) -> None:
+        assert self.running
+        self.running.process.kill()
+        self.stop()
+
+    def kill_worker(self) -> None:
+        assert self.running
+        _, worker = self.running.processes()
+        os.kill(worker.pid, signal.SIGKILL)
+
+    def probe(self, target: str = "S0") -> str:
+        assert self.running
+        answer = httpx.get(
+            f"{self.running.url}/probe",
+            params={"target": target, "collect[]": list(COLLECTORS)},
+            headers={TIMEOUT_HEADER: "60"},
+            trust_env=False,
+            timeout=90,
+        )
+        return answer.text
+
+    def totals(self) -> Totals:
+        """From a scrape in which the server answered: right after a worker's death one may fail."""
+        for _ in range(5):
+            text = self.probe()
+            if re.search(r"^ase_up 1(\.0)?$", text, re.MULTILINE):
+                return exposed(text)
+        raise AssertionError(text)
+
+    def scrape_in_background(self) -> threading.Thread:
+        """A scrape that a kill may interrupt."""
+
+        def scrape() -> None:
+            with contextlib.suppress(httpx.HTTPError):
+                self.probe()
+
+        thread = threading.Thread(target=scrape)
+        thread.start()
+        return thread
+
+
+@pytest.mark.parametrize("rounds", [9, pytest.param(100, marks=pytest.mark.slow)])
+def test_totals_are_those_of_the_server_after_kills_and_redeployments(
+    server: Simulated, tmp_path: Path, rounds: int
+) -> None:
+    dice = random.Random(rounds)
+    deployment = Deployment(server, tmp_path)
+    deployment.start()
+    try:
+        first, truth = deployment.totals(), inside(server)
+        recording: list[tuple[float, float]] = []
+        at, lost = 0.0, 0
+        for number in range(rounds):
+            for _ in range(dice.randint(1, 3)):
+                server.model.advance(15.0)
+                at += 15.0
+                now = deployment.totals()
+                recording.append((at, now[TRANSACTIONS]))
+            in_flight = deployment.scrape_in_background() if dice.random() < 0.5 else None
+            # Ten seconds in which nobody looks; not at the same place of the scrape interval.
+            server.model.advance(10.0)
+            match number % 3:
+                case 0:
+                    deployment.kill()
+                    deployment.start()
+                case 1:
+                    deployment.kill_worker()
+                case _:
+                    deployment.stop()
+                    deployment.targets = 1 + (deployment.targets % 3)
+                    deployment.start()
+            if in_flight:
+                in_flight.join()
+            server.model.advance(5.0)
+            at += 15.0
+            now = deployment.totals()
+            recording.append((at, now[TRANSACTIONS]))
+            found, expected = growth(now, first), growth(inside(server), truth)
+            lost += sum(found.get(key) != value for key, value in expected.items())
+            assert found == expected, number
+        assert lost == 0
+    finally:
+        deployment.stop()
+    check_rates(recording, tmp_path, dice)
+
+
+def stored(recording: list[tuple[float, float]], folder: Path) -> running_prometheus:
+    """A real Prometheus with these samples of the transactions."""
+    lines = [f"ase_transactions_total {total!r} {START + at}" for at, total in recording]
+    text = "\n".join(["# TYPE ase_transactions counter", *lines, "# EOF", ""])
+    (folder / "samples.txt").write_text(text, encoding="utf-8")
+    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
+    subprocess.run(
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "samples.txt", folder / "data"],
+        check=True,
+        capture_output=True,
+    )
+    return running_prometheus(folder)
+
+
+def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random.Random) -> None:
+    """rate() over any window, of which many cover a restart, is the true rate within 1 %."""
+    (first, low), (last, high) = recording[0], recording[-1]
+    true = (high - low) / (last - first)
+    with stored(recording, folder) as url, Prometheus(url) as prometheus:
+        for _ in range(50):
+            window = dice.randint(60, 240)
+            end = dice.uniform(first + window, last)
+            (sample,) = prometheus.query(f"rate(ase_transactions_total[{window}s])", START + end)
+            assert sample.value == pytest.approx(true, rel=0.01)
+
+
+def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
+    server: Simulated, tmp_path: Path
+) -> None:
+    deployment = Deployment(server, tmp_path, state=False)
+    deployment.start()
+    try:
+        first, truth = deployment.totals(), inside(server)
+        for _ in range(3):
+            server.model.advance(20.0)
+            deployment.kill_worker()
+            assert growth(deployment.totals(), first) == growth(inside(server), truth)
+        assert deployment.running
+        metrics = httpx.get(f"{deployment.running.url}/metrics", trust_env=False).text
+        assert "ase_exporter_totals_persistent 0.0" in metrics
+        server.model.advance(20.0)
+        deployment.kill()
+        deployment.start()
+        assert set(deployment.totals().values()) == {0}
+    finally:
+        deployment.stop()
+
+
+def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_know(
+    server: Simulated, tmp_path: Path
+) -> None:
+    deployment = Deployment(server, tmp_path)
+    deployment.start()
+    try:
+        before = deployment.totals()[TRANSACTIONS]
+        server.model.advance(30.0)
+        seen = deployment.totals()[TRANSACTIONS]
+        assert seen > before
+        deployment.kill()
+        server.model.advance(30.0)
+        server.model.restart()
+        server.model.advance(30.0)
+        deployment.start()
+        # All since its start counts, and nothing of the half minute before it.
+        assert deployment.totals()[TRANSACTIONS] - seen == inside(server)[TRANSACTIONS]
+    finally:
+        deployment.stop()
+
+
+def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters_does_not(
+    server: Simulated, tmp_path: Path
+) -> None:
+    """An HA pair of Prometheus on one exporter, against a pair of exporters of which one began later."""
+    directories = [tmp_path / name for name in ("first", "second")]
+    for directory in directories:
+        directory.mkdir()
+    first, second = (Deployment(server, directory) for directory in directories)
+    samples: list[tuple[float, float, float]] = []
+    first.start()
+    try:
+        first.totals()
+        server.model.advance(600.0)
+        second.start()
+        for number in range(40):
+            samples.append((15.0 * number, first.totals()[TRANSACTIONS], second.totals()[TRANSACTIONS]))
+            server.model.advance(15.0)
+    finally:
+        first.stop()
+        second.stop()
+    true = (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
+    middle = len(samples) // 2
+    for name, one, other in (("one exporter", 1, 1), ("to the younger", 1, 2), ("to the older", 2, 1)):
+        merged = [(each[0], each[one if n < middle else other]) for n, each in enumerate(samples)]
+        measured = rate_over(merged, tmp_path / name.replace(" ", "_"), window=300, end=merged[-1][0] - 150)
+        if one == other:
+            assert measured == pytest.approx(true, rel=0.01)
+        else:
+            assert measured > 1.5 * true, name
+
+
+def rate_over(samples: list[tuple[float, float]], folder: Path, *, window: int, end: float) -> float:
+    """rate() over a window in a real Prometheus that holds the samples."""
+    folder.mkdir()
+    with stored(samples, folder) as url, Prometheus(url) as prometheus:
+        (sample,) = prometheus.query(f"rate(ase_transactions_total[{window}s])", START + end)
+        return sample.value
+
+
+@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "another server"])
+def test_damaged_totals_start_again(server: Simulated, tmp_path: Path, damage: str) -> None:
+    deployment = Deployment(server, tmp_path)
+    deployment.start()
+    try:
+        server.model.advance(30.0)
+        deployment.totals()
+        deployment.kill()
+        (path,) = (tmp_path / "state" / "totals").glob("*.totals")
+        content = bytearray(path.read_bytes())
+        match damage:
+            case "truncated":
+                path.write_bytes(content[: len(content) // 2])
+            case "one bit":
+                content[len(content) // 2] ^= 1
+                path.write_bytes(content)
+            case "empty":
+                path.write_bytes(b"")
+            case "another server":
+                path.write_bytes(encode("elsewhere:5000", {}))
+        deployment.start()
+        assert set(deployment.totals().values()) == {0}
+        assert deployment.running and "totals start again" in deployment.running.log
+    finally:
+        deployment.stop()
