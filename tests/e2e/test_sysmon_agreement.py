@@ -90,7 +90,7 @@ def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Wind
         target,
         Auth(user="ase_exporter", password="exporter"),
         Module(),
-        Scrape(connect_timeout=60.0),
+        Scrape(connect_timeout=60.0, budget=None),
         catalogue,
     )
     for step in range(RUNS):

@@ -385,8 +385,14 @@ class Connection:
 
             return act
 
-        steps = (limit, noting(cancel)), (limit + self._timing.cancel_grace, noting(shut_down))
         flood = _ByteLimit(self._socket, self._watchdog, max_bytes)
+
+        def cancel_once() -> None:
+            # After a flood, the driver manager reads thousands of messages, which a cancel would free: a crash.
+            if not flood.exceeded:
+                cancel()
+
+        steps = (limit, noting(cancel_once)), (limit + self._timing.cancel_grace, noting(shut_down))
         try:
             with flood, self._watchdog.guard(*steps):
                 yield

@@ -46,7 +46,7 @@ def scraper(
         Target(name="ONE", host=host, port=port),
         auth or Auth(user=user, password=PASSWORD),
         Module(),
-        Scrape(connect_timeout=60.0),
+        Scrape(connect_timeout=60.0, budget=None),
         CATALOGUE,
         **seams,
     )
@@ -189,7 +189,7 @@ def test_modules_of_one_target_share_its_connection_and_nothing_else(server: Sim
         Target(name="ONE", host=host, port=port),
         Auth(user="monitor", password=PASSWORD),
         Module(),
-        Scrape(connect_timeout=60.0),
+        Scrape(connect_timeout=60.0, budget=None),
         CATALOGUE,
         modules={"small": small},
     )

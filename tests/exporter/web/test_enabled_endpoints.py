@@ -147,7 +147,7 @@ def refused(server: Simulated) -> Config:
     return Config(
         targets=(Target(name="ONE", host=host, port=port),),
         auth={"default": Auth(user="monitor", password="wrong")},
-        scrape=Scrape(timeout=60.0, connect_timeout=60.0),
+        scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
         workers=1,
     )
 

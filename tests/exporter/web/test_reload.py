@@ -62,7 +62,7 @@ def with_app(server: Simulated, password: str, act: Callable[[ExporterApp], Awai
         Config(
             targets=(Target(name="ONE", host=host, port=port),),
             auth={"default": Auth(user="monitor", password=password)},
-            scrape=Scrape(timeout=60.0, connect_timeout=60.0),
+            scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
             workers=1,
         )
     )

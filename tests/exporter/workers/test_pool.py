@@ -41,7 +41,7 @@ def config(server: Simulated) -> Config:
     return Config(
         targets=tuple(Target(name=name, host=host, port=port) for name in ("ONE", "TWO")),
         auth={"default": Auth(user="monitor", password=PASSWORD)},
-        scrape=Scrape(connect_timeout=60.0),
+        scrape=Scrape(connect_timeout=60.0, budget=None),
         workers=2,
     )
 
