@@ -31,7 +31,7 @@ test-unit:
 
 # Tests that run in real time come last, without other tests beside them.
 test: lint
-	$(VENV)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not alone" --ignore tests/benchmarks
+	$(VENV)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not alone" --ignore tests/benchmarks
 	$(VENV)/python -m pytest -q -m "alone and not slow" --ignore tests/benchmarks
 
 test-slow: setup

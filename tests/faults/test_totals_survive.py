@@ -140,7 +140,7 @@ class Deployment:
         return thread
 
 
-@pytest.mark.parametrize("rounds", [9, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [6, pytest.param(100, marks=pytest.mark.slow)])
 def test_totals_are_those_of_the_server_after_kills_and_redeployments(
     server: Simulated, tmp_path: Path, rounds: int
 ) -> None:

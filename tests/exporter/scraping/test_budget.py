@@ -205,7 +205,7 @@ def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Si
     # Without our session's CPU time the time in statements counts, and scrapes follow each other at once.
     scrape = scraper(server, Module(collectors={"own_session": False}), 0.05)
     scrape()
-    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.1
+    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
     try:
         # The first one exceeds the budget, the second one measures the collectors.
         scrape()
@@ -259,7 +259,7 @@ def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simul
     scrape = scraper(server, Module(), 0.5)
     scrape()
     scrape()
-    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
+    server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.02
     try:
         runs = [scrape() for _ in range(4)]
     finally:
