@@ -1,21 +1,19 @@
 """Writes the captures of simulated servers beside this file: `python -m tests.captures.make [NAME...]`.
 
-They stand in for real servers until somebody contributes captures of those. Write them again when the exporter's
-statements change.
+They stand in for real servers until somebody contributes captures of those. Nobody has to write them again when the
+exporter's statements change: they are then tested as captures of an older exporter.
 """
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.exporter.capture.recorded import INTERVAL, record
+from tests.exporter.capture.recorded import FOLDER, INTERVAL, record
 
 from ase_exporter.capture.file import dump
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan
 from ase_simulator.schema.profiles import profiles
 
-FOLDER = Path(__file__).parent
 SHORT = Plan(scrapes=2, interval=INTERVAL)
 # With every collector and a report of sp_sysmon.
 FULL = Plan(scrapes=3, interval=INTERVAL, everything=True, sysmon_seconds=1)

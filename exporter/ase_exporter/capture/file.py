@@ -79,7 +79,8 @@ class Header:
     """Where a capture comes from.
 
     created: UTC, ISO 8601. names: `pseudonyms` or `kept`. source: `server`, or `isql` for pasted text. driver:
-    versions of pyodbc, the driver manager and FreeTDS.
+    versions of pyodbc, the driver manager and FreeTDS. statements_digest: of the statements that the exporter could
+    send when it recorded the capture, '' if unknown.
     """
 
     exporter: str
@@ -89,6 +90,7 @@ class Header:
     names: str = "kept"
     source: str = "server"
     driver: Mapping[str, str] | None = None
+    statements_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ def lines(capture: Capture) -> Iterator[str]:
             "names": header.names,
             "source": header.source,
             "driver": dict(header.driver or {}),
+            "statements_digest": header.statements_digest,
         }
     )
     for statement in capture.statements:
@@ -261,6 +264,7 @@ def _read_header(line: Mapping[str, Any]) -> Header:
         names=_choice(line, "names", ("pseudonyms", "kept")),
         source=_choice(line, "source", ("server", "isql")),
         driver={name: _text(driver, name) for name in driver},
+        statements_digest=_text(line, "statements_digest") if "statements_digest" in line else "",
     )
 
 

@@ -9,7 +9,8 @@ from ase_exporter.capture.file import Capture, Statement
 NOT_RECORDED = "not in the capture"
 # As the simulator's replay has it; a server has no message of that number.
 _NUMBER = 30001
-
+# How statements begin that set up a session and return no rows, also those of another version.
+_SETUP = ("set ", "if @@trancount > 0 rollback transaction")
 
 _SELECT = re.compile(r"select (?P<items>[^()]*(?:\([^()]*\)[^()]*)*) from (?P<rest>master\.\.mon.*)")
 
@@ -31,7 +32,7 @@ class Playback:
 
     def query(self, sql: str, deadline: float = 0.0) -> list[Row]:
         """The recorded rows. Raises the recorded error, and one with the text NOT_RECORDED for other statements."""
-        if sql.startswith("set "):
+        if sql.startswith(_SETUP):
             return []
         statement = self._by_sql.get(sql)
         if statement is None and (projected := self._project(sql)) is not None:

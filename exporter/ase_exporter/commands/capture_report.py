@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
-from ase_exporter.catalogue import load_catalogue
+from ase_exporter.capture.statements import statements_digest
+from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.catalogue.differences import missing_columns
 from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
@@ -36,11 +37,15 @@ def capture_report(path: Path) -> str:
         raise UserError(f"{path}: {error}: expected an answer to @@version") from None
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
         raise UserError(f"{path}: not a server's answers: expected those to facts and collectors") from None
-    return "\n".join(_lines(path, capture, report, missing)) + "\n"
+    return "\n".join(_lines(path, capture, catalogue, report, missing)) + "\n"
 
 
 def _lines(
-    path: Path, capture: Capture, report: TargetReport, missing: Mapping[str, Sequence[str]]
+    path: Path,
+    capture: Capture,
+    catalogue: Catalogue,
+    report: TargetReport,
+    missing: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
     header, facts = capture.header, report.facts
     failed = [each for each in report.failures if NOT_RECORDED not in each.message]
@@ -50,6 +55,8 @@ def _lines(
     if facts.version.banner:
         yield f"- Banner: `{facts.version.banner}`"
     yield f"- Recorded {header.created} by ase-exporter {header.exporter}, {header.scrapes} scrapes"
+    if header.source == "server" and header.statements_digest != statements_digest(catalogue):
+        yield "- Recorded by another version: statements that changed since are not in the capture"
     yield f"- Source: {header.source}"
     if header.driver:
         yield "- Driver: " + ", ".join(f"{name} {text}" for name, text in header.driver.items())

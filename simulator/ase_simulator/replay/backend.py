@@ -16,7 +16,8 @@ NOT_RECORDED = 30001
 _LOGIN_FAILED = Message(4002, 14, 1, "Login failed.\n")
 # What FreeTDS sends after the login, and how the exporter tests a connection.
 _SPID = re.compile(r"(set textsize \d+ )?(use \S+ )?select @@spid ?", re.IGNORECASE)
-_NUMBER = re.compile(r"select (\d{1,9})")
+_NUMBER = re.compile(r"select (\d{1,10})")
+_MAX_INT = 0x7FFF_FFFF
 _WITHOUT_ANSWER = re.compile(
     r"(set|use|sp_datatype_info|if @@trancount > 0 rollback transaction)\b", re.IGNORECASE
 )
@@ -70,15 +71,21 @@ class ReplaySession:
         self._served: Counter[str] = Counter()
 
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
-        """The recorded results. A batch of several statements has one on each line."""
-        for statement in [sql] if self._answers.find(sql) else sql.split("\n"):
-            recorded, columns = self._find(statement.strip())
+        """The recorded results. A batch of several statements has one on each line, and ends at an error."""
+        batch = [sql] if self._answers.find(sql) else sql.split("\n")
+        for number, statement in enumerate(map(str.strip, batch)):
+            recorded, columns = self._find(statement)
+            if recorded.failed and len(batch) > 1:
+                # Clients ask for it again, and for the one before: its rows are complete when the next result begins.
+                self._served.subtract(map(_key, batch[max(0, number - 1) : number + 1]))
             for result in recorded.results:
                 yield _project(result, columns)
             if recorded.ended == "deadline":
                 await asyncio.Event().wait()
             elif recorded.ended:
                 yield Disconnect()
+            if recorded.failed:
+                break
 
     def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
         """A procedure without parameters, as recorded with exec."""
@@ -117,7 +124,7 @@ class ReplaySession:
             return (Rows([Column("", Type("smallint"), False)], [(self.spid,)]),)
         if not sql or _WITHOUT_ANSWER.match(sql):
             return ()
-        if number := _NUMBER.fullmatch(sql):
+        if (number := _NUMBER.fullmatch(sql)) and int(number[1]) <= _MAX_INT:
             return (Rows([Column("", Type("int"), False)], [(int(number[1]),)]),)
         return (_not_recorded(sql),)
 

@@ -20,6 +20,8 @@ FORMAT = "ase-exporter capture"
 VERSION = 1
 MAX_SIZE = 256 << 20
 _MAX_VARCHAR = 16_384
+# The highest severity of a message that is no error.
+_INFORMATION = 10
 
 
 class CaptureError(Exception):
@@ -34,6 +36,12 @@ class Recorded:
     sql: str
     results: Sequence[Result]
     ended: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended with an error."""
+        last = self.results[-1] if self.results else None
+        return bool(self.ended) or (isinstance(last, ServerMessage) and last.severity > _INFORMATION)
 
 
 def read_capture(path: Path) -> list[Recorded]:

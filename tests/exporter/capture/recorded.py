@@ -1,23 +1,28 @@
 """Captures of simulated servers, and replays of captures, over the wire."""
 
+import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
+import pytest
 from tests.exporter.simulated import PASSWORD, run
 from tests.simulator.tds.running import running
 
-from ase_exporter.capture.file import Capture
+from ase_exporter.capture.file import Capture, lines
+from ase_exporter.capture.playback import Playback
 from ase_exporter.capture.session import Plan, take_capture
-from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.catalogue import Catalogue, PlannedCollector, load_catalogue, plan, read_facts
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.replay.backend import ReplayBackend
-from ase_simulator.replay.file import Recorded
+from ase_simulator.replay.file import Recorded, parse
 from ase_simulator.server import Listener
 from ase_simulator.sql.logins import FULL, Login
 
@@ -25,6 +30,12 @@ from ase_simulator.sql.logins import FULL, Login
 SPEED, INTERVAL = 60.0, 0.25
 LONG = 60.0
 Address = tuple[str, int]
+
+FOLDER = Path(__file__).parents[2] / "captures"
+FOLDERS = [FOLDER, *map(Path, filter(None, [os.environ.get("ASE_CAPTURES")]))]
+FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*.capture.gz"))]
+each_capture = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".capture.gz"))
+_SAMPLE = re.compile(r"sp_sysmon '(\d\d):(\d\d):(\d\d)'")
 
 
 @cache
@@ -76,6 +87,35 @@ def replay(statements: Iterable[Recorded]) -> Iterator[Address]:
     ]
     with running(lambda: Listener(ReplayBackend(statements, logins))) as server:
         yield "127.0.0.1", server.port
+
+
+def planned(taken: Capture) -> list[PlannedCollector]:
+    """All collectors that this exporter would read on the server of a capture."""
+    facts = read_facts(Playback(taken).query)
+    everything = dict.fromkeys(catalogue().collectors, True)
+    return [each for each in plan(catalogue(), facts, everything) if each.available]
+
+
+def capture_again(taken: Capture) -> Capture:
+    """A capture of a replay by this exporter, of the collectors whose statements were recorded."""
+    recorded = {each.sql for each in taken.statements}
+    chosen = dict.fromkeys(catalogue().collectors, False)
+    chosen |= {each.name: recorded.issuperset(each.statements) for each in planned(taken)}
+    sample = next(filter(None, map(_SAMPLE.match, recorded)), None)
+    hours, minutes, seconds = map(int, sample.groups() if sample else "000")
+    with replay(parse(list(lines(taken)), "capture")) as address:
+        config, target = configuration(address)
+        return take_capture(
+            replace(config, modules={target.module: Module(collectors=chosen)}),
+            target,
+            catalogue(),
+            Plan(
+                taken.header.scrapes,
+                taken.header.interval,
+                sysmon_seconds=3600 * hours + 60 * minutes + seconds,
+            ),
+            sleep=lambda _: None,
+        )
 
 
 def scrape(

@@ -4,8 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from tests.captures.make import FOLDER
-from tests.exporter.capture.recorded import replay
+from tests.exporter.capture.recorded import FOLDER, replay
 from tests.exporter.commands.command_line import Run
 from tests.exporter.commands.conftest import run as run_command
 from tests.exporter.simulated import PASSWORD

@@ -34,7 +34,7 @@ def value(connection: ReplaySession, sql: str) -> object:
     return next(iter(result.rows))[0]
 
 
-A, B = "select a from master..monA", "select b from master..monB"
+A, B, C, D = (f"select {letter.lower()} from master..mon{letter}" for letter in "ABCD")
 
 
 def test_a_statement_that_comes_again_begins_the_next_scrape() -> None:
@@ -108,3 +108,40 @@ def test_the_time_that_audit_events_reach_back_may_differ() -> None:
 def test_a_wrong_password_is_refused() -> None:
     refused = ReplayBackend([]).login(LoginRequest("sa", "wrong"))
     assert isinstance(refused, Message) and refused.number == 4002
+
+
+def test_a_batch_ends_at_an_error_and_what_is_then_asked_again_is_of_the_same_scrape() -> None:
+    recorded = [
+        Recorded(scrape, sql, rows(10 * scrape + n))
+        for scrape in (1, 2)
+        for n, sql in enumerate((A, B, D), start=1)
+    ]
+    failing = [
+        *recorded,
+        *(Recorded(scrape, C, [Message(12052, 16, 1, "no")]) for scrape in (1, 2)),
+    ]
+    # One that was not recorded, and one that failed when it was.
+    for connection, wrong in ((session(*recorded), "select z from master..monZ"), (session(*failing), C)):
+        batch = run(connection, f"{A}\n{B}\n{wrong}\n{D}")
+        assert [type(result) for result in batch] == [Rows, Rows, Message]
+        # Clients know that the rows before an error are complete only when the next result begins.
+        assert isinstance(run(connection, wrong)[0], Message)
+        assert [value(connection, sql) for sql in (B, D)] == [12, 13]
+        assert [value(connection, sql) for sql in (A, B, D)] == [21, 22, 23]
+
+
+def test_the_first_statement_of_a_batch_may_fail() -> None:
+    connection = session(
+        *(Recorded(scrape, A, [Message(12052, 16, 1, "no")]) for scrape in (1, 2)),
+        *(Recorded(scrape, B, rows(10 * scrape)) for scrape in (1, 2)),
+    )
+    for expected in (10, 20):
+        assert len(run(connection, f"{A}\n{B}")) == len(run(connection, A)) == 1
+        assert value(connection, B) == expected
+
+
+def test_a_number_of_any_size_comes_back() -> None:
+    # The exporter's tests of a connection have up to 30 bits.
+    assert value(session(), f"select {2**30 - 1}") == 2**30 - 1
+    (message,) = run(session(), f"select {2**31}")
+    assert isinstance(message, Message) and message.number == NOT_RECORDED
