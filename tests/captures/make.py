@@ -5,7 +5,7 @@ exporter's statements change: they are then tested as captures of an older expor
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.exporter.capture.recorded import FOLDER, INTERVAL, record
 
@@ -35,7 +35,7 @@ class Source:
 CAPTURES = [
     *(Source(version, "idle", SHORT) for version in profiles()),
     Source("16.0 SP04", "quiet-oltp", FULL),
-    Source("15.7 SP138 CE", "quiet-oltp", FULL),
+    Source("15.7 SP138 CE", "quiet-oltp", replace(FULL, scrapes=2)),
     Source("16.0 SP04", "hostile", SHORT),
     Source("16.0 SP03", "idle", SHORT, "monitor"),
     Source("15.0.3", "idle", SHORT, "nobody"),

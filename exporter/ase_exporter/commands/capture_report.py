@@ -7,7 +7,7 @@ from pathlib import Path
 from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.statements import statements_digest
-from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.catalogue import Catalogue
 from ase_exporter.catalogue.differences import missing_columns
 from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
@@ -16,10 +16,9 @@ from ase_exporter.errors import UserError
 _TIMEOUT = 600.0
 
 
-def capture_report(path: Path) -> str:
+def capture_report(path: Path, catalogue: Catalogue) -> str:
     """The report. Raises UserError if the file is no capture, or its server did not say its version."""
     capture = load(path)
-    catalogue, _ = load_catalogue()
     target = Target(name="capture", host="capture")
     config = Config(targets=(target,), auth={"default": Auth(user="LOGIN", password="")})
     checking = TargetCheck(

@@ -55,7 +55,7 @@ def check(
     if capture is not None:
         if target or offline or sql or config_file:
             raise UserError("--capture: expected neither a configuration nor --target, --offline or --sql")
-        sys.stdout.write(capture_report(capture))
+        sys.stdout.write(capture_report(capture, load_catalogue()[0]))
         return
     loaded = load_config(config_file)
     catalogue, problems = load_catalogue(loaded.catalogue.directories)

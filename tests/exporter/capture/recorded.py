@@ -12,7 +12,7 @@ import pytest
 from tests.exporter.simulated import PASSWORD, run
 from tests.simulator.tds.running import running
 
-from ase_exporter.capture.file import Capture, lines
+from ase_exporter.capture.file import Capture, lines, load
 from ase_exporter.capture.playback import Playback
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import Catalogue, PlannedCollector, load_catalogue, plan, read_facts
@@ -41,6 +41,11 @@ _SAMPLE = re.compile(r"sp_sysmon '(\d\d):(\d\d):(\d\d)'")
 @cache
 def catalogue() -> Catalogue:
     return load_catalogue()[0]
+
+
+@cache
+def loaded(path: Path) -> Capture:
+    return load(path)
 
 
 def configuration(address: Address, user: str = "sa", *, encrypted: bool = False) -> tuple[Config, Target]:

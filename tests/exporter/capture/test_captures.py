@@ -16,10 +16,9 @@ from dashboards import write
 from tests.dashboards.test_queries import chosen, queries
 from tests.e2e.evaluation import groups_in_order
 from tests.e2e.simulated_time import INTERVAL, RULES, STEP, Recording
-from tests.exporter.capture.recorded import FILES, catalogue, each_capture, planned, replay, scrape
+from tests.exporter.capture.recorded import FILES, catalogue, each_capture, loaded, planned, replay, scrape
 from tests.exporter.clocks import ShiftedClock
 
-from ase_exporter.capture.file import load
 from ase_exporter.catalogue.messages import REASON_BY_MESSAGE
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.metrics.exposition import render_text
@@ -52,7 +51,7 @@ class Unfiltered(Recording):
 def scraped(path: Path) -> list[tuple[ScrapeResult, list[Family]]]:
     """The scrapes of a replay, 15 seconds apart by the exporter's clock, with all families."""
     shifted = ShiftedClock()
-    capture = load(path)
+    capture = loaded(path)
     found = []
     with replay(read_capture(path)) as address:
         for result in scrape(address, capture.header.scrapes, everything=True, clock=shifted.clock):
@@ -67,13 +66,13 @@ def samples(families: list[Family]) -> Samples:
 
 @each_capture
 def test_every_collector_is_read_or_explained(path: Path) -> None:
-    report = capture_report(path)
+    report = capture_report(path, catalogue())
     (names,) = re.findall(r"(?m)^- \d+ collectors can be read; not in the capture: (.*)$", report)
     explained = set(names.split(", "))
     # A column of another type costs its metrics.
     odd = set(re.findall(r"(?m)^- (mon\w+)\.\w+ is `", report))
     mismatched = {name for name, each in catalogue().collectors.items() if each.table in odd}
-    taken = load(path)
+    taken = loaded(path)
     failed = {each.sql for each in taken.statements if each.error}
     recorded = {each.sql for each in taken.statements} - failed
     readable = {each.name for each in planned(taken) if recorded.issuperset(each.statements)}
@@ -122,7 +121,7 @@ def test_promtool_accepts_the_metrics(path: Path) -> None:
 @each_capture
 def test_a_report_of_sp_sysmon_agrees_with_the_metrics(path: Path) -> None:
     first, last = (samples(scraped(path)[index][1]) for index in (0, -1))
-    for statement in load(path).statements:
+    for statement in loaded(path).statements:
         if not statement.sql.startswith("sp_sysmon") or statement.error:
             continue
         report = parse("\n".join(line for result in statement.results for line in result.messages))

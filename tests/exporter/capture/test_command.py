@@ -1,6 +1,7 @@
 """The commands: `capture`, `check --capture` and `ase-simulator --replay`, as users run them."""
 
 import gzip
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from tests.exporter.capture.recorded import FOLDER, replay
 from tests.exporter.commands.command_line import Run
 from tests.exporter.commands.conftest import run as run_command
 from tests.exporter.simulated import PASSWORD
-from tests.simulator.test_cli import refused, simulator
+from tests.simulator.test_cli import simulator
 
 from ase_exporter.capture.file import load
+from ase_simulator import cli as simulator_cli
 from ase_simulator.replay.file import read_capture
 
 run = run_command
@@ -82,5 +84,28 @@ def test_a_file_that_is_no_capture_gives_one_line(run: Run, tmp_path: Path) -> N
     ended = run("check", f"--capture={path}")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"ase-exporter: {path}: not a capture: expected a complete gzip file\n"
-    assert refused("--replay", str(path)) == f"ase-simulator: --replay {path}: expected a gzip file\n"
-    assert "--replay: the answers are those of the capture" in refused("--replay", str(EXAMPLE), "--frozen")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["{bad}"], "--replay {bad}: expected a gzip file"),
+        ([str(EXAMPLE), "--frozen"], "--replay: the answers are those of the capture: expected no --version"),
+    ],
+)
+def test_a_wrong_replay_gives_one_line(
+    options: list[str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    bad = tmp_path / "x.capture.gz"
+    bad.write_bytes(b"not gzip")
+    arguments = [option.format(bad=bad) for option in options]
+    monkeypatch.setattr(sys, "argv", ["ase-simulator", "--replay", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        simulator_cli.main()
+    printed = capfd.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1
+    assert printed.err.startswith(f"ase-simulator: {expected.format(bad=bad)}")
