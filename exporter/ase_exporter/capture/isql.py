@@ -72,7 +72,7 @@ def capture_of(text: str, ase_version: str | None, where: str) -> Capture:
         )
     banner = _banner(text, ase_version, where)
     catalogue, _ = load_catalogue()
-    columns = _known_columns(catalogue)
+    columns = known_columns(catalogue)
     scrapes: Counter[str] = Counter()
     statements: list[Statement] = []
     tables: defaultdict[str, list[Pasted]] = defaultdict(list)
@@ -174,8 +174,8 @@ def _banner(text: str, ase_version: str | None, where: str) -> str:
     return str(banner)
 
 
-def _known_columns(catalogue: Catalogue) -> dict[str, tuple[str, frozenset[str]]]:
-    """Columns in lower case, by table in lower case, with the table's name."""
+def known_columns(catalogue: Catalogue) -> dict[str, tuple[str, frozenset[str]]]:
+    """The columns by table, both in lower case, with the table's name."""
     known: dict[str, set[str]] = {table: set(columns) for table, columns in documented_columns().items()}
     names = {table: table for table in known}
     for collector in catalogue.collectors.values():

@@ -10,27 +10,77 @@ text columns mix them with names (SpinlockName, messages), and all other columns
 import hashlib
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
 from ase_exporter.capture.file import Capture, Column, Result, Statement, Value
+from ase_exporter.capture.isql import known_columns
+from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
+from ase_exporter.changes.detect import identifier
 
-_WORD = re.compile(r"\w+")
-_ADDRESS = re.compile(
-    r"\b(?:\d{1,3}\.){3}\d{1,3}\b|(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])", re.IGNORECASE
+# Also marks that combine with letters, but no punctuation beyond ASCII.
+_WORD = re.compile(r"(?:\w|[^\x00-\xbf\u2000-\u206f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20])+")
+# IPv4, also as 10-0-0-1 in names of hosts; IPv6, also with IPv4 at its end; MAC addresses.
+_ADDRESS = (
+    r"\b\d{1,3}(?P<dot>[.-])\d{1,3}(?P=dot)\d{1,3}(?P=dot)\d{1,3}\b"
+    r"|(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{0,4})(?![\w:])"
 )
-_TIME = re.compile(r"\d\d?:\d\d(:\d\d)*")
+_NO_ADDRESS = re.compile(r"\d\d?:\d\d(:\d\d)*|:{2,3}")
 _DIGITS = re.compile(r"\d+")
 _BANNER = re.compile(r"(SAP )?Adaptive Server Enterprise/[\w ./:()+,#-]{10,250}")
+# Words in @@version that other texts do not have.
+_PLATFORMS = frozenset(
+    (
+        *("adaptive", "enterprise", "cluster", "edition", "esd", "ir", "opt", "os", "linux", "red", "hat"),
+        *(
+            "el#",
+            "elsmp",
+            "rhel",
+            "suse",
+            "sles",
+            "aix",
+            "hp",
+            "ux",
+            "solaris",
+            "sun",
+            "sun_svr#",
+            "windows",
+            "nt",
+        ),
+        *(
+            "x#",
+            "x#_#",
+            "i#",
+            "ix#",
+            "amd#",
+            "ia#",
+            "itanium",
+            "intel",
+            "power",
+            "ppc#",
+            "ppc#le",
+            "rs#",
+            "hp#",
+        ),
+        "sparc",
+    )
+)
 # Members of structures and the like in names of spinlocks.
 _CODE = re.compile(r"(?<=->)\w+|\b\w*spin(lock)?s?\b", re.IGNORECASE)
 _LITERAL = re.compile(r"'([^']*)'")
 _IDENTIFIER = r"(?:\[(?:[^\]]|\]\])*\]|\w+)"
 # The database in the statement that reads its cache bindings.
 _IN_SQL = re.compile(rf"(?<= ){_IDENTIFIER}(?=\.\.(?:sysattributes a, (?!master\.)|sysobjects o))")
+# Statements of a capture from pasted text whose names are those of the text.
+_PASTED_SQL = re.compile(
+    r"exec (?!(?:pasted_result_\d+|sp_(?:configure|helpcache|help|helpdb|monitorconfig|who|lock))$)\w+"
+    r"|select [^()]+ from \S+"
+)
+# A name of so many digits is not taken for a number.
+_MIN_DIGITS = 4
 # Tables whose text columns are ASE's own.
 _PUBLIC_TABLES = re.compile(r"from master\.\.(monWaitEventInfo|monWaitClassInfo|spt_values)\b")
 # Columns whose values only ASE determines.
@@ -43,7 +93,7 @@ _PUBLIC_COLUMNS = frozenset(
 )
 _TEXT_COLUMNS = frozenset(
     (
-        *("SpinlockName", "Status", "status", "Edition", "Description", "value2"),
+        *("Status", "status", "Edition", "Description", "value2"),
         *("io_size", "wash_size", "config_size", "run_size"),
     )
 )
@@ -57,7 +107,7 @@ class Pseudonyms:
         self._of: dict[str, str] = {}
         self._used: set[str] = set()
         self.names: set[str] = set()
-        self._ambiguous: re.Pattern[str] | None = None
+        self._pattern = _text_pattern((), ())
 
     def __len__(self) -> int:
         return len(self._of)
@@ -91,113 +141,184 @@ class Pseudonyms:
         self.names.add(text.strip())
         return _WORD.sub(lambda match: self.word(match[0]), text)
 
-    def text(self, text: str) -> str:
-        """A text that may contain names: words that ASE does not use, and names that stand alone in it."""
+    def text(self, text: str, keeps: Callable[[str], bool] = lambda _: False) -> str:
+        """A text that may contain names: words that ASE does not use, and names of which it uses words.
+
+        keeps: whether a word that ASE uses only in this kind of text stays.
+        """
         if text.strip() in self.names:
             return self.name(text)
+
+        def replaced(match: re.Match[str]) -> str:
+            part = match[0]
+            if match["name"]:
+                return self.name(part)
+            if match["address"]:
+                return (
+                    part if _NO_ADDRESS.fullmatch(part) else _WORD.sub(lambda word: self.word(word[0]), part)
+                )
+            return part if _is_known(part) or keeps(part) else self.word(part)
+
+        return self._pattern.sub(replaced, text)
+
+    def spinlock(self, text: str) -> str:
+        """A name of a spinlock: members of structures stay, too."""
         kept = {match[0] for match in _CODE.finditer(text)} - self.names
-        if self._ambiguous:
-            text = self._ambiguous.sub(lambda match: self.name(match[0]), text)
-        text = _ADDRESS.sub(self._address, text)
-        return _WORD.sub(lambda match: match[0] if match[0] in kept else self._text_word(match[0]), text)
+        return self.text(text, kept.__contains__)
+
+    def banner(self, text: str) -> str:
+        """@@version. Its version may look like an address."""
+        product, _, rest = text.partition("/")
+        number, slash, rest = rest.partition("/")
+        return (
+            "/".join((product, _WORD.sub(self._banner_word, number))) + slash + self.text(rest, _is_platform)
+        )
+
+    def _banner_word(self, match: re.Match[str]) -> str:
+        return match[0] if _is_known(match[0]) or _is_platform(match[0]) else self.word(match[0])
 
     def recognize_names(self) -> None:
-        """Prepare for texts: names of words that ASE uses, too, are replaced where no other word is beside them."""
-        ambiguous = [name for name in self.names if all(map(_is_known, _WORD.findall(name)))]
-        if ambiguous:
-            names = "|".join(map(re.escape, sorted(ambiguous, key=len, reverse=True)))
-            self._ambiguous = re.compile(rf"(?:(?<=bufspin )|(?<!\w)(?<!\w ))(?:{names})(?!\w| \w)")
+        """Prepare for texts: names of which ASE uses words, or with numbers, are replaced as a whole.
 
-    def _address(self, match: re.Match[str]) -> str:
-        if _TIME.fullmatch(match[0]) or match[0] in ("::", ":::"):
-            return match[0]
-        return _WORD.sub(lambda part: self.word(part[0]), match[0])
-
-    def _text_word(self, word: str) -> str:
-        # Or a part of what has been replaced.
-        return word if _is_known(word) or word in self._used else self.word(word)
+        A name of nothing but words of ASE is replaced only where no other word is beside it.
+        """
+        certain, ambiguous = [], []
+        for name in self.names:
+            known = [_is_known(word) for word in _WORD.findall(name)]
+            if all(known) and not (name.isdigit() and len(name) >= _MIN_DIGITS):
+                ambiguous.append(name)
+            elif any(known):
+                certain.append(name)
+        self._pattern = _text_pattern(certain, ambiguous)
 
 
-def with_pseudonyms(capture: Capture, key: bytes) -> tuple[Capture, Pseudonyms]:
-    """The capture without names, and the pseudonyms used."""
-    pseudonyms = Pseudonyms(key)
-    tables = frozenset(
-        str(row[0]).strip()
-        for statement in capture.statements
-        if statement.sql.startswith(COLUMNS)
-        for row in statement.rows
+def _text_pattern(certain: Iterable[str], ambiguous: Iterable[str]) -> re.Pattern[str]:
+    """Finds the parts of a text that may have to be replaced: names, addresses and words."""
+
+    def any_of(names: Iterable[str]) -> str:
+        return "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name)))) or "(?!)"
+
+    return re.compile(
+        rf"(?P<name>(?<!\w)(?:{any_of(certain)})(?!\w)"
+        rf"|(?:(?<=bufspin )|(?<!\w)(?<!\w ))(?:{any_of(ambiguous)})(?!\w| \w))"
+        rf"|(?P<address>{_ADDRESS})|{_WORD.pattern}"
     )
+
+
+def with_pseudonyms(capture: Capture, key: bytes, names: Iterable[str] = ()) -> tuple[Capture, Pseudonyms]:
+    """The capture without names, and the pseudonyms used. names: those that texts may have besides."""
+    pseudonyms = Pseudonyms(key)
+    for name in names:
+        pseudonyms.name(name)
+    hiding = _Hiding(pseudonyms, _columns_by_table(capture), capture.header.source == "isql")
     # All names have to be known before texts can be searched for them.
     for each in capture.statements:
-        _statement(each, pseudonyms, tables, only_names=True)
+        hiding.statement(each, only_names=True)
     pseudonyms.recognize_names()
-    statements = [_statement(each, pseudonyms, tables, only_names=False) for each in capture.statements]
+    statements = [hiding.statement(each, only_names=False) for each in capture.statements]
     header = replace(capture.header, names="pseudonyms")
     return replace(capture, header=header, statements=statements), pseudonyms
 
 
-def _statement(
-    statement: Statement, pseudonyms: Pseudonyms, tables: frozenset[str], only_names: bool
-) -> Statement:
-    def database(match: re.Match[str]) -> str:
-        return pseudonyms.name(match[0])
-
-    sql = statement.sql
-    error = statement.error
-    return replace(
-        statement,
-        sql=_IN_SQL.sub(database, sql),
-        results=[_result(sql, each, pseudonyms, tables, only_names) for each in statement.results],
-        error=error and (error if only_names else replace(error, text=pseudonyms.text(error.text))),
-    )
+def _columns_by_table(capture: Capture) -> dict[str, set[str]]:
+    """The columns of the monitoring tables in lower case, as monTableColumns has them."""
+    columns: dict[str, set[str]] = {}
+    for statement in capture.statements:
+        if statement.sql.startswith(COLUMNS):
+            for table, column, *_ in statement.rows:
+                columns.setdefault(str(table).strip(), set()).add(str(column).strip().lower())
+    return columns
 
 
-def _result(
-    sql: str, result: Result, pseudonyms: Pseudonyms, tables: frozenset[str], only_names: bool
-) -> Result:
-    rows = result.rows
-    if result.columns is not None and not sql.startswith(COLUMNS):
-        columns = [[row[index] for row in result.rows] for index in range(len(result.columns))]
-        if sql == PROXY_COLUMNS:
-            columns = list(map(list, zip(*(_proxy(row, tables, pseudonyms) for row in rows), strict=True)))
-        else:
-            for index, column in enumerate(result.columns):
-                columns[index] = _column(sql, column, columns[index], pseudonyms, only_names)
-        rows = list(map(list, zip(*columns, strict=True))) if rows else []
-    messages = result.messages if only_names else list(map(pseudonyms.text, result.messages))
-    return replace(result, rows=rows, messages=messages)
+class _Hiding:
+    """Replaces the names in statements. pasted: the names of columns and procedures come from pasted text."""
 
+    def __init__(self, pseudonyms: Pseudonyms, tables: Mapping[str, Set[str]], pasted: bool) -> None:
+        self._pseudonyms = pseudonyms
+        self._tables = tables
+        self._pasted = pasted
 
-def _proxy(row: Sequence[Value], tables: frozenset[str], pseudonyms: Pseudonyms) -> Sequence[Value]:
-    """A table in master and a column of it: somebody may have created a table whose name begins with mon."""
-    if str(row[0]).strip() in tables:
-        return row
-    return [pseudonyms.name(str(value)) for value in row]
+    def statement(self, statement: Statement, *, only_names: bool) -> Statement:
+        """The statement without names. only_names: leave texts alone."""
+        sql, error = statement.sql, statement.error
+        return replace(
+            statement,
+            sql=self._sql(sql),
+            results=[self._result(sql, each, only_names) for each in statement.results],
+            error=error and (error if only_names else replace(error, text=self._pseudonyms.text(error.text))),
+        )
 
+    def _sql(self, sql: str) -> str:
+        if self._pasted and _PASTED_SQL.fullmatch(sql):
+            return self._identifiers(sql)
+        return _IN_SQL.sub(self._database, sql)
 
-def _column(
-    sql: str, column: Column, values: Sequence[Value], pseudonyms: Pseudonyms, only_names: bool
-) -> list[Value]:
-    if column.type == "bytearray":
-        return [value and bytes(len(value)) for value in values if value is None or isinstance(value, bytes)]
-    if column.type != "str" or column.name in _PUBLIC_COLUMNS or _PUBLIC_TABLES.search(sql):
-        return list(values)
-    literals = set(_LITERAL.findall(sql))
-    is_text = column.name in _TEXT_COLUMNS or _is_text(sql)
-    if is_text and only_names:
-        return list(values)
-    replaced = pseudonyms.text if is_text else pseudonyms.name
+    def _database(self, match: re.Match[str]) -> str:
+        name = match[0]
+        if name.startswith("["):
+            name = name[1:-1].replace("]]", "]")
+        return identifier(self._pseudonyms.name(name))
 
-    def value_of(value: Value) -> Value:
-        if (
-            not isinstance(value, str)
-            or value in literals
-            or ("@@version" in sql and _BANNER.fullmatch(value.strip()))
-        ):
-            return value
-        return replaced(value)
+    def _identifiers(self, text: str) -> str:
+        """Names of columns and procedures, and SQL with nothing else."""
+        return _WORD.sub(
+            lambda match: match[0] if _is_documented(match[0]) else self._pseudonyms.word(match[0]), text
+        )
 
-    return [value_of(value) for value in values]
+    def _result(self, sql: str, result: Result, only_names: bool) -> Result:
+        rows, described = result.rows, result.columns
+        if described is not None:
+            columns = [
+                self._column(sql, each, [row[index] for row in rows], only_names)
+                for index, each in enumerate(described)
+            ]
+            if sql == PROXY_COLUMNS:
+                rows = [self._proxy(row) for row in rows]
+            else:
+                rows = list(map(list, zip(*columns, strict=True))) if rows else []
+            if self._pasted:
+                described = [replace(each, name=self._identifiers(each.name)) for each in described]
+        messages = result.messages if only_names else list(map(self._pseudonyms.text, result.messages))
+        return Result(messages, described, rows)
+
+    def _proxy(self, row: Sequence[Value]) -> Sequence[Value]:
+        """A table in master and a column of it: somebody may have created a table whose name begins with mon."""
+        table, column = (str(value).strip() for value in row)
+        if column.lower() in self._tables.get(table, ()):
+            return row
+        return [
+            table if table in self._tables else self._pseudonyms.name(table),
+            self._pseudonyms.name(column),
+        ]
+
+    def _column(self, sql: str, column: Column, values: Sequence[Value], only_names: bool) -> list[Value]:
+        if column.type == "bytearray":
+            return [
+                value and bytes(len(value)) for value in values if value is None or isinstance(value, bytes)
+            ]
+        replaced = self._replacement(sql, column.name) if column.type == "str" else None
+        if replaced is None or (only_names and replaced != self._pseudonyms.name):
+            return list(values)
+        literals = set(_LITERAL.findall(sql))
+
+        def value_of(value: Value) -> Value:
+            if not isinstance(value, str) or value in literals:
+                return value
+            if "@@version" in sql and _BANNER.fullmatch(value.strip()):
+                return value if only_names else self._pseudonyms.banner(value)
+            return replaced(value)
+
+        return [value_of(value) for value in values]
+
+    def _replacement(self, sql: str, column: str) -> Callable[[str], str] | None:
+        """What replaces the values of a text column; None if they are ASE's own."""
+        if sql.startswith(COLUMNS):
+            return self._identifiers if self._pasted else None
+        if column in _PUBLIC_COLUMNS or _PUBLIC_TABLES.search(sql) or sql == PROXY_COLUMNS:
+            return None
+        if column == "SpinlockName":
+            return self._pseudonyms.spinlock
+        return self._pseudonyms.text if column in _TEXT_COLUMNS or _is_text(sql) else self._pseudonyms.name
 
 
 def _is_text(sql: str) -> bool:
@@ -208,8 +329,17 @@ def _is_text(sql: str) -> bool:
     )
 
 
+def _is_platform(word: str) -> bool:
+    return _DIGITS.sub("#", word.lower()) in _PLATFORMS
+
+
 def _is_known(word: str) -> bool:
-    return len(word) == 1 or word.isdigit() or word in _known() or _DIGITS.sub("#", word) in _known()
+    return (
+        (len(word) == 1 and word.isascii())
+        or word.isdigit()
+        or word in _known()
+        or _DIGITS.sub("#", word) in _known()
+    )
 
 
 @cache
@@ -223,7 +353,18 @@ def _of_class(letter: str, number: int) -> str:
     if letter.isalpha():
         letters = string.ascii_uppercase if letter.isupper() else string.ascii_lowercase
         return letters[number % 26]
-    return letter
+    return letter if letter.isascii() else string.ascii_lowercase[number % 26]
+
+
+def _is_documented(word: str) -> bool:
+    return _is_known(word) or word.lower() in documented_names()
+
+
+@cache
+def documented_names() -> frozenset[str]:
+    """Monitoring tables and their columns in lower case, and the words of SQL around them."""
+    known = known_columns(load_catalogue()[0])
+    return frozenset(known).union(*(columns for _, columns in known.values()), ("select", "from", "exec"))
 
 
 @cache

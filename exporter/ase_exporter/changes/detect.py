@@ -140,7 +140,7 @@ class ConfigWatcher:
             objects = {_text(name): {"": Setting(_text(cache_name))} for name, cache_name in rows}
             parts["binding:"] = Part("binding", "sysattributes", objects)
         for database in databases[:MAX_DATABASES]:
-            sql = OBJECT_BINDINGS.format(database=_identifier(database))
+            sql = OBJECT_BINDINGS.format(database=identifier(database))
             rows = self._try(f"binding {database}", partial(query, sql))
             if rows is not None:
                 objects = {
@@ -333,7 +333,7 @@ def _number(value: object) -> str:
     return str(int(number)) if number.is_integer() else f"{number:.2f}".rstrip("0")
 
 
-def _identifier(database: str) -> str:
+def identifier(database: str) -> str:
     """A database name for use in SQL; names that need quoting are put in brackets."""
     return database if database.isidentifier() and database.isascii() else f"[{database.replace(']', ']]')}]"
 

@@ -17,6 +17,7 @@ from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, Progress, take_capture
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 
 
@@ -61,11 +62,13 @@ def capture(
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out {out}: no such directory")
     logs.configure("text", "error")
+    names: list[str] = []
     if from_isql is not None:
         taken = import_text(from_isql, ase_version)
     else:
         loaded = load_config(config_file)
         chosen = choose_target(loaded, target)
+        names = _names(loaded, chosen)
         catalogue, _ = load_catalogue()
         plan = Plan(scrapes, interval, timeout, everything, sysmon)
         # Off the main thread, so that Ctrl-C works while the driver blocks.
@@ -73,7 +76,7 @@ def capture(
             taken = executor.submit(take_capture, loaded, chosen, catalogue, plan, _print_progress).result()
     replaced = 0
     if not keep_names:
-        taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32))
+        taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32), names)
         replaced = len(pseudonyms)
     data = dump(taken)
     if show:
@@ -86,6 +89,12 @@ def capture(
         except OSError as error:
             raise UserError(f"--out {out}: {error.strerror}") from None
         print(f"written: {out}", file=sys.stderr)
+
+
+def _names(config: Config, target: Target) -> list[str]:
+    """Names that errors may mention, of which ASE may use the words, too."""
+    logins = {target.auth, *([target.sysmon.auth] if target.sysmon else [])}
+    return [target.name, target.host, *(config.auth[login].user for login in sorted(logins))]
 
 
 def _print_progress(progress: Progress) -> None:

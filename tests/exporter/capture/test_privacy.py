@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tests.paths import SHARED
 
 from ase_exporter.capture.file import Capture, Column, Failure, Header, Result, Statement, Value, lines
+from ase_exporter.capture.isql import capture_of
 from ase_exporter.capture.privacy import Pseudonyms, system_names, vocabulary, with_pseudonyms
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.catalogue.facts import CACHES, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
+from ase_exporter.catalogue.facts import CACHES, COLUMNS, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
 from ase_exporter.changes import detect
 
 HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 1, 15.0)
@@ -83,7 +84,7 @@ PUBLIC |= {"ConfigOption", "LockState", "LockType", "WaitLockType"}
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
     server, database, cache, login, thing, address = names
-    bindings = detect.OBJECT_BINDINGS.format(database=detect._identifier(database))
+    bindings = detect.OBJECT_BINDINGS.format(database=detect.identifier(database))
     error = f"Login '{login}' at {address} cannot open {database}..{thing}: permission denied on {cache}"
     planted = [
         statement(SERVER, [text(""), text(""), text("")], [BANNER, server, "2048"]),
@@ -186,7 +187,7 @@ def test_names_of_spinlocks_that_real_servers_have_stay_readable() -> None:
         pytest.skip("no ../shared/ase")
     names = [line.strip() for line in file.read_text().splitlines() if line and not line.startswith("#")]
     pseudonyms = Pseudonyms(b"key")
-    kept = [name for name in names if pseudonyms.text(name) == name]
+    kept = [name for name in names if pseudonyms.spinlock(name) == name]
     assert len(kept) > 0.6 * len(names), sorted(set(names) - set(kept))
 
 
@@ -195,3 +196,132 @@ def test_numbers_dates_and_sizes_stay() -> None:
     taken = capture(statement("select SPID, a from master..monProcess", columns, [17, 0.5]))
     assert with_pseudonyms(taken, b"key")[0].statements == taken.statements
     assert replace(taken.header, names="pseudonyms") == with_pseudonyms(taken, b"key")[0].header
+
+
+def failed(text_: str) -> Statement:
+    return Statement(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, text_))
+
+
+DATABASE_COLUMNS = [Column("dbid", "int", 10, 0, False), text("name")]
+
+
+def databases(*names: str) -> Statement:
+    rows: list[list[Value]] = [[7, name] for name in names]
+    return statement(DATABASES, DATABASE_COLUMNS, *rows)
+
+
+PASTED = """
+1> exec sp_zorgmax
+2> go
+ Report_of_zorgmin  Rows
+ ----------------- -----
+ something             7
+
+1> select zorgmid = sum(IOs), LogicalName, IOType, IOTime from master..monIOQueue
+2> go
+ zorgmid LogicalName IOType    IOTime
+ ------- ----------- --------- ------
+       7 zorgdev     User Data      8
+"""
+
+
+@pytest.mark.parametrize(
+    ("planted", "secrets"),
+    [
+        (failed("Login failed: host ip-10-211-212-213.zorgmax.example"), ["211-212-213", "212", "zorg"]),
+        (failed("from ::ffff:10.211.212.213, fe80::zorg or 2001:db8::bade"), ["211.212", "212.213", "bade"]),
+        (failed("00:1a:2b:3c:4d:5e at \\\\zorghost\\share, mail zorg@example.org"), ["1a:2b", "zorg"]),
+        (failed("no index on zorg_spin, zorgspins or row->zorgmax"), ["zorg"]),
+        (failed("Anmeldung von „zorgmax“, échec de «zorgmin», вход 'Зоргмакс'"), ["zorg", "Зорг", "макс"]),
+        (
+            failed("'पगारसूची' or '給与台帳' or 'ｐａｙｒｏｌｌ' or 'ＺＯＲＧ'"),
+            [*"पगारसूची給与台帳ｐａｙｒｏｌＺ"],
+        ),
+        (
+            statement(
+                SERVER,
+                [text(""), text(""), Column("", "int", 10, 0, True)],
+                [BANNER.replace("SLES 12.4", "aseprod01 Linux host.zorgmax.example"), "X", 2048],
+            ),
+            ["zorg", "prod01"],
+        ),
+        (statement("select Name from master..monTask", [text("Name")], ["zorg_spin"]), ["zorg"]),
+        (
+            statement("exec sp_helpcache", [text("Cache Name")], ["zorgmax"], ["owner zorg-0412 of cache"]),
+            ["zorg"],
+        ),
+        (
+            statement(
+                "select ErrorMessage, Time from master..monErrorLog",
+                [text("ErrorMessage")],
+                ["SQL Text: select * from zorgmax where card = 4111222233334444 -- server error"],
+            ),
+            ["zorg", "4111222233334444", "select *"],
+        ),
+    ],
+)
+def test_a_secret_in_an_unexpected_place_is_replaced(planted: Statement, secrets: list[str]) -> None:
+    file = written(capture(planted))
+    for secret in secrets:
+        assert secret not in file.partition('"sql":')[2].partition('"results"')[2]
+
+
+def test_names_that_ase_uses_words_or_digits_of_are_replaced_as_a_whole() -> None:
+    names = ["zorg-0412", "orders log", "48151623", "zorg.data.server"]
+    texts = [f"Database '{name}' and database {name} is full" for name in names]
+    hidden, pseudonyms = with_pseudonyms(capture(databases(*names), *map(failed, texts)), b"key")
+    for name, each in zip(names, hidden.statements[1:], strict=True):
+        found = pseudonyms.name(name)
+        assert each.error is not None
+        assert each.error.text == f"Database '{found}' and database {found} is full"
+
+
+def test_a_column_that_somebody_added_to_a_table_is_replaced() -> None:
+    columns = statement(
+        f"{COLUMNS} where Language = 'en_US'",
+        [text("TableName"), text("ColumnName"), text("TypeName")],
+        ["monEngine", "Yields", "int"],
+    )
+    proxy = statement(
+        PROXY_COLUMNS, [text("name"), text("name")], ["monEngine", "yields"], ["monEngine", "zorgmax"]
+    )
+    hidden, _ = with_pseudonyms(capture(columns, proxy), b"key")
+    assert hidden.statements[1].rows[0] == ["monEngine", "yields"]
+    assert "zorgmax" not in written(capture(columns, proxy))
+
+
+def test_words_equal_to_a_pseudonym_are_replaced_too() -> None:
+    name = "hr"
+    other = Pseudonyms(b"key").word(name)
+    hidden, _ = with_pseudonyms(capture(databases(name), failed(f"not {other}, but {name}")), b"key")
+    assert hidden.statements[1].error is not None
+    assert hidden.statements[1].error.text.split()[-1] == other
+    assert hidden.statements[1].error.text.split()[1] != f"{other},"
+
+
+def test_names_of_the_target_are_known() -> None:
+    texts = "Adaptive Server is not found (data-server.log:5000), login 'disk user'"
+    hidden, pseudonyms = with_pseudonyms(capture(failed(texts)), b"key", ["data-server.log", "disk user"])
+    assert hidden.statements[0].error is not None
+    assert hidden.statements[0].error.text == texts.replace(
+        "data-server.log", pseudonyms.name("data-server.log")
+    ).replace("disk user", pseudonyms.name("disk user"))
+
+
+def test_names_in_pasted_text_are_replaced() -> None:
+    taken = capture_of(PASTED, "16.0", "x")
+    assert "zorg" in "\n".join(lines(taken))
+    file = written(taken)
+    assert "zorg" not in file
+    assert "LogicalName, IOType, IOTime from master..monIOQueue" in file
+
+
+@given(name=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=3, max_size=12))
+def test_the_database_in_a_statement_is_replaced_whatever_its_name(name: str) -> None:
+    sql = detect.OBJECT_BINDINGS.format(database=detect.identifier(f"Zorgmax{name}"))
+    taken = capture(databases(f"Zorgmax{name}"), statement(sql, [text("name")], ["a"]))
+    hidden, pseudonyms = with_pseudonyms(taken, b"key")
+    found = pseudonyms.name(f"Zorgmax{name}")
+    assert hidden.statements[0].rows == [[7, found]]
+    assert hidden.statements[1].sql == detect.OBJECT_BINDINGS.format(database=detect.identifier(found))
+    assert "Zorgmax" not in written(taken)
