@@ -5,7 +5,7 @@ exporter's statements change: they are then tested as captures of an older expor
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tests.exporter.capture.recorded import FOLDER, INTERVAL, record
 
@@ -16,7 +16,7 @@ from ase_simulator.schema.profiles import profiles
 
 SHORT = Plan(scrapes=2, interval=INTERVAL)
 # With every collector and a report of sp_sysmon.
-FULL = Plan(scrapes=3, interval=INTERVAL, everything=True, sysmon_seconds=1)
+FULL = Plan(scrapes=2, interval=INTERVAL, everything=True, sysmon_seconds=1)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Source:
 CAPTURES = [
     *(Source(version, "idle", SHORT) for version in profiles()),
     Source("16.0 SP04", "quiet-oltp", FULL),
-    Source("15.7 SP138 CE", "quiet-oltp", replace(FULL, scrapes=2)),
+    Source("15.7 SP138 CE", "quiet-oltp", FULL),
     Source("16.0 SP04", "hostile", SHORT),
     Source("16.0 SP03", "idle", SHORT, "monitor"),
     Source("15.0.3", "idle", SHORT, "nobody"),

@@ -83,7 +83,10 @@ def unknown_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple
 
 
 def missing_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple[str, ...]]:
-    """The columns by table that metrics of this version need and the table, though it is there, lacks."""
+    """The columns by table that metrics of this version need and the table, though it is there, lacks.
+
+    Labels do not count: the catalogue does not say since when tables have them.
+    """
     missing: dict[str, dict[str, None]] = {}
     for collector in catalogue.collectors.values():
         table = collector.table or ""
@@ -102,7 +105,10 @@ def missing_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple
 
 
 def absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:
-    """The columns that a collector names and its table lacks; those with a fallback are not counted."""
+    """The columns, also of labels and keys, that a custom collector names and its table lacks.
+
+    Those with a fallback and InstanceID may be absent.
+    """
     present = {column.lower() for column in facts.tables.get(collector.table or "", {})}
     if not present:
         return []
