@@ -312,10 +312,10 @@ class _Hiding:
 
     def _replacement(self, sql: str, column: str) -> Callable[[str], str] | None:
         """What replaces the values of a text column; None if they are ASE's own."""
-        if sql.startswith(COLUMNS):
-            return self._identifiers if self._pasted else None
         if column in _PUBLIC_COLUMNS or _PUBLIC_TABLES.search(sql) or sql == PROXY_COLUMNS:
             return None
+        if sql.startswith(COLUMNS):
+            return self._identifiers if self._pasted else None
         if column == "SpinlockName":
             return self._pseudonyms.spinlock
         return self._pseudonyms.text if column in _TEXT_COLUMNS or _is_text(sql) else self._pseudonyms.name

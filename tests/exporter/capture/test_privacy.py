@@ -314,6 +314,7 @@ def test_names_in_pasted_text_are_replaced() -> None:
     file = written(taken)
     assert "zorg" not in file
     assert "LogicalName, IOType, IOTime from master..monIOQueue" in file
+    assert '["monIOQueue","IOTime","int"]' in file
 
 
 @given(name=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=3, max_size=12))
