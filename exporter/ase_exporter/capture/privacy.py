@@ -299,7 +299,8 @@ class _Hiding:
         replaced = self._replacement(sql, column.name) if column.type == "str" else None
         if replaced is None or (only_names and replaced != self._pseudonyms.name):
             return list(values)
-        literals = set(_LITERAL.findall(sql))
+        # An expression without a name may give a literal; a column may give the same word as a name.
+        literals = set() if column.name else set(_LITERAL.findall(sql))
 
         def value_of(value: Value) -> Value:
             if not isinstance(value, str) or value in literals:

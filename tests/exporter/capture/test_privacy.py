@@ -299,6 +299,16 @@ def test_words_equal_to_a_pseudonym_are_replaced_too() -> None:
     assert hidden.statements[1].error.text.split()[1] != f"{other},"
 
 
+def test_a_database_named_as_a_literal_of_the_statement_is_replaced() -> None:
+    sql = "select name, case when status & 32 = 32 then 'loading' else 'online' end from master..sysdatabases"
+    taken = capture(statement(sql, [text("name"), text("")], ["loading", "online"], ["online", "loading"]))
+    hidden, pseudonyms = with_pseudonyms(taken, b"key")
+    assert hidden.statements[0].rows == [
+        [pseudonyms.name("loading"), "online"],
+        [pseudonyms.name("online"), "loading"],
+    ]
+
+
 def test_names_of_the_target_are_known() -> None:
     texts = "Adaptive Server is not found (data-server.log:5000), login 'disk user'"
     hidden, pseudonyms = with_pseudonyms(capture(failed(texts)), b"key", ["data-server.log", "disk user"])
