@@ -14,7 +14,8 @@ _NAMED = re.compile(
     r"(?P<name>.*)"
 )
 _BLOCKS = ("Cache:", "NV Cache:", "Application:", "Application->Login:", "Replication Agent:")
-_CONTAINERS = ("Application", "Device Activity Detail", "Replication Agent:")
+_DEVICES = "Device Activity Detail"
+_CONTAINERS = ("Application", _DEVICES, "Replication Agent:")
 _OF_THE_SERVER = ("Total ", "Server Summary")
 _MANY_BLOCKS = (
     "Transaction Detail",
@@ -34,6 +35,7 @@ _OF_THE_DEVICE = "Mirror Semaphore "
 _RECOMMENDATIONS = "Tuning Recommendations"
 _FULL_WIDTH = 70
 _LABEL_LINES = 3
+_MIN_ROW_FIGURES = 3
 _POOL = 0.25
 
 
@@ -116,14 +118,14 @@ class SectionReader:
         elif titles:
             self._take_titles(line, titles, below)
         elif self._in_device:
-            self._remark(line)
+            self._take_device_path(line)
         elif not self._take_sentence(line) and not self._take_row(line):
             self._take_heading(line, below)
 
     def _take_name(self, line: Line, kind: str, name: str) -> None:
         """A block with a user-given name, which may hold blanks and numbers."""
         if kind == "Device:":
-            self._in_device = True
+            self._in_device, self._container = True, _DEVICES
         elif kind == "ThreadPool :":
             pool, _, remark = name.partition(" : ")
             self._pop(line.indent + _POOL)
@@ -135,6 +137,14 @@ class SectionReader:
         else:
             self._pop(line.indent)
             self._stack.append(_Heading(line.indent, f"{kind} {name}"))
+
+    def _take_device_path(self, line: Line) -> None:
+        """The physical name of a device; rows in its place have lost the logical one."""
+        found = columns.figures(line.text, STANDARD)
+        if found and found.count >= _MIN_ROW_FIGURES:
+            self.unread.append(line)
+        else:
+            self._remark(line)
 
     def _take_titles(self, line: Line, titles: columns.Heading, below: str) -> None:
         if self._in_device:
@@ -199,7 +209,7 @@ class SectionReader:
 
     def _whole_label(self, label: str, indent: int) -> str:
         """The label including its beginning on the lines above."""
-        if label == "Average" and self._summary:
+        if label == "Average" and self._summary and self._adjacent:
             return f"{self._summary} {label}"
         summary = _SUMMARY.fullmatch(label)
         self._summary = summary["name"] if summary else ""

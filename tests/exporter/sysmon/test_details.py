@@ -124,3 +124,10 @@ def test_a_gzip_file_is_known_by_its_content() -> None:
 def test_how_much_was_understood_is_told() -> None:
     report = parse(simulated_report("16.0", 1))
     assert report.lines > 500 and report.understood == report.lines
+
+
+def test_only_a_report_that_is_cut_is_called_cut() -> None:
+    text = samples.report(samples.TRANSACTIONS, end="")
+    assert parse(text).warnings[-1].text == "no End of Report line: the text is cut"
+    stopped = parse(text + "(return status = -6)\n")
+    assert "is cut" not in stopped.warnings[-1].text and not stopped.complete
