@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -152,16 +151,11 @@ def shorten(text: str, length: int = MAX_VALUE) -> str:
 def _follows_from(difference: Difference, differences: Sequence[Difference]) -> bool:
     """Whether the difference follows from another one, and is left out.
 
-    A restart clears the counters. An engine of the threaded kernel is a thread of a pool: one engine is reported
-    by its number, several by the pool's size.
+    A restart clears the counters. An engine of the threaded kernel is a thread of a pool, and comes with its size.
     """
-    kinds = Counter(other.kind for other in differences)
-    resized = any(_resizes_pool(other) for other in differences)
-    return (
-        (difference.kind == "counters_cleared" and kinds["restart"] > 0)
-        or (_resizes_pool(difference) and kinds["engine"] == 1)
-        or (difference.kind == "engine" and kinds["engine"] > 1 and resized)
-    )
+    if difference.kind == "counters_cleared":
+        return any(other.kind == "restart" for other in differences)
+    return difference.kind == "engine" and any(_resizes_pool(other) for other in differences)
 
 
 def _resizes_pool(difference: Difference) -> bool:

@@ -115,8 +115,8 @@ STEPS: list[tuple[str, list[Found]]] = [
     ),
     ("sp_bindcache 'orders cache', 'orders'", [("binding", "orders", "", "orders cache")]),
     ("sp_unbindcache 'orders'", [("binding", "orders", "orders cache", "")]),
-    ("sp_engine 'offline', 7", [("engine", "engine 7", "online", "")]),
-    ("sp_engine 'online'", [("engine", "engine 7", "", "online")]),
+    ("sp_engine 'offline', 7", [("thread_pool", "syb_default_pool: size", "8", "7")]),
+    ("sp_engine 'online'", [("thread_pool", "syb_default_pool: size", "7", "8")]),
     (
         "sp_dboption orders, 'trunc log on chkpt', true",
         [("database", "orders: trunc log on chkpt", "off", "on")],
@@ -153,7 +153,7 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
     for kind, name, old, new in found(exporter):
         labels = f'{{from="{old}",kind="{kind}",name="{name}",to="{new[:79]}'
         assert f"ase_change_timestamp_seconds{labels}" in metrics
-    assert 'ase_changes_total{kind="engine"} 2.0' in metrics
+    assert 'ase_changes_total{kind="thread_pool"} 2.0' in metrics
     texts = [
         "server restarted"
         if kind == "restart"

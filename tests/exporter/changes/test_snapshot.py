@@ -118,10 +118,10 @@ def test_engines_and_the_size_of_their_thread_pool_are_told_once() -> None:
         pool = {"syb_default_pool": {"size": Setting(str(count))}}
         return {"engine": Part("engine", "s", engines), "thread_pool": Part("thread_pool", "s", pool)}
 
-    assert compare(parts_with(4), parts_with(5)) == [Difference("engine", "engine 4", "", "online")]
-    assert compare(parts_with(4), parts_with(8)) == [
-        Difference("thread_pool", "syb_default_pool: size", "4", "8")
-    ]
+    for count in (5, 8):
+        assert compare(parts_with(4), parts_with(count)) == [
+            Difference("thread_pool", "syb_default_pool: size", "4", str(count))
+        ]
 
 
 def test_text_that_is_no_snapshot_is_told_apart() -> None:
