@@ -18,6 +18,8 @@ from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
 from ase_exporter.errors import UserError
 
 MARKS_MAX_AGE = 30 * 86400.0
+# Seconds for which Prometheus takes the last sample for the current value, by default.
+LOOKBACK = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,11 @@ def windows_around(
 
 
 def _scrapes(server: Prometheus, selector: str, span: Span) -> list[float]:
-    """Times of the scrapes in a window in which the server answered; empty for a host without a server."""
-    series = server.recorded(f"ase_up{{{selector}}}", span.start, span.end)
+    """Times of the scrapes in a window, and shortly before it, in which the server answered.
+
+    Empty for a host without a server.
+    """
+    series = server.recorded(f"ase_up{{{selector}}}", span.start - LOOKBACK, span.end)
     return [float(at) for each in series for at, up in zip(each.times, each.values, strict=True) if up == 1]
 
 

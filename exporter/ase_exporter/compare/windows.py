@@ -114,17 +114,20 @@ def around(
 
 
 def trimmed_to_data(span: Span, times: Sequence[float]) -> Span:
-    """The part of a window in which the server was scraped. times: of the successful scrapes in the window.
+    """The part of a window in which the server was scraped. times: of the successful scrapes, also shortly before it.
 
     Without this, a rate would be divided by time in which there was no server.
     """
-    if len(times) < 2:
+    inside = [at for at in times if span.start <= at <= span.end]
+    if len(inside) < 2:
         return span
-    tolerance = 1.5 * median(later - earlier for earlier, later in pairwise(times))
-    if times[0] - span.start > tolerance:
-        span = cut(span, start=times[0], reason="no data before")
-    if span.end - times[-1] > tolerance:
-        span = cut(span, end=times[-1], reason="no data after")
+    tolerance = 1.5 * median(later - earlier for earlier, later in pairwise(inside))
+    # Totals begin at zero at the first scrape of all, and `rate` extrapolates none to a time before that.
+    begun = any(at < span.start for at in times)
+    if inside[0] - span.start > (tolerance if begun else 0):
+        span = cut(span, start=inside[0], reason="no data before")
+    if span.end - inside[-1] > tolerance:
+        span = cut(span, end=inside[-1], reason="no data after")
     return span
 
 
