@@ -56,7 +56,8 @@ class Grammar:
         self._rows: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         tables = defaultdict(set)
         for line in lines:
-            if line.kind == "titles" and line.text:
+            # Below another heading, a table alone does not tell which one that was.
+            if line.kind == "titles" and line.text == line.path:
                 tables[line.text].add(line.section)
         self._tables = {text: min(names) for text, names in tables.items() if len(names) == 1}
         self._places = {(line.path, line.label or line.text) for line in lines if line.kind == "row"}
@@ -76,7 +77,7 @@ class Grammar:
         return self._lines.get((section, pattern(text)), [])
 
     def section_of(self, table: str) -> str:
-        """The one section that has a table of this title; '' if none or several have."""
+        """The one section that has a table of this title, below no other heading; '' if none or several have."""
         return self._tables.get(pattern(table), "")
 
     def releases(self, section: str, path: Sequence[str], label: str) -> set[str]:
