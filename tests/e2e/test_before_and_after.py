@@ -151,7 +151,10 @@ def random_play(seed: int) -> Play:
 
     # One of them goes back and forth: each time its series in the metric is the same.
     names = dice.sample(SWITCHES, dice.randint(2, 3))
-    for name in [*names, names[0], names[0]]:
+    order = [*names, names[0], names[0]]
+    for number, name in enumerate(order, 1):
+        # The last one has time around it, so that at least one comparison is possible.
+        at += 400 if number == len(order) else 0
         on[name] = 1 - on[name]
         deeds[at] = partial(switch, name, on[name])
         # Some are neighbours that nothing separates.
