@@ -27,6 +27,7 @@ LEFT_OUT = (
     "exporter/capture/test_captures.py",
     "exporter/capture/test_command.py",
     "exporter/capture/test_round_trip.py",
+    "exporter/catalogue/test_differences.py",
     "exporter/catalogue/test_gaps.py",
     "exporter/catalogue/test_profiles.py",
     "exporter/catalogue/test_truth.py",
