@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from tests.exporter.sysmon.simulated import COUNT_NAMES, LAYOUTS
 
 from ase_exporter.sysmon.report import parse
 from ase_simulator.sysmon_report.page import Printed
@@ -25,7 +26,6 @@ from ase_simulator.sysmon_report.sample import (
 
 # A whole report shrinks for hours; the first one that fails tells enough.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-LAYOUTS: tuple[Layout, ...] = ("15.0.3", "15.7", "16.0")
 COUNTS = st.one_of(
     st.just(0), st.integers(0, 100_000), st.integers(-(2**31), 2**31 - 1), st.integers(0, 10**14)
 )
@@ -40,57 +40,7 @@ DATES = st.datetimes(datetime(1998, 1, 1), datetime(2040, 1, 1)).map(
 )
 
 POOLS = st.builds(PoolSample, st.sampled_from([2, 4, 8, 16, 32, 64]), *[COUNTS] * 5)
-NAMED_COUNTS = [
-    "xacts",
-    "connections",
-    "switch_yield",
-    "switch_log_semaphore",
-    "insert_data_only_lock_table",
-    "insert_apl_heap_table",
-    "update_dol_direct",
-    "dol_update_dol_replace",
-    "delete_dol",
-    "selects",
-    "ulc_end_transaction",
-    "ulc_full_ulc",
-    "ulc_granted",
-    "ulc_waited",
-    "log_granted",
-    "log_waited",
-    "log_records",
-    "log_writes",
-    "log_allocations",
-    "ulc_most",
-    "ulc_discards",
-    "page_splits",
-    "dol_maintenance",
-    "index_maintenance",
-    "scan_dol_ascending_scans",
-    "ex_table_granted",
-    "ex_row_granted",
-    "ex_row_waited",
-    "sh_address_granted",
-    "last_page_granted",
-    "page_chain",
-    "deadlocks",
-    "apf_issued",
-    "apf_found_held",
-    "procedure_requests",
-    "procedure_reads",
-    "statements_found_in_cache",
-    "checkpoints",
-    "free_checkpoints",
-    "checkpoint_ms",
-    "disk_ios",
-    "ios_outstanding",
-    "wash_clean",
-    "wash_dirty",
-    "priority_high",
-    "slices_low",
-    "network_checks",
-    "disk_checks",
-    "sql_text_most",
-]
+NAMED_COUNTS = [*COUNT_NAMES, "ulc_most", "sql_text_most"]
 
 
 def unique(names: st.SearchStrategy[str], **sizes: Any) -> st.SearchStrategy[list[str]]:

@@ -19,7 +19,7 @@ from ase_simulator.sysmon_report.sample import (
 
 LAYOUTS: tuple[Layout, ...] = ("15.0.3", "15.7", "16.0")
 _CACHES = ("default data cache", "log cache", "orders cache", "tempdb_cache")
-_COUNTS = [
+COUNT_NAMES = [
     "xacts",
     "connections",
     "switch_yield",
@@ -116,7 +116,7 @@ def simulated_report(layout: Layout, seed: int) -> str:
                 ),
                 buckets=(Bucket("LFB memory pool", 64, *counts(3)),),
                 descriptors=(Descriptors("Object", *counts(5)), Descriptors("Index", *counts(5))),
-                counts=dict(zip(_COUNTS, counts(len(_COUNTS)), strict=True)),
+                counts=dict(zip(COUNT_NAMES, counts(len(COUNT_NAMES)), strict=True)),
                 spinlocks={"Object Manager": (1000, 40), "page": (0, 0), "table": (900, 7)},
             )
         ).lines
