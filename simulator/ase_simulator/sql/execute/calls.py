@@ -10,7 +10,7 @@ from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.execute.control import LeaveBatch
 from ase_simulator.sql.procedures import PROCEDURES
-from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure
+from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, stream
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
 from ase_simulator.sql.types.convert import convert
@@ -132,13 +132,8 @@ async def _system_procedure(
     }
     call = ProcedureCall(session, session.frame.values, frozenset(names))
     try:
-        results = found.run(call)
-        if isinstance(results, AsyncIterator):
-            async for result in results:
-                yield result
-        else:
-            for result in results:
-                yield result
+        async for result in stream(found.run(call)):
+            yield result
         outcome.status = call.status
     except SqlError as error:
         outcome.status = 1

@@ -7,9 +7,8 @@ from ase_simulator.sql.context import ProcedureContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.procedures.logins import change_role
-from ase_simulator.sql.procedures.registry import print_line
+from ase_simulator.sql.procedures.registry import Answers, print_line, stream
 
-Answers = Iterator[Result] | AsyncIterator[Result]
 DbccCommand = Callable[[ProcedureContext, Sequence[str]], Answers]
 
 _DONE = (
@@ -36,13 +35,8 @@ async def run_dbcc(session: ProcedureContext, name: str, arguments: Sequence[str
     roles, run = DBCC[name]
     if roles and not set(roles) & set(session.roles):
         raise SqlError(10353, ", ".join(roles))
-    results = run(session, arguments)
-    if isinstance(results, AsyncIterator):
-        async for result in results:
-            yield result
-    else:
-        for result in results:
-            yield result
+    async for result in stream(run(session, arguments)):
+        yield result
     yield Message(2528, 10, 1, _DONE)
 
 

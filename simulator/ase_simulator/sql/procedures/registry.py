@@ -23,6 +23,16 @@ from ase_simulator.sql.types.values import EngineValue
 Answers = Iterator[Result] | AsyncIterator[Result]
 
 
+async def stream(answers: Answers) -> AsyncIterator[Result]:
+    """The results of a procedure or command, whichever way it yields them."""
+    if isinstance(answers, AsyncIterator):
+        async for result in answers:
+            yield result
+    else:
+        for result in answers:
+            yield result
+
+
 @dataclass(slots=True)
 class ProcedureCall:
     """One call of a system procedure.
