@@ -5,7 +5,6 @@ the length of the windows; all of it on simulated time.
 """
 
 import random
-import subprocess
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -14,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.e2e.simulated_time import Deed, Recording, record
-from tests.exporter.compare.conftest import running_prometheus
+from tests.e2e.simulated_time import Deed, record
+from tests.exporter.compare.conftest import prometheus_with
 from tests.paths import REPOSITORY
 
 from ase_exporter.catalogue import load_catalogue
@@ -180,18 +179,6 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def stored(recording: Recording, folder: Path) -> running_prometheus:
-    """A real Prometheus with the recording."""
-    (folder / "recording.txt").write_text(recording.openmetrics(SERVER, START), encoding="utf-8")
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "recording.txt", folder / "data"],
-        check=True,
-        capture_output=True,
-    )
-    return running_prometheus(folder)
-
-
 def compared(prometheus: Prometheus, mark: Mark, play: Play, now: float) -> Comparison | None:
     """The comparison around a change, with the windows that `compare --around` takes; None if there is no time."""
     try:
@@ -221,7 +208,10 @@ def test_before_and_after_are_the_truth_from_inside_the_server(
     )
     now = START + play.seconds - play.seconds % EDGES - 1
     checked = 0
-    with stored(recording, tmp_path) as url, Prometheus(url) as prometheus:
+    with (
+        prometheus_with(recording.openmetrics(SERVER, START), tmp_path) as url,
+        Prometheus(url) as prometheus,
+    ):
         marks = [
             mark for mark in marks_between(prometheus, SELECTOR, START, now, now) if mark.kind == "option"
         ]

@@ -5,12 +5,11 @@ Runs of a minute, as in the demo: the replay is recorded ten times as fast, so t
 """
 
 import math
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from tests.e2e.simulated_time import Recording, record
-from tests.exporter.compare.conftest import running_prometheus
+from tests.exporter.compare.conftest import prometheus_with
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.comparison import Comparison, compare_windows
@@ -42,14 +41,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         snapshots=SNAPSHOTS * SPEED,
         module=module,
     )
-    (folder / "recording.txt").write_text(real_time(recording), encoding="utf-8")
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "recording.txt", folder / "data"],
-        check=True,
-        capture_output=True,
-    )
-    with running_prometheus(folder) as url, Prometheus(url) as found:
+    with prometheus_with(real_time(recording), folder) as url, Prometheus(url) as found:
         yield found
 
 

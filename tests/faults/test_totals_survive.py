@@ -6,7 +6,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.exporter.compare.conftest import running_prometheus
+from tests.exporter.compare.conftest import prometheus_with, running_prometheus
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
@@ -189,14 +188,7 @@ def stored(recording: list[tuple[float, float]], folder: Path) -> running_promet
     """A real Prometheus with these samples of the transactions."""
     lines = [f"ase_transactions_total {total!r} {START + at}" for at, total in recording]
     text = "\n".join(["# TYPE ase_transactions counter", *lines, "# EOF", ""])
-    (folder / "samples.txt").write_text(text, encoding="utf-8")
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "samples.txt", folder / "data"],
-        check=True,
-        capture_output=True,
-    )
-    return running_prometheus(folder)
+    return prometheus_with(text, folder)
 
 
 def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random.Random) -> None:

@@ -119,19 +119,24 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     start = time.time() - 900 - length
     # On a whole minute: what is compared must not hang on when it is compared.
     start -= start % 60
-    (folder / "history.txt").write_text(openmetrics(start, PHASES), encoding="utf-8")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "history.txt", folder / "data"],
-        check=True,
-        capture_output=True,
-    )
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
-    with running_prometheus(folder) as url:
+    with prometheus_with(openmetrics(start, PHASES), folder) as url:
         found = History(url, start, PHASES)
         for phase in PHASES:
             found.starts.append(start)
             start += phase.minutes * 60
         yield found
+
+
+def prometheus_with(samples: str, folder: Path) -> "running_prometheus":
+    """Prometheus, to be entered, whose past is these samples (OpenMetrics). folder: for its files."""
+    (folder / "samples.txt").write_text(samples, encoding="utf-8")
+    subprocess.run(
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "samples.txt", folder / "data"],
+        check=True,
+        capture_output=True,
+    )
+    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
+    return running_prometheus(folder)
 
 
 class running_prometheus:  # noqa: N801  # reads as the context that it is

@@ -1,14 +1,13 @@
 """Histories of a server whose every figure is known, stored in a real Prometheus."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.exporter.compare.conftest import HISTORY_BEFORE, running_prometheus
+from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with
 
 SERVER = "ASE1"
 GRABS = 1e5
@@ -120,12 +119,5 @@ def stored(recorded: Recorded, folder: Path) -> Iterator[str]:
     """A real Prometheus that holds the history; its URL."""
     if not shutil.which("prometheus") or not shutil.which("promtool"):
         pytest.skip("prometheus is not installed")
-    (folder / "history.txt").write_text(recorded.openmetrics(), encoding="utf-8")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "history.txt", folder / "data"],
-        check=True,
-        capture_output=True,
-    )
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
-    with running_prometheus(folder) as url:
+    with prometheus_with(recorded.openmetrics(), folder) as url:
         yield url
