@@ -10,6 +10,7 @@ NO_MONITORING = "Not collected (yet): the collector is off, or mon_role or enabl
 NO_SPINLOCKS = (
     "Not collected (yet): enable spinlock monitoring or the collector is off, or ASE is older than 15.7 ESD#2"
 )
+NO_THREADS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 NO_WAITS = "Not collected (yet): the collector, wait event timing or enable monitoring is off, or no mon_role"
 NO_SPACE = "Not collected (yet): the collector is off, or the login may not read sysusages"
 NO_LOG = f"{NO_SPACE}, or no database has a log of its own"

@@ -1,12 +1,10 @@
 """Dashboard of CPU and throughput: engines, threads, run queues, CPU units, throughput per CPU unit."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_MONITORING
+from dashboards.common import NO_MONITORING, NO_THREADS
 from dashboards.layout import dashboard
 from dashboards.panels import Heatmap, Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query, rate
-
-NO_THREADS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 
 PANELS: list[Panel] = [
     Heatmap(

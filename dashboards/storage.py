@@ -1,12 +1,10 @@
 """Dashboard of storage and network: devices, I/O queues, space, backups, network."""
 
 from dashboards import common, thresholds
-from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_SPACE
+from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_SPACE, NO_THREADS
 from dashboards.layout import dashboard
 from dashboards.panels import Column, Panel, Row, Table, TimeSeries
 from dashboards.queries import Query, rate, rows
-
-NO_CONTROLLERS = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 
 PANELS: list[Panel] = [
     Row("I/O by purpose"),
@@ -52,7 +50,7 @@ PANELS: list[Panel] = [
                 f"sum by (instance) ({rate('ase_io_controller_completed_total')})", "{{instance}} completed"
             ),
         ],
-        empty=NO_CONTROLLERS,
+        empty=NO_THREADS,
     ),
     TimeSeries(
         title="Waits for the device semaphore (good: 0)",
@@ -75,7 +73,7 @@ PANELS: list[Panel] = [
         description="I/Os outstanding by controller. Source: monIOController.Pending.",
         unit="none",
         queries=[Query("sum by (controller) (ase_io_controller_pending{$selector})", "{{controller}}")],
-        empty=NO_CONTROLLERS,
+        empty=NO_THREADS,
         width=8,
     ),
     TimeSeries(
@@ -89,7 +87,7 @@ PANELS: list[Panel] = [
                 "{{controller}}",
             )
         ],
-        empty=NO_CONTROLLERS,
+        empty=NO_THREADS,
         width=8,
     ),
     Row("Space and backups"),

@@ -1,13 +1,12 @@
 """Dashboard of the workload: statements, access paths, user log caches, tempdb, queues of the threaded kernel."""
 
 from dashboards import common
-from dashboards.common import NO_MONITORING
+from dashboards.common import NO_MONITORING, NO_THREADS
 from dashboards.layout import dashboard
 from dashboards.panels import Panel, Row, TimeSeries, right_axis
 from dashboards.queries import Query, rate
 
 NO_TEMPDB = "Not collected (yet): the collector or enable monitoring is off, or ASE is older than 15.5"
-NO_QUEUES = "Not collected (yet): the collector is off, or not the threaded kernel (from 15.7)"
 NO_PIPE = "Not collected (yet): the collector statement_pipe is opt-in, and needs statement pipe active"
 
 PANELS: list[Panel] = [
@@ -218,7 +217,7 @@ PANELS: list[Panel] = [
         "monWorkQueue.CurrentLength.",
         unit="none",
         queries=[Query("topk(20, ase_work_queue_length{$selector})", "{{instance}} {{queue}}")],
-        empty=NO_QUEUES,
+        empty=NO_THREADS,
         width=8,
     ),
     TimeSeries(
@@ -232,7 +231,7 @@ PANELS: list[Panel] = [
             Query(f"sum({rate('ase_work_queue_wait_seconds_total')})", "waiting"),
         ],
         overrides=[right_axis("waiting", "short")],
-        empty=NO_QUEUES,
+        empty=NO_THREADS,
         width=8,
     ),
     TimeSeries(
