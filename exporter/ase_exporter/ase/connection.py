@@ -387,12 +387,12 @@ class Connection:
 
         flood = _ByteLimit(self._socket, self._watchdog, max_bytes)
 
-        def cancel_once() -> None:
+        def cancel_unless_flooded() -> None:
             # After a flood, the driver manager reads thousands of messages, which a cancel would free: a crash.
             if not flood.exceeded:
                 cancel()
 
-        steps = (limit, noting(cancel_once)), (limit + self._timing.cancel_grace, noting(shut_down))
+        steps = (limit, noting(cancel_unless_flooded)), (limit + self._timing.cancel_grace, noting(shut_down))
         try:
             with flood, self._watchdog.guard(*steps):
                 yield
