@@ -1,10 +1,18 @@
 """What a report lacks: known sections and rows that are not there, and rows in a place where they cannot be."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import FIRST_RELEASE, grammar, path_pattern, pattern, release
+from ase_exporter.sysmon.grammar import (
+    FIRST_RELEASE,
+    grammar,
+    nearest_release,
+    path_pattern,
+    pattern,
+    release,
+)
 from ase_exporter.sysmon.structure import Remark, Report, Row, Section
 
 _PROCEDURE = "sp_sysmon_"
@@ -24,6 +32,28 @@ _CORE = [
     "netio",
 ]
 _MIN_SECTIONS = 2
+# Tables that name the same things: every engine online, every thread pool. They are told by a sub-heading or a label.
+_ENGINES = re.compile(r"Engine \d+")
+_POOLS = re.compile(r"ThreadPool : .*")
+_SAME_IN_ALL = (
+    (
+        _ENGINES,
+        (
+            ("Kernel Utilization", "Engine Busy Utilization"),
+            ("Kernel Utilization", "Engine Utilization (Tick %)"),
+            ("Kernel Utilization", "Average Runnable Tasks"),
+            ("Kernel Utilization", "CPU Yields by Engine"),
+            ("Task Management", "Task Context Switches by Engine"),
+        ),
+    ),
+    (
+        _POOLS,
+        (
+            ("Kernel Utilization", "Thread Utilization (OS %)"),
+            ("Kernel Utilization", "Context Switches at OS"),
+        ),
+    ),
+)
 
 
 def missing_parts(report: Report) -> list[str]:
@@ -35,23 +65,33 @@ def missing_parts(report: Report) -> list[str]:
     known = version is not None and version >= FIRST_RELEASE
     found = [*_missing_sections(report, known)]
     for section in report.sections if known else ():
+        found += _missing_headings(section, nearest_release(report.header.version))
         found += _missing_rows(section)
-    return found
+    return [*found, *_missing_names(report)]
 
 
 def check_rows(report: Report) -> None:
     """Move rows that cannot be right to `unread`.
 
-    These are rows with an incomplete label (its second line is lost), rows that are known in another section (the
-    lines between are lost), and all unknown rows of an altered text.
+    These are rows with an incomplete label (its second line is lost), rows that are known in another place or with
+    other columns, rows of a table that are there twice (the lines between are lost), and all unknown rows of an
+    altered text. A row of unknown sub-headings is kept: it may be of a version that we have not seen.
     """
     for section in report.sections:
-        kept = []
+        seen: dict[tuple[tuple[str, ...], str], int] = {}
+        kept: list[Row] = []
+        above = None
         for row in section.rows:
-            if _is_right(section, row, report.altered):
-                kept.append(row)
-            else:
+            first = seen.setdefault((row.path, row.label), row.line)
+            if above and _is_repeated(above, row):
+                first = row.line
+            above = row
+            if not _is_right(section, row, report):
                 report.unread.append(Remark(row.line, f"in a place where it is not known: {row.label}"))
+            elif first != row.line:
+                report.unread.append(Remark(row.line, f"is there twice, first in line {first}: {row.label}"))
+            else:
+                kept.append(row)
         section.rows[:] = kept
 
 
@@ -89,12 +129,49 @@ def _missing_rows(section: Section) -> Iterator[str]:
                     yield f"row {name}"
 
 
-def _is_right(section: Section, row: Row, altered: bool) -> bool:
-    known = grammar()
+def _is_repeated(above: Row, row: Row) -> bool:
+    """Whether a row repeats the one above, as sp_sysmon prints the total of an idle device."""
+    same = (above.path, above.label) == (row.path, row.label)
+    return same and all(above.get(cell.measure) in (None, cell.value) for cell in row.cells)
+
+
+def _missing_headings(section: Section, release: str) -> Iterator[str]:
+    present = {pattern(remark.text) for remark in section.remarks}
+    for row in section.rows:
+        present |= {pattern(part) for part in row.path} | set(path_pattern(row.path).split(" / "))
+    for heading, releases in grammar().headings[section.name].items():
+        if section.rows and release in releases and heading not in present:
+            yield f"heading {section.name} / {heading}"
+
+
+def _missing_names(report: Report) -> Iterator[str]:
+    """Engines and thread pools that one of the tables of all of them lacks."""
+    for kind, tables in _SAME_IN_ALL:
+        names: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+        for section in report.sections:
+            for row in section.rows:
+                if row.path and (section.name, row.path[0]) in tables:
+                    key = (section.instance, section.name, row.path[0])
+                    names[key] |= set(filter(kind.fullmatch, (*row.path, row.label)))
+        # An idle pool has a remark behind its name.
+        idle = {remark.text.rpartition(" : ")[0] for section in report.sections for remark in section.remarks}
+        for (instance, section_name, table), found in names.items():
+            everywhere = set().union(*(other for key, other in names.items() if key[0] == instance))
+            for name in sorted(everywhere - found - idle) if found else ():
+                yield f"{name} in {section_name} / {table}"
+
+
+def _is_right(section: Section, row: Row, report: Report) -> bool:
+    known, altered = grammar(), report.altered
     measures = known.measures(section.name, row.path, row.label)
+    found = {cell.measure for cell in row.cells}
+    version = report.header.version
+    old = (release(version) or FIRST_RELEASE) < FIRST_RELEASE
+    if not old and known.is_misplaced(section.name, row.path, row.label, nearest_release(version)):
+        return False
     if measures is not None:
-        return not altered or {cell.measure for cell in row.cells} <= measures
+        return found <= measures if altered else found <= measures | known.columns(section.name, row.path)
     if altered or known.is_elsewhere(row.path, row.label):
         return False
     texts = known.lines(section.name, row.label)
-    return not texts or any(line.kind != "row" or not line.label for line in texts)
+    return not texts or any(line.kind == "row" and not line.label for line in texts)

@@ -2,7 +2,8 @@
 
 A line is known by its section and its text without figures; names and numbers in it are `*` and `#`. path: the
 sub-headings above it. after: what may stand right above it (a rule, a blank line, text). required: a row that
-every known report has in that `section`, or in that `block` where one row of the block is there.
+every known report has in that `section`, or in that `block` where one row of the block is there; a heading that every
+known report of these releases has in that section.
 """
 
 import csv
@@ -61,14 +62,22 @@ class Grammar:
                 tables[line.text].add(line.section)
         self._tables = {text: min(names) for text, names in tables.items() if len(names) == 1}
         self._places = {(line.path, line.label or line.text) for line in lines if line.kind == "row"}
+        self._texts = {(line.section, text) for line in lines for text in (line.text, line.label)}
+        self._labels: defaultdict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
+        self._columns: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._releases: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         self.required: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+        self.headings: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)
         for line in lines:
+            if line.kind != "row" and line.required:
+                self.headings[line.section].setdefault(line.text, set()).update(line.releases)
             self._lines[line.section, line.text].append(line)
             if line.kind == "row":
                 key = (line.path, line.label or line.text)
                 self._rows[line.section, *key] |= line.measures
+                self._columns[line.section, _table(line.path)] |= line.measures
                 self._releases[line.section, *key] |= line.releases
+                self._labels[line.section, key[1]].setdefault(line.path, set()).update(line.releases)
                 if line.required:
                     self.required[line.section][key] = line.required
 
@@ -86,14 +95,29 @@ class Grammar:
 
     def is_elsewhere(self, path: Sequence[str], label: str) -> bool:
         """Whether some section has this row below the same sub-headings."""
-        return bool(path) and (path_pattern(path), pattern(label)) in self._places
+        return bool(path) and (path_pattern(path), _name(path, label)) in self._places
+
+    def is_misplaced(self, section: str, path: Sequence[str], label: str, release: str) -> bool:
+        """Whether the section has this label and each of these sub-headings, but not the one below the others.
+
+        That is also so where only other releases know the place, and this release has one more heading above the
+        label. (Thread pools are none: a server without the threaded kernel has none of them.)
+        """
+        known, name = path_pattern(path), _name(path, label)
+        places = self._labels.get((section, name), {})
+        if known in places:
+            deeper = (place for place, releases in places.items() if release in releases)
+            return release not in places[known] and any(_is_below(known, place) for place in deeper)
+        headings = (part for part in known.split(" / ") if part)
+        return bool(places) and all((section, heading) in self._texts for heading in headings)
+
+    def columns(self, section: str, path: Sequence[str]) -> set[str]:
+        """The columns of the table that a path begins with; empty for an unknown table."""
+        return self._columns.get((section, _table(path_pattern(path))), set())
 
     def measures(self, section: str, path: Sequence[str], label: str) -> set[str] | None:
         """The columns in which a row may have figures; None for an unknown row."""
-        known, name = path_pattern(path), pattern(label)
-        if known == _BUCKETS:
-            name = "*"
-        return self._rows.get((section, known, name))
+        return self._rows.get((section, path_pattern(path), _name(path, label)))
 
 
 @cache
@@ -131,6 +155,20 @@ def nearest_release(version: str) -> str:
     if found is None:
         return ""
     return "15.0.3" if found < (15, 7) else "15.7" if found < (16, 0) else "16.0"
+
+
+def _name(path: Sequence[str], label: str) -> str:
+    """A label as the grammar has it; memory pools have names of their own."""
+    return "*" if path and path_pattern(path) == _BUCKETS else pattern(label)
+
+
+def _is_below(path: str, place: str) -> bool:
+    """Whether a place is a path with more headings below it, none of them a block with a name of its own."""
+    return place.startswith(f"{path} / ") and "*" not in place[len(path) :]
+
+
+def _table(path: str) -> str:
+    return path.partition(" / ")[0]
 
 
 @lru_cache(maxsize=8192)

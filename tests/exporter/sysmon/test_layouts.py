@@ -1,6 +1,7 @@
 """A report whose white space was changed gives the same figures, or says that it is not complete."""
 
 import random
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -94,6 +95,69 @@ def test_a_report_without_a_third_of_its_lines_is_not_complete(name: str) -> Non
     for seed in range(3):
         data = third_lost(report_text(name), random.Random(seed))
         assert not any(report.complete for report in parse_all(decode(data), name))
+
+
+def check_lost_line(name: str, position: int) -> None:
+    """A report without one of its lines is not called complete if a figure came under another heading for it."""
+    expected, _ = original(name)
+    lines = report_text(name).split("\n")
+    lost = lines.pop(position)
+    reports = parse_all("\n".join(lines), name)
+    wrong = figures(reports) - expected
+    assert not (wrong and all(report.complete for report in reports)), (name, position, lost, list(wrong)[:3])
+
+
+@pytest.mark.parametrize("name", sources(1))
+def test_a_report_that_lost_one_line_puts_no_figure_under_another_heading_unsaid(name: str) -> None:
+    count = report_text(name).count("\n")
+    for position in random.Random(name).sample(range(count), 25):
+        check_lost_line(name, position)
+
+
+HEADINGS = (
+    "ThreadPool : syb_default_pool",
+    "Bucketpool Activity",
+    "Average Runnable Tasks",
+    "Exclusive Row",
+    "Deletes",
+)
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+@pytest.mark.parametrize("name", sources(1))
+def test_a_lost_heading_is_noticed(name: str, heading: str) -> None:
+    found = [at for at, line in enumerate(report_text(name).split("\n")) if line.strip().startswith(heading)]
+    for position in found:
+        check_lost_line(name, position)
+
+
+@pytest.mark.parametrize("name", sources(1))
+def test_an_engine_that_one_table_lost_is_missing(name: str) -> None:
+    report = parse(report_text(name))
+    rows = [
+        row.line
+        for row in report.sections[0].rows
+        if re.fullmatch(r"Engine [1-9]\d*", row.label) and row.path[0] != "CPU Yields by Engine"
+    ]
+    for line in rows[:3]:
+        lines = report_text(name).split("\n")
+        del lines[line - 1]
+        assert any("Engine" in missing for missing in parse("\n".join(lines)).missing)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", sources(1))
+def test_every_line_lost_once(name: str) -> None:
+    for position in range(report_text(name).count("\n")):
+        check_lost_line(name, position)
+
+
+@pytest.mark.skipif(not REAL, reason=f"no real reports at {FOLDER}")
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_what_the_grammar_requires_is_in_every_real_report(path: Path) -> None:
+    missing = parse(report_text(path.name)).missing
+    assert [text for text in missing if not text.startswith("section ")] == []
 
 
 @pytest.mark.slow
