@@ -7,6 +7,7 @@ import random
 import re
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.exporter.compare.conftest import prometheus_with, running_prometheus
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
@@ -127,6 +129,26 @@ class Deployment:
                 return exposed(text)
         raise AssertionError(text)
 
+    def created(self) -> float:
+        """When the counters started, as OpenMetrics says to those who ask."""
+        assert self.running
+        answer = httpx.get(
+            f"{self.running.url}/probe",
+            params={"target": "S0", "collect[]": list(COLLECTORS), "created": "1"},
+            headers={TIMEOUT_HEADER: "60", "Accept": "application/openmetrics-text; version=1.0.0"},
+            trust_env=False,
+            timeout=90,
+        )
+        samples = [
+            sample
+            for family in text_string_to_metric_families(answer.text)
+            for sample in family.samples
+            if sample.name.endswith("_created")
+        ]
+        assert "ase_transactions_created" in {sample.name for sample in samples}
+        (created,) = {sample.value for sample in samples if not sample.name.startswith("ase_exporter")}
+        return created
+
     def scrape_in_background(self) -> threading.Thread:
         """A scrape that a kill may interrupt."""
 
@@ -209,18 +231,24 @@ def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
     deployment = Deployment(server, tmp_path, state=False)
     deployment.start()
     try:
+        began = time.time()
         first, truth = deployment.totals(), inside(server)
+        created = deployment.created()
+        assert began - 60 < created <= time.time()
         for _ in range(3):
             server.model.advance(20.0)
             deployment.kill_worker()
             assert growth(deployment.totals(), first) == growth(inside(server), truth)
+            assert deployment.created() == created
         assert deployment.running
         metrics = httpx.get(f"{deployment.running.url}/metrics", trust_env=False).text
         assert "ase_exporter_totals_persistent 0.0" in metrics
         server.model.advance(20.0)
         deployment.kill()
+        restarted = time.time()
         deployment.start()
         assert set(deployment.totals().values()) == {0}
+        assert deployment.created() > restarted
     finally:
         deployment.stop()
 

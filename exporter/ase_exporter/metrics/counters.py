@@ -57,6 +57,7 @@ class CounterStore:
     """All counters of one target, by table, and what is known of restarts and clears.
 
     starts_at_raw: totals start at the raw values of the first reading instead of 0.
+    created: Unix time at which they started at 0, if known.
     events: how often each kind of fall was met, counted per row (restart: per restart).
     """
 
@@ -66,10 +67,12 @@ class CounterStore:
         max_idle_series: int = MAX_IDLE_SERIES,
         *,
         starts_at_raw: bool = False,
+        created: float | None = None,
     ) -> None:
         self.max_absent_rows = max_absent_rows
         self.max_idle_series = max_idle_series
         self.starts_at_raw = starts_at_raw
+        self.created = created
         self.events: Counter[str] = Counter()
         self._tables: dict[Hashable, TableCounters] = {}
         # Tables of a restored store that have not been read again yet.
@@ -107,6 +110,7 @@ class CounterStore:
     def saved(self) -> dict[str, Any]:
         """The state from which another store continues, made of built-in types, dates and decimals."""
         return {
+            "created": self.created,
             "epoch": self._epoch,
             "restarts": self._restarts,
             "clears": self._clears,
@@ -116,6 +120,8 @@ class CounterStore:
 
     def restore(self, saved: Mapping[str, Any], shift: float = 0.0) -> None:
         """Continue the store with that state. shift: added to its monotonic times, which end with the boot."""
+        # Totals that 0.1 saved do not say when they started.
+        self.created = saved.get("created")
         self._epoch = saved["epoch"]
         self._restarts, self._clears = saved["restarts"], saved["clears"]
         self.events = Counter(saved["events"])

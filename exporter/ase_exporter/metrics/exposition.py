@@ -23,16 +23,27 @@ def render_openmetrics(families: Iterable[Family]) -> str:
     return render_bytes(families, openmetrics=True).decode()
 
 
-def render_bytes(families: Iterable[Family], *, openmetrics: bool = False) -> bytes:
-    """Either format in UTF-8, as an HTTP response carries it."""
+def render_bytes(families: Iterable[Family], *, openmetrics: bool = False, created: bool = False) -> bytes:
+    """Either format in UTF-8, as an HTTP response carries it.
+
+    created: OpenMetrics says with a `_created` line when each counter started, where that is known.
+    """
     render_head = _openmetrics_head if openmetrics else _text_head
     parts: list[bytes] = []
     families = list(families)
+    stamped = {family.name for family in families if openmetrics and created and family.created is not None}
     numbers = _format_arrays(
-        [family.samples.values for family in families if isinstance(family.samples, SampleArray)]
+        [
+            family.samples.values
+            for family in families
+            if isinstance(family.samples, SampleArray) and family.name not in stamped
+        ]
     )
     for family in families:
         name, head = family.name, render_head(family)
+        if name in stamped:
+            parts.append((head + _with_created(family)).encode())
+            continue
         if isinstance(family.samples, SampleArray):
             # Joined family by family: join() needs eighty bytes of memory for every part.
             lines = _around_numbers(family.samples.series, name, family.labels)
@@ -76,6 +87,16 @@ def _around_numbers(series: SeriesLabels, name: str, labels: tuple[str, ...]) ->
         around[:-1:2] = heads
         around[-1] = b"\n"
     return around.copy()
+
+
+def _with_created(family: Family) -> str:
+    """The samples of a counter, each with the time at which it started."""
+    base, created = family.name.removesuffix("_total"), format_number(family.created or 0.0)
+    blocks = _label_blocks(family.labels, [values for values, _ in family.samples])
+    return "".join(
+        f"{family.name}{block} {format_number(value)}\n{base}_created{block} {created}\n"
+        for block, (_, value) in zip(blocks, family.samples, strict=True)
+    )
 
 
 def _text_head(family: Family) -> str:

@@ -19,6 +19,7 @@ class Family:
     help: one sentence that names the source (MDA column, file, report row).
     labels: label names, sorted, as exposed.
     samples: (label values in the order of `labels`, value); a list, or a `SampleArray` for large tables.
+    created: Unix time at which its counters started at 0, if known.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Family:
     help: str
     labels: tuple[str, ...] = ()
     samples: "list[Sample] | SampleArray" = field(default_factory=list)
+    created: float | None = None
 
     def __post_init__(self) -> None:
         if list(self.labels) != sorted(self.labels):

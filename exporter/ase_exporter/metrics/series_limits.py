@@ -37,4 +37,4 @@ def _shorten(family: Family, max_samples: int) -> Family:
     if len(family.samples) <= max_samples:
         return family
     samples = sorted(family.samples, key=lambda sample: tuple(sample[0]))[:max_samples]
-    return Family(family.name, family.kind, family.help, family.labels, samples)
+    return Family(family.name, family.kind, family.help, family.labels, samples, family.created)

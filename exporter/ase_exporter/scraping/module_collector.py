@@ -261,6 +261,8 @@ class ModuleCollector:
                 families = collector.families(answers, self.counters, started, on_unreadable)
             except UnreadableError as error:
                 on_unreadable(str(error))
+            for family in families:
+                family.created = self.counters.created if family.kind == "counter" else None
             result.collected[collector.name] = families
             self._failing.discard(collector.name)
             self._timeouts.pop(collector.name, None)

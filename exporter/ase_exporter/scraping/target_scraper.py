@@ -80,7 +80,7 @@ class TargetScraper:
         self._budget = Budget(target.budget or scrape.budget)
 
         def collector(module: Module) -> ModuleCollector:
-            counters = CounterStore(starts_at_raw=raw_counters)
+            counters = CounterStore(starts_at_raw=raw_counters, created=clock.time())
             interval = scrape.recheck_interval
             return ModuleCollector(target.name, module, self._budget, interval, clock, timing, counters)
 

@@ -27,7 +27,14 @@ from ase_exporter.metrics.exposition import render_openmetrics, render_text
 from ase_exporter.metrics.families import Family, single
 from ase_exporter.web.change_routes import change_handlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
-from ase_exporter.web.exposition import Exposition, accepts_gzip, content_type, exposition, wants_openmetrics
+from ase_exporter.web.exposition import (
+    Exposition,
+    accepts_gzip,
+    content_type,
+    exposition,
+    wants_created,
+    wants_openmetrics,
+)
 from ase_exporter.web.landing import landing_page
 from ase_exporter.web.probe_targets import Resolver, SystemResolver, find
 from ase_exporter.web.web_config import WebConfig
@@ -231,6 +238,7 @@ class ExporterApp:
             asked + timeout - margin,
             collectors=frozenset(names) if names else None,
             openmetrics=wants_openmetrics(request),
+            created=wants_created(request),
             compress=compress,
             module=module,
         )

@@ -30,6 +30,11 @@ def wants_openmetrics(request: Request) -> bool:
     return "application/openmetrics-text" in request.headers.get("accept", "")
 
 
+def wants_created(request: Request) -> bool:
+    """Whether the caller asks for the times at which counters started (`created=1`), which OpenMetrics can tell."""
+    return request.query_params.get("created") == "1"
+
+
 def accepts_gzip(request: Request) -> bool:
     """Whether the caller accepts a compressed body."""
     for choice in request.headers.get("accept-encoding", "").lower().split(","):

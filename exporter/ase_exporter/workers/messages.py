@@ -64,7 +64,8 @@ class Dismissal:
 class ScrapeRequest:
     """One scrape. deadline: time.monotonic(), which all processes of a machine share on Linux.
 
-    collectors: only these, None for all of the module. openmetrics: format of the body. compress: gzip it.
+    collectors: only these, None for all of the module. openmetrics: format of the body; created: with the times at
+    which counters started. compress: gzip it.
     families: known to the web process, rendered with the rest. module: '' for the target's own.
     """
 
@@ -73,6 +74,7 @@ class ScrapeRequest:
     deadline: float
     collectors: frozenset[str] | None = None
     openmetrics: bool = False
+    created: bool = False
     compress: bool = False
     families: tuple[Family, ...] = ()
     module: str = ""

@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 # Callers who ask for the same thing share one scrape. Too many different ones would delay all others.
 MAX_IN_FLIGHT = 16
 
-# Target, collectors, OpenMetrics, compressed, module.
-_ScrapeKey = tuple[str, frozenset[str] | None, bool, bool, str]
+# Target, collectors, OpenMetrics, with the start of counters, compressed, module.
+_ScrapeKey = tuple[str, frozenset[str] | None, bool, bool, bool, str]
 
 
 class WorkerGoneError(Exception):
@@ -257,6 +257,7 @@ class WorkerPool:
         *,
         collectors: frozenset[str] | None = None,
         openmetrics: bool = False,
+        created: bool = False,
         compress: bool = False,
         module: str = "",
     ) -> ScrapeReply:
@@ -268,7 +269,7 @@ class WorkerPool:
         index = self._share_of[target]
         if target in self._allowlisted:
             self._restart_idle_timer(target)
-        key = (target, collectors, openmetrics, compress, module)
+        key = (target, collectors, openmetrics, created, compress, module)
         scrape = self._in_flight.get(key)
         if scrape is None:
             if sum(other[0] == target for other in self._in_flight) >= MAX_IN_FLIGHT:
@@ -276,7 +277,7 @@ class WorkerPool:
             number = next(self._numbers)
             families = tuple(self._known(target))
             request = ScrapeRequest(
-                number, target, deadline, collectors, openmetrics, compress, families, module
+                number, target, deadline, collectors, openmetrics, created, compress, families, module
             )
             scrape = asyncio.create_task(self._scrape(index, request))
             self._in_flight[key] = scrape

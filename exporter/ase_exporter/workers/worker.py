@@ -255,7 +255,7 @@ def _limit_memory(targets: int) -> None:
 
 def _render(request: ScrapeRequest, result: ScrapeResult, late: bool) -> ScrapeReply:
     families = result.all_families(late)
-    body = render_bytes(families, openmetrics=request.openmetrics)
+    body = render_bytes(families, openmetrics=request.openmetrics, created=request.created)
     return replace(
         _reply(request, result),
         body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,
