@@ -14,8 +14,9 @@ WINDOWS = {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "
 BEFORE = "[${before}s] @ $before_to"
 AFTER = "[${after}s] @ $after_to"
 
-# Marks "not measured on this side": outside the range of a ratio.
-NOT_MEASURED = "-9"
+# Marks "not measured on this side": outside the range of a ratio and of percentage points.
+NOT_MEASURED = "-900"
+POINTS = "suffix:pp"
 
 NO_CHANGE = "Choose a change above; an empty list means that none was detected in the last hours"
 NO_DATA = "No data before or after this change (yet): wait until it has settled, or choose another change"
@@ -100,21 +101,29 @@ MEASURES = (
 
 def _stat(measure: BeforeAfter) -> Stat:
     less, more = {"up": ("red", "green"), "down": ("green", "red")}.get(measure.better, ("text", "text"))
-    coloured = steps([(-0.03, "text"), (0.03, more)], less)
+    if measure.unit == "percentunit":
+        how, unit, noise = "after - before, in percentage points", POINTS, 0.5
+        difference = f"100 * ({measure.after()} - {measure.before()})"
+    else:
+        how, unit, noise = "(after - before) / before", "percentunit", 0.03
+        difference = f"{measure.after()} / ({measure.before()} > 0) - 1"
+    coloured = steps([(-noise, "text"), (noise, more)], less)
     return Stat(
         title=measure.title,
-        description=f"{measure.description} Difference: (after - before) / before.",
+        description=f"{measure.description} Difference: {how}.",
         unit=measure.unit,
         decimals=measure.decimals,
         queries=[
             now(measure.before(), "before"),
             now(measure.after(), "after"),
-            now(f"{measure.after()} / ({measure.before()} > 0) - 1", "difference"),
+            now(difference, "difference"),
         ],
         base="text",
         show="value_and_name",
         orientation="vertical",
-        overrides=[by_name("difference", unit="percentunit", decimals=0, thresholds=coloured)],
+        overrides=[
+            by_name("difference", unit=unit, decimals=int(unit == POINTS), thresholds=coloured),
+        ],
         empty=NO_DATA,
         blank="no data then",
         width=8,
@@ -128,14 +137,14 @@ def _table(
     before, after = f"({expr.replace('$w', BEFORE)})", f"({expr.replace('$w', AFTER)})"
     # Each query returns all rows: otherwise Grafana names the columns differently if one of them is empty.
     one_side = f"({before} or {after}) * 0 + {NOT_MEASURED}"
-    colours: Sequence[tuple[float, str]] = [(-0.005, "text"), (0.005, "green" if better == "up" else "red")]
+    colours: Sequence[tuple[float, str]] = [(-0.5, "text"), (0.5, "green" if better == "up" else "red")]
     return Table(
         title=title,
         description=f"{description} Difference: after - before, in percentage points.",
         queries=[
             rows(f"{before} or {one_side}"),
             rows(f"{after} or {one_side}"),
-            rows(f"{after} - {before} or {one_side}"),
+            rows(f"100 * ({after} - {before}) or {one_side}"),
         ],
         columns=[
             Column(name=label, title=heading),
@@ -148,7 +157,7 @@ def _table(
             Column(
                 name="Value #C",
                 title="Difference",
-                unit="percentunit",
+                unit=POINTS,
                 decimals=1,
                 thresholds=colours,
                 base="red" if better == "up" else "green",

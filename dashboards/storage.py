@@ -168,7 +168,7 @@ PANELS: list[Panel] = [
         title="Databases that are not available (good: empty)",
         description="Databases in a state in which they cannot be used, or only in part. Source: "
         "sysdatabases.status, status2, status3.",
-        queries=[rows("max by (instance, database, state) (ase_database_state{$selector})")],
+        queries=[rows('max by (instance, database, state) (ase_database_state{$selector,state!="online"})')],
         columns=[
             Column(name="instance", title="Server"),
             Column(name="database", title="Database"),
