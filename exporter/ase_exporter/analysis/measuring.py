@@ -234,9 +234,7 @@ def compare(
         selector=selector,
     )
     matchers = server_selector(server, selector)
-    return compare_windows(
-        prometheus, matchers, spans, keys=keys, confidence=confidence, marks=[m for m in found]
-    )
+    return compare_windows(prometheus, matchers, spans, keys=keys, confidence=confidence, marks=found)
 
 
 def differences(comparison: Comparison) -> Table:

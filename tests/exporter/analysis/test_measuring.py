@@ -142,7 +142,7 @@ def test_frames_are_those_of_pandas(story: Story) -> None:
         ({"server": "PROD9"}, 'Prometheus has no data of {instance="PROD9"} in it, only of instance PROD1'),
         ({"start": "yesterday"}, "start: 'yesterday': expected a time such as 2h"),
         ({"start": "now", "end": "now-1h"}, "end: expected a time after the start"),
-        ({"start": datetime(2026, 1, 1)}, "start: 2026-01-01T00:00:00: expected a datetime with a time zone"),  # noqa: DTZ001
+        ({"start": datetime(2026, 1, 1)}, "start: 2026-01-01T00:00:00: expected a datetime with a time zone"),
     ],
 )
 def test_bad_input_is_one_line(story: Story, wanted: dict[str, object], says: str) -> None:
