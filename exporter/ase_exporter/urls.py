@@ -2,7 +2,7 @@
 
 import re
 
-_CREDENTIALS = re.compile(r"^(https?:/*)?.*@", re.IGNORECASE | re.DOTALL)
+_CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
 
 
 def without_credentials(url: str) -> str:

@@ -88,10 +88,20 @@ class Prometheus:
         self._client.close()
 
     def query(self, query: str, at: float | None = None) -> list[Sample]:
-        """The value of each series now, or at a Unix time, without NaN and infinite values."""
+        """The value of each series now, or at a Unix time, without NaN and infinite values.
+
+        A scalar is a value without labels. Raises PrometheusError also if the query gives ranges or text.
+        """
         time = {} if at is None else {"time": f"{at:.3f}"}
-        result = self._ask("POST", "api/v1/query", {"query": query} | time)["result"]
-        found = [Sample(series["metric"], float(series["value"][1])) for series in result]
+        data = self._ask("POST", "api/v1/query", {"query": query} | time)
+        if data["resultType"] == "scalar":
+            found = [Sample({}, float(data["result"][1]))]
+        elif data["resultType"] == "vector":
+            found = [Sample(series["metric"], float(series["value"][1])) for series in data["result"]]
+        else:
+            raise PrometheusError(
+                f"query: it gives a {data['resultType']}; expected an instant vector or a scalar"
+            )
         return [sample for sample in found if math.isfinite(sample.value)]
 
     def recorded(self, selector: str, start: float, end: float) -> list[Series]:

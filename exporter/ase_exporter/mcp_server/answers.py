@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Unit = Literal["ratio", "per_second", "count", "seconds", "plain"]
 Time = Annotated[str, Field(description="UTC, ISO 8601")]
-Ratio = Annotated[float, Field(description="0 to 1")]
-PerSecond = Annotated[float, Field(description="per second")]
-Value = Annotated[float | None, Field(description="In the unit of its row; null: no data")]
+# Six digits: more would say more than is known.
+Number = Annotated[float, AfterValidator(lambda value: float(f"{value:.6g}"))]
+Value = Annotated[Number | None, Field(description="In the unit of its row; null: no data")]
 
 
 class Answer(BaseModel):
@@ -69,11 +69,11 @@ class Spinlock(Answer):
     spinlock: str
     spinlock_class: str
     state: Literal["severe", "hot", "busy", "quiet"]
-    contention: Annotated[float, Field(description="Waits / grabs, 0 to 1")]
-    grabs_per_second: float
-    spins_per_second: float
-    waits_per_second: float
-    engines_spinning: Annotated[float, Field(description="About how many engines spin on it: an estimate")]
+    contention: Annotated[Number, Field(description="Waits / grabs, 0 to 1")]
+    grabs_per_second: Number
+    spins_per_second: Number
+    waits_per_second: Number
+    engines_spinning: Annotated[Number, Field(description="About how many engines spin on it: an estimate")]
 
 
 class Health(Answer):
@@ -94,7 +94,7 @@ class Spinlocks(Answer):
     server: str
     window: WindowOf
     engines_online: int
-    engines_spinning: Annotated[float, Field(description="About how many, over all spinlocks: an estimate")]
+    engines_spinning: Annotated[Number, Field(description="About how many, over all spinlocks: an estimate")]
     spinlocks: list[Spinlock]
     certainty: Certainty
 
@@ -126,10 +126,10 @@ class DifferenceOf(Answer):
     """A window against the first: the difference lies in low to high at the confidence of the answer."""
 
     verdict: Literal["better", "worse", "changed", "no evidence"]
-    difference: float
-    low: float
-    high: float
-    relative: Annotated[float | None, Field(description="Difference / value of the first window")]
+    difference: Number
+    low: Number
+    high: Number
+    relative: Annotated[Number | None, Field(description="Difference / value of the first window")]
     samples: Annotated[list[int], Field(description="In the first window and in this one")]
 
 
@@ -151,7 +151,7 @@ class Compared(Answer):
     server: str
     headline: str
     confidence: float
-    step_seconds: float
+    step_seconds: Number
     windows: list[WindowOf]
     changes: list[ChangeOf]
     rows: list[RowOf]
@@ -225,7 +225,7 @@ class SeriesOf(Answer):
     """One series: labels, and its points as [Unix seconds, value]."""
 
     labels: dict[str, str]
-    points: list[tuple[float, float | None]]
+    points: list[tuple[float, Number | None]]
 
 
 class Queried(Answer):

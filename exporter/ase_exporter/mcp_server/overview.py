@@ -111,7 +111,7 @@ def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks
         server=arguments.server,
         window=window_of(span),
         engines_online=advice.evidence.engines,
-        engines_spinning=round(advice.spinning, 3),
+        engines_spinning=advice.spinning,
         spinlocks=[spinlock(finding) for finding in advice.findings[: arguments.top]],
         certainty=sure,
     )
@@ -139,7 +139,9 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
 
 def window(sources: Sources, arguments: inputs.Window | inputs.Changes) -> tuple[str, Span]:
     """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
-    span = Span("window", moment(arguments.start, "start"), moment(arguments.end, "end"))
+    span = Span(
+        f"{arguments.start}..{arguments.end}", moment(arguments.start, "start"), moment(arguments.end, "end")
+    )
     if not 0 < span.seconds <= MAX_RANGE:
         raise UserError("end: expected a time after the start, within 31 days of it")
     return server_selector(arguments.server, sources.selector), span
@@ -152,11 +154,11 @@ def spinlock(finding: SpinlockFinding) -> Spinlock:
         spinlock=shown(lock.name),
         spinlock_class=shown(lock.spinlock_class),
         state=finding.severity,
-        contention=round(lock.contention, 5),
-        grabs_per_second=round(lock.grabs, 1),
-        spins_per_second=round(lock.spins, 1),
-        waits_per_second=round(lock.waits, 1),
-        engines_spinning=round(finding.engines, 3),
+        contention=lock.contention,
+        grabs_per_second=lock.grabs,
+        spins_per_second=lock.spins,
+        waits_per_second=lock.waits,
+        engines_spinning=finding.engines,
     )
 
 

@@ -36,7 +36,9 @@ def query(sources: Sources, arguments: inputs.Query) -> Queried:
 def _over(prometheus: Prometheus, arguments: inputs.Query, start: float, end: float) -> Queried:
     if not 0 < end - start <= MAX_RANGE:
         raise UserError("end: expected a time after the start, within 31 days of it")
-    step = max(arguments.step or (end - start) / DEFAULT_POINTS, (end - start) / MAX_POINTS_PER_SERIES, 1.0)
+    step = max(
+        arguments.step or (end - start) / DEFAULT_POINTS, (end - start) / (MAX_POINTS_PER_SERIES - 1), 1.0
+    )
     found = [
         (
             series.labels,
