@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,9 @@ async def ask(connected: Any, tool: str, **arguments: object) -> Any:
 class Frames:
     """The server's standard input and output, line by line."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, program: Sequence[str]) -> None:
         self.process = subprocess.Popen(
-            command(*options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         self.log = b""
         self._log_reader = threading.Thread(target=self._read_log)
@@ -91,9 +91,9 @@ class Frames:
 
 
 @contextmanager
-def frames(*options: str) -> Iterator[Frames]:
-    """A server after its handshake."""
-    running = Frames(*options)
+def frames(*options: str, program: Sequence[str] | None = None) -> Iterator[Frames]:
+    """A server after its handshake. program: instead of the one that may not write."""
+    running = Frames([*program, "mcp", *options] if program else command(*options))
     try:
         assert running.request("initialize", HELLO)["result"]["serverInfo"]["name"] == "ase-exporter"
         running.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
