@@ -280,7 +280,9 @@ def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Pat
     code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
     imported = run(exporter_alone, "python", "-c", code)
     assert imported.returncode == 0, imported.stderr
-    assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich"} & set(json.loads(imported.stdout))
+    assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich"} & set(
+        json.loads(imported.stdout)
+    )
 
 
 def test_an_extra_names_the_simulator_of_the_same_version() -> None:
