@@ -28,6 +28,12 @@ GAUGES = (
     "ase_cached_object_bytes",
     "ase_tempdb_sessions_assigned",
 )
+
+
+class NoSpinlocksError(UserError):
+    """The server has data in the window, but none of spinlocks."""
+
+
 # Gauge -> what advice lacks without it.
 _NEEDED = {
     "ase_info": "version: features that later versions have are not named",
@@ -42,7 +48,7 @@ def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
     """What `advise` needs, as rates over a window, with the settings at its end.
 
     Less than a server itself says: owners of tables and CPU flags are not metrics. `missing` names what the
-    exporter was not configured to read. Raises UserError if there are no spinlocks in the window.
+    exporter was not configured to read. Raises UserError without data, NoSpinlocksError without spinlocks.
     """
     interval = scrape_interval(prometheus, selector, span)
     if span.seconds < INTERVALS_PER_SAMPLE * interval:
@@ -57,7 +63,8 @@ def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
     for sample in prometheus.query(f"last_over_time({{{matcher}}}{window})", span.end):
         samples[sample.labels["__name__"]].append((sample.labels, sample.value))
     if not samples["ase_spinlock_grabs_total"]:
-        raise UserError(f"{{{selector}}}: Prometheus has no spinlocks of it (ase-exporter check says why)")
+        reason = "Prometheus has no spinlocks of it (ase-exporter check says why)"
+        raise NoSpinlocksError(f"{{{selector}}}: {reason}")
     buffers = [labels["io_size"] for labels, _ in samples["ase_cache_pool_size_bytes"]]
     return replace(
         evidence_of(samples, span.seconds, parse_version(_version(samples["ase_info"]))),

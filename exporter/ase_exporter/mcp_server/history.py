@@ -55,6 +55,9 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Compared:
     Measures that changed beyond chance come first. A verdict says that it changed, not what made it change: look at
     `changes` and `warnings` for others in the same windows.
     """
+    ways = (arguments.change, arguments.runs, arguments.before or arguments.after)
+    if sum(way is not None for way in ways) != 1:
+        raise UserError("expected one of: change; before and after; runs")
     request = Request(
         prometheus="",
         targets=[arguments.server],

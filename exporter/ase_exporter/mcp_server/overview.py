@@ -1,13 +1,14 @@
 """The tools servers, health, hot_spinlocks and advise."""
 
+from collections.abc import Sequence
 from typing import Literal
 
-from ase_exporter.advise.advice import Advice, SpinlockFinding
+from ase_exporter.advise.advice import SpinlockFinding
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
 from ase_exporter.advise.steps import AdviceStep
 from ase_exporter.analysis import Prometheus, moment
-from ase_exporter.analysis.evidence import evidence
+from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
 from ase_exporter.compare.marks import ask_exporter
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.request import server_selector
@@ -74,7 +75,11 @@ def health(sources: Sources, arguments: inputs.Window) -> Health:
     """Whether a server works or spins: key figures over a window, its hottest spinlock, its alerts."""
     selector, span = window(sources, arguments)
     with sources.connect() as prometheus:
-        advice = weigh(evidence(prometheus, selector, span))
+        try:
+            findings = weigh(evidence(prometheus, selector, span)).findings
+            unknown = ""
+        except NoSpinlocksError as error:
+            findings, unknown = (), str(error)
         figures = [_figure(prometheus, selector, span, key) for key in HEALTH_MEASURES]
         sure = certainty(prometheus, selector, span)
         try:
@@ -93,9 +98,9 @@ def health(sources: Sources, arguments: inputs.Window) -> Health:
     return Health(
         server=arguments.server,
         window=window_of(span),
-        verdict=_verdict(advice, share),
+        verdict=f"not known whether it spins: {unknown}" if unknown else _verdict(findings, share),
         figures=figures,
-        hottest=spinlock(advice.findings[0]) if advice.findings else None,
+        hottest=spinlock(findings[0]) if findings else None,
         alerts_firing=[shown(name) for name in alerts],
         certainty=sure,
     )
@@ -184,9 +189,9 @@ def _figure(prometheus: Prometheus, selector: str, span: Span, key: str) -> Figu
     )
 
 
-def _verdict(advice: Advice, share: float | None) -> str:
+def _verdict(findings: Sequence[SpinlockFinding], share: float | None) -> str:
     """One sentence by the state of the worst spinlock, as `advise` ranks it."""
-    worst = advice.findings[0] if advice.findings else None
+    worst = findings[0] if findings else None
     how_much = "" if share is None else f" about {share:.1%} of the engines' time is spinning;"
     if worst is None or worst.severity not in ("severe", "hot"):
         return f"works:{how_much} no spinlock is both contended and busy enough to burn CPU"

@@ -3,6 +3,8 @@
 import re
 
 MAX_TEXT = 300
+# Characters that are searched for a statement: the search takes the square of it.
+_SEARCHED = 4000
 LEFT_OUT = "(left out: looks like an SQL statement)"
 # The beginnings of statements that hold data. `exec sp_...` and `set` change settings, and audits show them.
 _STATEMENT = re.compile(
@@ -13,7 +15,7 @@ _STATEMENT = re.compile(
 
 def shown(text: object) -> str:
     """Text from labels, changes and reports as an answer may hold it."""
-    words = str(text)
+    words = str(text)[:_SEARCHED]
     if _STATEMENT.search(words):
         return LEFT_OUT
     printable = "".join(each if each.isprintable() else " " for each in words)

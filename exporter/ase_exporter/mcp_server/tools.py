@@ -62,7 +62,8 @@ class Tool:
         try:
             return self.run(sources, valid)
         except UserError as error:
-            raise UserError(f"{self.name}: {error}") from error
+            # The functions behind the tools are those of commands, whose errors name options.
+            raise UserError(f"{self.name}: {str(error).removeprefix('--')}") from error
 
 
 TOOLS = {

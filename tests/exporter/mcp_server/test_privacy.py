@@ -44,6 +44,11 @@ def test_names_and_settings_stay(text: str) -> None:
     assert shown(text) == text
 
 
+def test_a_long_text_is_no_long_search() -> None:
+    """A million characters that begin a statement at every word: searched whole, it would take hours."""
+    assert len(shown("select " * 150_000)) == MAX_TEXT
+
+
 @given(st.text())
 def test_any_text_becomes_one_short_printable_line(text: str) -> None:
     found = shown(text)

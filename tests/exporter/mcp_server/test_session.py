@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.exporter.mcp_server.running_server import ask, client, tree
+from tests.exporter.running_exporter import PATIENT, exporter
+from tests.exporter.simulated import Simulated
+from tests.exporter.simulated import run as simulated
 from tests.paths import REPOSITORY
+from tests.planted import DATABASE
 
 pytestmark = pytest.mark.e2e
 TOOLS = [
@@ -123,7 +128,7 @@ def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
             resources = (await connected.list_resources()).resources
             templates = (await connected.list_resource_templates()).resource_templates
             texts = [
-                (await connected.read_resource(uri)).contents[0].text
+                (await connected.read_resource(uri)).contents[0].model_dump()["text"]
                 for uri in (
                     resources[0].uri,
                     "ase-exporter://metrics/spinlocks",
@@ -158,3 +163,39 @@ def test_the_documented_configuration_of_a_client_works(tmp_path: Path) -> None:
     tools, files = anyio.run(session)
     assert len(tools) == len(TOOLS)
     assert [each["path"] for each in files["files"]] == ["log"]
+
+
+def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) -> None:
+    """Simulator and exporter as processes and threads of their own; the change is made while they run."""
+
+    async def session(url: str, server: Simulated) -> tuple[Any, ...]:
+        async with client(tmp_path / "log", f"--prometheus={story.url}", f"--exporter={url}") as connected:
+            known = await ask(connected, "servers")
+            httpx.get(f"{url}/probe?target=LIVE", timeout=60)
+            server.model.set_option("number of locks", 123_456, "sa")
+            while True:
+                httpx.get(f"{url}/probe?target=LIVE", timeout=60)
+                found = await ask(connected, "changes", server="LIVE")
+                if found["changes"]:
+                    return known, found
+
+    with simulated("16.0 SP03") as server:
+        host, port = server.address
+        target = {"name": "LIVE", "host": host, "port": port}
+        configuration = {
+            "targets": [target],
+            "auth": {"default": {"user": "monitor", "password": DATABASE}},
+            "changes": {"interval": "1s"},
+            "scrape": PATIENT,
+        }
+        with exporter(tmp_path, json.dumps(configuration)) as running:
+            known, found = anyio.run(session, running.url, server)
+    assert {each["server"]: each["source"] for each in known["servers"]} == {
+        SERVER: "prometheus",
+        "LIVE": "exporter",
+    }
+    (change,) = found["changes"]
+    assert (change["kind"], change["name"], change["new"]) == ("option", "number of locks", "123456")
+    assert re.fullmatch("[0-9a-f]{16}", change["ref"])
+    assert change["not_before"] <= change["at"]
+    assert found["source"] == "exporter"

@@ -97,7 +97,7 @@ def test_a_directory_that_becomes_a_link_meanwhile_is_not_followed(
         return opened(path, flags, **options)  # type: ignore[arg-type]
 
     (reports.parent / "elsewhere" / "tuesday.txt.gz").write_bytes(b"the secret")
-    monkeypatch.setattr(sysmon_files.os, "open", swap)
+    monkeypatch.setattr(os, "open", swap)
     assert b"the secret" not in read_below(reports, "PROD1/tuesday.txt.gz")
 
 

@@ -90,8 +90,12 @@ def test_arguments_are_the_ones_documented() -> None:
             "health: end: expected a time after the start, within 31 days",
         ),
         ("hot_spinlocks", {"server": "A", "top": 51}, "hot_spinlocks: top: Input should be less than"),
-        ("compare", {"server": "A"}, "compare: expected one of: --before and --after"),
-        ("compare", {"server": "A", "measures": ["x"]}, "compare: --measure: x: expected one of cpu_busy"),
+        ("compare", {"server": "A"}, "compare: expected one of: change; before and after; runs"),
+        (
+            "compare",
+            {"server": "A", "runs": "2h..1h", "measures": ["x"]},
+            "compare: measure: x: expected one of",
+        ),
         ("query", {"promql": "up", "start": "1h"}, "query: start, end: expected both or none"),
         ("query", {"promql": "up", "step": 5}, "query: step: expected start and end with it"),
         (
@@ -219,7 +223,7 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     targets = json.dumps([{"targets": ["UP"]}, {"targets": ["NEW"]}]).encode()
     with prometheus_with(text, tmp_path) as url, server(targets) as (address, _):
         found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {}).model_dump()["servers"]
-        with pytest.raises(UserError, match="servers: --exporter: "):
+        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1: "):
             TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})
     assert [(each["server"], each["scraped"], each["version"], each["source"]) for each in found] == [
         ("DOWN", "down", None, "prometheus"),
@@ -227,3 +231,25 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
         ("UP", "up", "16.0 SP04", "prometheus and exporter"),
         ("NEW", "no data", None, "exporter"),
     ]
+
+
+@pytest.mark.e2e
+@needs_prometheus
+def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> None:
+    """As ASE before 15.7 ESD#2, or without `enable spinlock monitoring`."""
+    now = time.time() // 15 * 15
+    times = [now - 900 + 15 * number for number in range(60)]
+    lines = ["# TYPE ase_up gauge", *(f'ase_up{{instance="OLD"}} 1 {at}' for at in times)]
+    lines += ["# TYPE ase_transactions counter"]
+    lines += [f'ase_transactions_total{{instance="OLD"}} {1e6 + 10 * at - 10 * now} {at}' for at in times]
+    with prometheus_with("\n".join([*lines, "# EOF", ""]), tmp_path) as url:
+        window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
+        found = TOOLS["health"].call(Sources(url), window).model_dump()
+        with pytest.raises(UserError, match="Prometheus has no spinlocks of it"):
+            TOOLS["hot_spinlocks"].call(Sources(url), window)
+    figures = {each["measure"]: each["value"] for each in found["figures"]}
+    assert figures["transactions"] == pytest.approx(10)
+    assert figures["cpu_busy"] is None
+    assert found["verdict"].startswith("not known whether it spins: ")
+    assert found["hottest"] is None
+    assert found["certainty"]["coverage"] == 1
