@@ -94,14 +94,13 @@ class Prometheus:
         """
         time = {} if at is None else {"time": f"{at:.3f}"}
         data = self._ask("POST", "api/v1/query", {"query": query} | time)
-        if data["resultType"] == "scalar":
+        kind = data.get("resultType", "vector")
+        if kind == "scalar":
             found = [Sample({}, float(data["result"][1]))]
-        elif data["resultType"] == "vector":
+        elif kind == "vector":
             found = [Sample(series["metric"], float(series["value"][1])) for series in data["result"]]
         else:
-            raise PrometheusError(
-                f"query: it gives a {data['resultType']}; expected an instant vector or a scalar"
-            )
+            raise PrometheusError(f"query: it gives a {kind}; expected an instant vector or a scalar")
         return [sample for sample in found if math.isfinite(sample.value)]
 
     def recorded(self, selector: str, start: float, end: float) -> list[Series]:
