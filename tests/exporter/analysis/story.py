@@ -26,9 +26,9 @@ from ase_exporter.config import Module
 from ase_simulator.model import SimulatedServer
 
 SERVER = "PROD1"
-SECONDS = 2700
+SECONDS = 2100
 HARMLESS, GUILTY, LATER = "number of locks", "simplified native access plan", "enable LFB index"
-DEEDS = {HARMLESS: (675, 2_500_000), GUILTY: (1350, 1), LATER: (2025, 1)}
+DEEDS = {HARMLESS: (525, 2_500_000), GUILTY: (1050, 1), LATER: (1575, 1)}
 HOTTEST = "system tables cache"
 _MEMSCALE = REPOSITORY / "simulator" / "ase_simulator" / "scenarios" / "memscale.yaml"
 _COLLECTORS = {

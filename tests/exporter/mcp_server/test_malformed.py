@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.exporter.mcp_server.running_server import READ_ONLY, Frames, frames
+from tests.exporter.mcp_server.running_server import READ_ONLY, Frames, command, frames
 
 from ase_exporter.mcp_server.tools import TOOLS
 
@@ -203,6 +203,16 @@ def test_errors_of_prometheus_show_no_password() -> None:
             assert SECRET not in reason and "dba" not in reason
         assert server.end() == 0
     assert SECRET.encode() not in server.log
+
+
+def test_a_client_that_is_gone_ends_the_server_without_a_traceback() -> None:
+    server = Frames(command("--prometheus=http://127.0.0.1:1"))
+    assert server.process.stdout
+    server.process.stdout.close()
+    server.send(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    server.send(b"{")
+    assert server.end() == 0
+    assert server.log == b""
 
 
 def test_the_audit_hook_sees_writing(tmp_path: Path) -> None:
