@@ -12,7 +12,7 @@ compile() {
     uv pip compile --universal --python-version 3.11 --generate-hashes --quiet \
         --no-header --no-annotate --no-emit-index-url --no-emit-find-links "$@"
 }
-compile exporter/pyproject.toml simulator/pyproject.toml --extra report --group pyproject.toml:dev "$@" \
+compile exporter/pyproject.toml simulator/pyproject.toml --extra report --extra top --extra mcp --group pyproject.toml:dev "$@" \
     --output-file requirements-dev.txt
 compile exporter/pyproject.toml --constraint requirements-dev.txt --output-file requirements.txt
 compile exporter/pyproject.toml --extra report --constraint requirements-dev.txt --output-file requirements-report.txt

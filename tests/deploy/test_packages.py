@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.exporter.mcp_server.running_server import frames
 from tests.paths import REPOSITORY
 
 DISTRIBUTIONS = {"exporter": "ase_exporter", "simulator": "ase_simulator"}
 # What the distributions are built from: themselves, and where their symbolic links lead.
-SOURCES = ("exporter", "simulator", "LICENSE", "alerts/rules", "dashboards/json", "deploy")
+SOURCES = ("exporter", "simulator", "LICENSE", "alerts/rules", "alerts/runbooks", "dashboards/json", "deploy")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASE_"))}
 
 
@@ -94,7 +95,7 @@ import sys
 
 class Hide:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"matplotlib", "sqlglot", "cryptography", "ase_simulator"}:
+        if name.partition(".")[0] in {"matplotlib", "sqlglot", "cryptography", "mcp", "pandas", "ase_simulator"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hide())
@@ -248,6 +249,10 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
             ],
             "--format html needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
         ),
+        (
+            ["mcp", "--prometheus=http://127.0.0.1:9"],
+            "mcp needs its SDK, which is not installed: pip install 'ase-exporter[mcp]'",
+        ),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_what_to_install(
@@ -258,12 +263,26 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(
     assert (result.returncode, result.stderr) == (2, f"ase-exporter: {missing}\n")
 
 
+def test_an_installed_exporter_gives_an_assistant_metrics_and_runbooks(bin_directory: Path) -> None:
+    program = [str(bin_directory / "ase-exporter")]
+    with frames("--prometheus=http://127.0.0.1:9", program=program) as server:
+        for uri, holds in {
+            "ase-exporter://metrics": "`ase_spinlock_waits_total`",
+            "ase-exporter://runbooks/AseSpinlockContention": "# AseSpinlockContention",
+        }.items():
+            (content,) = server.request("resources/read", {"uri": uri})["result"]["contents"]
+            assert holds in content["text"]
+        assert server.end() == 0
+
+
 def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Path) -> None:
     """Nor what only the commands need: typer and rich would stay in the server's memory."""
     code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
     imported = run(exporter_alone, "python", "-c", code)
     assert imported.returncode == 0, imported.stderr
-    assert not {"matplotlib", "sqlglot", "cryptography", "typer", "rich"} & set(json.loads(imported.stdout))
+    assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich"} & set(
+        json.loads(imported.stdout)
+    )
 
 
 def test_an_extra_names_the_simulator_of_the_same_version() -> None:

@@ -61,19 +61,20 @@ class Recording:
     """Samples of every series, one for each scrape; None where the series was absent.
 
     start: Unix time. lag: seconds from each scrape to the end of its interval, when rules are evaluated.
-    interval: seconds between scrapes.
+    interval: seconds between scrapes. metrics: the names that are kept.
     """
 
     start: float
     lag: int = STEP
     interval: int = INTERVAL
+    metrics: frozenset[str] = field(default_factory=metrics_in_rules)
     scrapes: int = 0
     series: dict[Key, list[float | None]] = field(default_factory=dict)
 
     def add(self, families: list[Family]) -> None:
         """The samples of one scrape."""
         for family in families:
-            if family.name in metrics_in_rules():
+            if family.name in self.metrics:
                 # promtool's time begins at 0.
                 shift = self.start if family.name.endswith("_timestamp_seconds") else 0.0
                 for labels, value in family.samples:
@@ -132,6 +133,7 @@ def record(
     module: Module | None = None,
     version: str | None = None,
     encrypt_password: bool = False,
+    metrics: frozenset[str] | None = None,
 ) -> Recording:
     """Scrape that many seconds of a scenario.
 
@@ -140,10 +142,11 @@ def record(
     deeds: what is done to the server at that second. lag: as in the recording.
     collectors: the ones to read, as with `collect[]` in a scrape's URL, without changes; None: all of the module.
     interval: between scrapes; snapshots: between snapshots of the configuration. observe: called at each second, before
-    what is done then. version: of the server.
+    what is done then. version: of the server. metrics: the names to keep; None: those of rules and `compare`.
     """
     (server,) = load_scenario(scenario, speed=0, version=version)
     recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag, interval)
+    recording.metrics = metrics or recording.metrics
     second, ahead, began = 0, 0.0, time.monotonic()
 
     def monotonic() -> float:

@@ -127,9 +127,15 @@ def gather(
     elapsed = max(1.0, (ended - began).total_seconds())
     missing = {collector.name: collector.detail for collector in planned if not collector.available}
     owners = _owners(query, facts) if any(collector.name == "cached_objects" for collector in ready) else {}
-    evidence = _evidence(facts, samples, elapsed, missing, owners)
     temporary = frozenset(str(row[0]).strip() for row in query(TEMPORARY_DATABASES))
-    return replace(evidence, temporary_databases=temporary, cpu_flags=cpu_flags)
+    return replace(
+        evidence_of(samples, elapsed, facts.version, owners),
+        options=facts.options,
+        missing=missing,
+        page_size=facts.page_size,
+        temporary_databases=temporary,
+        cpu_flags=cpu_flags,
+    )
 
 
 def _server_clock(query: Query) -> datetime:
@@ -156,6 +162,7 @@ def _read(planned: Sequence[PlannedCollector], query: Query, counters: CounterSt
 
 
 Owners = Mapping[tuple[str, str], str]
+NO_OWNERS: Owners = {}
 
 
 def _owners(query: Query, facts: ServerFacts) -> Owners:
@@ -172,22 +179,23 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _evidence(
-    facts: ServerFacts, samples: Samples, elapsed: float, missing: Mapping[str, str], owners: Owners
-) -> Evidence:
+def evidence_of(samples: Samples, elapsed: float, version: Version, owners: Owners = NO_OWNERS) -> Evidence:
+    """What the samples of metrics say, without options.
+
+    samples: by metric; gauges as they are, counters as their growth in `elapsed` seconds. owners: by database and
+    object.
+    """
     return Evidence(
-        version=facts.version,
+        version=version,
         seconds=elapsed,
         engines=int(
             sum(v for labels, v in samples.get("ase_engines", ()) if labels.get("state") == "online")
         ),
         transactions=sum(value for _, value in samples.get("ase_transactions_total", ())) / elapsed,
-        options=facts.options,
+        options={},
         spinlocks=_spinlocks(samples, elapsed),
         caches=_caches(samples),
         objects=_objects(samples, elapsed, owners),
-        missing=missing,
-        page_size=facts.page_size,
     )
 
 

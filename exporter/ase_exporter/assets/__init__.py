@@ -1,4 +1,4 @@
-"""Files that users install elsewhere: rules, dashboards, SQL, default configuration.
+"""Files that users install elsewhere: rules, runbooks, dashboards, SQL, default configuration.
 
 In a checkout the directories are symbolic links to where the files are maintained; a wheel holds copies.
 """

@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
+from ase_exporter.advise.sysmon_reports import advice_for
 from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
 from ase_exporter.commands.progress import progress
-from ase_exporter.commands.sysmon_advice import advice_for
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError

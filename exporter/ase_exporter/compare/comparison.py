@@ -101,7 +101,7 @@ def compare_windows(
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
     chosen = [selectors] * len(spans) if isinstance(selectors, str) else list(selectors)
-    intervals = [_scrape_interval(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
+    intervals = [scrape_interval(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
     interval = max(intervals)
     step = max(step or interval, max(span.seconds for span in spans) / MAX_SAMPLES)
     width = max(INTERVALS_PER_SAMPLE * interval, step)
@@ -113,7 +113,7 @@ def compare_windows(
         measure = measures()[key]
         progress(measure.title, done, len(wanted))
         found = [
-            _read_window(prometheus, measure, selector, span, step, width)
+            read_window(prometheus, measure, selector, span, step, width)
             for selector, span in zip(chosen, spans, strict=True)
         ]
         names = _names(found)
@@ -158,7 +158,8 @@ def sweet_spot(comparison: Comparison) -> Span | None:
     )
 
 
-def _scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
+def scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
+    """Seconds between the scrapes of a server in a window. Raises UserError without data, or for several servers."""
     seconds = max(1, round(span.seconds))
     # A host without a target has no ase_up series.
     server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"
@@ -180,10 +181,10 @@ def _require_length(span: Span, step: float, width: float) -> None:
         raise UserError(f"window {span.name}: it has {span.seconds:.0f} s; expected at least {needed:.0f} s")
 
 
-def _read_window(
+def read_window(
     prometheus: Prometheus, measure: Measure, selector: str, span: Span, step: float, width: float
 ) -> dict[str, WindowSamples]:
-    """The rows of one measure in one window by name."""
+    """The rows of one measure in one window by name: a sample every `step` seconds over the `width` before it."""
     overall = {
         _name(measure, sample.labels): sample.value
         for sample in prometheus.query(measure.promql(selector, span.seconds), span.end)

@@ -2,13 +2,15 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import httpx
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
+from ase_exporter.urls import without_credentials
 
 TIMEOUT = 30.0
 # Seconds. How often the metric is sampled: of equal changes that follow each other sooner, only the last is found.
@@ -87,10 +89,6 @@ def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Mark]:
 def marks_from_exporter(url: str, target: str) -> list[Mark]:
     """All changes of a target in the exporter's history, with ids. Raises UserError if it cannot be read."""
     try:
-        answer = httpx.get(
-            f"{url.rstrip('/')}/changes", params={"format": "json", "target": target}, timeout=TIMEOUT
-        )
-        answer.raise_for_status()
         found = {
             Mark(
                 float(each["at"]),
@@ -101,13 +99,25 @@ def marks_from_exporter(url: str, target: str) -> list[Mark]:
                 each["id"],
                 None if each.get("not_before") is None else float(each["not_before"]),
             )
-            for each in answer.json()
+            for each in ask_exporter(url, "/changes", {"format": "json", "target": target})
         }
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise UserError(f"--exporter: {url}: {error or type(error).__name__}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"--exporter: {url}: not an answer of ase-exporter") from error
+        raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from error
     return _in_order(found, 0.0, math.inf)
+
+
+def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
+    """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
+    shown = without_credentials(url)
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}{path}", params=parameters, timeout=TIMEOUT)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        # The message about an invalid URL may hold a part of the password.
+        reason = str(error) if isinstance(error, httpx.TransportError) else ""
+        raise UserError(f"--exporter: {shown}: {reason or type(error).__name__}") from None
+    if not answer.is_success:
+        raise UserError(f"--exporter: {shown}{path}: HTTP {answer.status_code}")
+    return answer.json()
 
 
 def _in_order(found: Iterable[Mark], start: float, end: float) -> list[Mark]:

@@ -1,6 +1,8 @@
 """A client of Prometheus's HTTP API (Prometheus, Mimir, VictoriaMetrics)."""
 
+import json
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ase_exporter.errors import UserError
+from ase_exporter.urls import without_credentials
 
 # The API rejects queries with more points per series.
 MAX_POINTS = 11_000
@@ -21,7 +24,7 @@ Samples = NDArray[np.float64]
 
 
 class PrometheusError(UserError):
-    """The server cannot be reached, is not Prometheus, or rejects the query."""
+    """The server cannot be reached, is not Prometheus, rejects the query, or answers too late or too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,35 @@ class Series:
 
 
 class Prometheus:
-    """A client of one server. Every failure is a PrometheusError with one line."""
+    """A client of one server. Every failure is a PrometheusError with one line, without the URL's password.
 
-    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+    timeout: seconds for one request. max_bytes: of one response. deadline: on the monotonic clock, for all requests
+    together. warnings: what the server said about its answers so far, such as that they are partial.
+    """
+
+    def __init__(
+        self, url: str, *, timeout: float = 30.0, max_bytes: float = math.inf, deadline: float = math.inf
+    ) -> None:
+        # Not from the parsed URL: an `@` or `/` in a password makes a part of it the host or the path.
+        self._shown = without_credentials(url).rstrip("/")
+        expected = f"--prometheus: {self._shown!r}: expected a URL such as http://127.0.0.1:9090"
         try:
-            self.url = httpx.URL(url.rstrip("/") + "/")
+            parsed = httpx.URL(url.rstrip("/") + "/")
+        except httpx.InvalidURL:
+            # Not chained: its message may hold a part of the password.
+            raise UserError(expected) from None
+        if parsed.scheme not in ("http", "https"):
+            raise UserError(expected)
+        self.url = parsed.copy_with(userinfo=b"")
+        self.warnings: list[str] = []
+        self._timeout, self._max_bytes, self._deadline = timeout, max_bytes, deadline
+        self._client = httpx.Client(
+            base_url=self.url,
+            auth=(parsed.username, parsed.password) if parsed.userinfo else None,
+            timeout=timeout,
             # No proxy from the environment for connections to this machine.
-            beyond = self.url.host not in LOOPBACK
-            self._client = httpx.Client(base_url=self.url, timeout=timeout, trust_env=beyond)
-        except httpx.InvalidURL as error:
-            raise UserError(f"--prometheus: {url!r}: expected a URL such as http://127.0.0.1:9090") from error
-        if self.url.scheme not in ("http", "https"):
-            raise UserError(f"--prometheus: {url!r}: expected a URL such as http://127.0.0.1:9090")
+            trust_env=self.url.host not in LOOPBACK,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -68,10 +88,19 @@ class Prometheus:
         self._client.close()
 
     def query(self, query: str, at: float | None = None) -> list[Sample]:
-        """The value of each series now, or at a Unix time, without NaN and infinite values."""
+        """The value of each series now, or at a Unix time, without NaN and infinite values.
+
+        A scalar is a value without labels. Raises PrometheusError also if the query gives ranges or text.
+        """
         time = {} if at is None else {"time": f"{at:.3f}"}
-        result = self._ask("POST", "api/v1/query", {"query": query} | time)["result"]
-        found = [Sample(series["metric"], float(series["value"][1])) for series in result]
+        data = self._ask("POST", "api/v1/query", {"query": query} | time)
+        kind = data.get("resultType", "vector")
+        if kind == "scalar":
+            found = [Sample({}, float(data["result"][1]))]
+        elif kind == "vector":
+            found = [Sample(series["metric"], float(series["value"][1])) for series in data["result"]]
+        else:
+            raise PrometheusError(f"query: it gives a {kind}; expected an instant vector or a scalar")
         return [sample for sample in found if math.isfinite(sample.value)]
 
     def recorded(self, selector: str, start: float, end: float) -> list[Series]:
@@ -87,10 +116,14 @@ class Prometheus:
             found.append(Series(series["metric"], np.array(times), np.array(values)))
         return found
 
+    def alerts(self) -> list[dict[str, Any]]:
+        """Every alert that is pending or firing now: labels, annotations, state, activeAt and value."""
+        alerts: list[dict[str, Any]] = self._ask("GET", "api/v1/alerts", {})["alerts"]
+        return alerts
+
     def firing(self) -> list[Labels]:
         """The labels of every alert that is firing now."""
-        alerts = self._ask("GET", "api/v1/alerts", {})["alerts"]
-        return [alert["labels"] for alert in alerts if alert["state"] == "firing"]
+        return [alert["labels"] for alert in self.alerts() if alert["state"] == "firing"]
 
     def over(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """The values of each series from start to end, both included, `step` seconds apart."""
@@ -113,22 +146,34 @@ class Prometheus:
     def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""
         try:
-            answer = self._client.request(method, path, data=parameters or None)
+            status, content = self._read(method, path, parameters)
         except httpx.TimeoutException as error:
             raise PrometheusError(f"Prometheus at {self._shown}: no answer in time") from error
         except httpx.HTTPError as error:
             raise PrometheusError(f"Prometheus at {self._shown}: {error or type(error).__name__}") from error
         try:
-            body = answer.json()
+            body = json.loads(content)
             if body["status"] == "success":
                 data: dict[str, Any] = body["data"]
+                self.warnings += map(str, body.get("warnings", ()))
                 return data
             reason = str(body["error"])
-        except (ValueError, KeyError, TypeError):
-            reason = f"HTTP {answer.status_code}, not an answer of Prometheus's API"
+        except (ValueError, KeyError, TypeError, RecursionError):
+            reason = f"HTTP {status}, not an answer of Prometheus's API"
         raise PrometheusError(f"Prometheus at {self._shown}: {' '.join(reason.split())}")
 
-    @property
-    def _shown(self) -> str:
-        """The URL without its user and password, if any."""
-        return str(self.url.copy_with(userinfo=b"")).rstrip("/")
+    def _read(self, method: str, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
+        """Status and body of a response, within the limits."""
+        seconds = min(self._timeout, self._deadline - time.monotonic())
+        if seconds <= 0:
+            raise httpx.ReadTimeout("no time left")
+        ends, content = time.monotonic() + seconds, bytearray()
+        with self._client.stream(method, path, data=parameters or None, timeout=seconds) as answer:
+            for piece in answer.iter_bytes():
+                content += piece
+                if len(content) > self._max_bytes:
+                    limit = f"{self._max_bytes:,.0f} bytes"
+                    raise PrometheusError(f"Prometheus at {self._shown}: the answer has over {limit}")
+                if time.monotonic() > ends:
+                    raise httpx.ReadTimeout("a slow answer")
+        return answer.status_code, bytes(content)

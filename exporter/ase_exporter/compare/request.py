@@ -46,47 +46,60 @@ def answer(
     request: Request, progress: Callable[[str, int, int], None] = lambda title, done, total: None
 ) -> Comparison:
     """The comparison that the options ask for. Raises UserError."""
+    with Prometheus(request.prometheus) as server:
+        return answer_from(server, request, progress)
+
+
+def answer_from(
+    server: Prometheus,
+    request: Request,
+    progress: Callable[[str, int, int], None] = lambda title, done, total: None,
+) -> Comparison:
+    """The comparison that the options ask for, from that server. Raises UserError."""
     for key in request.measures or ():
         if key not in measures():
             raise UserError(f"--measure: {key}: expected one of {', '.join(measures())}")
-    selectors = [_selector(name, request.selector) for name in request.targets]
-    now = time.time()
-    with Prometheus(request.prometheus) as server:
-        if request.exporter:
-            marks = marks_from_exporter(request.exporter, request.targets[0])
-        else:
-            marks = marks_from_prometheus(server, selectors[0], now - MARKS_MAX_AGE, now)
-        if request.change is not None:
-            _require_one_way(request)
-            mark = _find(marks, request.change)
-            marks, spans = windows_around(
-                server,
-                selectors[0],
-                mark,
-                marks if request.exporter else None,
-                now,
-                length=request.length,
-                settle=request.settle,
-            )
-        else:
-            spans = _spans(request, marks, now)
-        if len(selectors) == 2 and len(spans) == 1:
-            spans = [Span(name, spans[0].start, spans[0].end) for name in request.targets]
-        if len(selectors) not in (1, len(spans)):
-            raise UserError(
-                f"--target: {len(selectors)} given for {len(spans)} windows; expected 1, or one per window"
-            )
-        start, end = min(span.start for span in spans), max(span.end for span in spans)
-        return compare_windows(
-            server,
-            selectors[0] if len(selectors) == 1 else selectors,
-            spans,
-            keys=request.measures,
-            confidence=request.confidence,
-            step=request.step,
-            marks=[mark for mark in marks if start <= mark.at and mark.earliest <= end],
-            progress=progress,
+    marks, spans = windows_of(server, request, time.time())
+    selectors = [server_selector(name, request.selector) for name in request.targets]
+    if len(selectors) == 2 and len(spans) == 1:
+        spans = [Span(name, spans[0].start, spans[0].end) for name in request.targets]
+    if len(selectors) not in (1, len(spans)):
+        raise UserError(
+            f"--target: {len(selectors)} given for {len(spans)} windows; expected 1, or one per window"
         )
+    start, end = min(span.start for span in spans), max(span.end for span in spans)
+    return compare_windows(
+        server,
+        selectors[0] if len(selectors) == 1 else selectors,
+        spans,
+        keys=request.measures,
+        confidence=request.confidence,
+        step=request.step,
+        marks=[mark for mark in marks if start <= mark.at and mark.earliest <= end],
+        progress=progress,
+    )
+
+
+def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[Mark], list[Span]]:
+    """The known changes of the (first) target, and the windows that the options mean. Raises UserError."""
+    selector = server_selector(request.targets[0], request.selector)
+    _require_one_way(request)
+    if request.exporter:
+        marks = marks_from_exporter(request.exporter, request.targets[0])
+    else:
+        marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now)
+    if request.change is None:
+        return marks, _spans(request, marks, now)
+    mark = _find(marks, request.change)
+    return windows_around(
+        server,
+        selector,
+        mark,
+        marks if request.exporter else None,
+        now,
+        length=request.length,
+        settle=request.settle,
+    )
 
 
 def windows_around(
@@ -130,7 +143,6 @@ def _require_one_way(request: Request) -> None:
 
 def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
     """The windows, given in one of three ways."""
-    _require_one_way(request)
     if request.runs is not None:
         return between(marks, parse_span("runs", request.runs, now), settle=request.settle)
     if request.windows:
@@ -140,7 +152,8 @@ def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
     return [parse_span("before", request.before, now), parse_span("after", request.after, now)]
 
 
-def _selector(target: str, more: str) -> str:
+def server_selector(target: str, more: str = "") -> str:
+    """Label matchers of a server: its `instance`, and more of them."""
     escaped = target.replace("\\", "\\\\").replace('"', '\\"')
     return ", ".join(part for part in (f'instance="{escaped}"', more) if part)
 

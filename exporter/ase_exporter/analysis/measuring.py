@@ -1,0 +1,323 @@
+"""Measures of a server from Prometheus, as `compare` and the recording rules define them."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from ase_exporter.advise.advice import Advice
+from ase_exporter.advise.advice import advise as weigh
+from ase_exporter.analysis.evidence import evidence
+from ase_exporter.analysis.results import Column, Table, TimeSeries, on_one_grid
+from ase_exporter.compare.comparison import (
+    EFFICIENCY,
+    INTERVALS_PER_SAMPLE,
+    MAX_SAMPLES,
+    Comparison,
+    compare_windows,
+    read_window,
+    scrape_interval,
+)
+from ase_exporter.compare.marks import marks_between, marks_from_exporter, restarts_between, with_restarts
+from ase_exporter.compare.measures import measures
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.request import Request, server_selector, windows_of
+from ase_exporter.compare.statistics import WindowDifference
+from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.config.times import parse_moment
+from ase_exporter.errors import UserError
+
+Moment = float | str | datetime
+"""Unix seconds, a datetime with a time zone, or text such as now-2h (as the options of `compare` take it)."""
+
+CONTENTION = ("cache_contention", "spinlock_contention")
+# Seconds. The range of the recording rules' rates (rate1m).
+WIDTH = 60.0
+DAY = 86400.0
+
+
+def measure(
+    prometheus: Prometheus,
+    server: str,
+    key: str,
+    start: Moment,
+    end: Moment,
+    *,
+    step: float | None = None,
+    width: float = WIDTH,
+    top: int | None = None,
+    selector: str = "",
+) -> TimeSeries:
+    """One measure of `compare` along time.
+
+    server: its `instance` label. key: of measures.yaml, for example cpu_busy. step: seconds between values, by
+    default the scrape interval. width: each value is over that many seconds before it, at least 2.5 scrape
+    intervals. top: the rows with most (of measures with a row per spinlock). selector: more label matchers.
+    Raises UserError for an unknown measure, a bad time, and a window without data.
+    """
+    return _read(prometheus, server, (key,), _span(start, end), step, width, top, selector)
+
+
+def contention(
+    prometheus: Prometheus,
+    server: str,
+    start: Moment,
+    end: Moment,
+    *,
+    step: float | None = None,
+    width: float = WIDTH,
+    top: int = 10,
+    selector: str = "",
+) -> TimeSeries:
+    """Contention of spinlocks along time: waits / grabs, 0-1, by name.
+
+    All data caches, and the `top` other spinlocks by spins. With the default width, values are those of
+    ase:spinlock_contention:ratio_rate1m. Arguments and errors as of `measure`.
+    """
+    return _read(prometheus, server, CONTENTION, _span(start, end), step, width, top, selector)
+
+
+def throughput(
+    prometheus: Prometheus,
+    server: str,
+    start: Moment,
+    end: Moment,
+    *,
+    step: float | None = None,
+    width: float = WIDTH,
+    selector: str = "",
+) -> TimeSeries:
+    """Transactions per CPU unit along time: transactions by CPU seconds of the server's threads.
+
+    The series of ase:transactions_per_cpu_unit:ratio_rate1m. Arguments and errors as of `measure`.
+    """
+    return _read(prometheus, server, (EFFICIENCY,), _span(start, end), step, width, None, selector)
+
+
+def advise(prometheus: Prometheus, server: str, start: Moment, end: Moment, *, selector: str = "") -> Advice:
+    """What `ase-exporter advise` says, from metrics: rates over the window, settings at its end.
+
+    Raises UserError for a bad time, and if the window has no spinlocks.
+    """
+    return weigh(evidence(prometheus, server_selector(server, selector), _span(start, end)))
+
+
+def hot_spinlocks(
+    prometheus: Prometheus, server: str, start: Moment, end: Moment, *, top: int = 10, selector: str = ""
+) -> Table:
+    """The spinlocks that burn most CPU over a window, the worst first.
+
+    Columns: spinlock, class, contention (waits / grabs), grabs, spins, waits, engines (about how many spin on it),
+    state (severe, hot, busy, quiet: as `ase-exporter advise` ranks it). Raises UserError as `advise`.
+    """
+    findings = advise(prometheus, server, start, end, selector=selector).findings[:top]
+    locks = [finding.spinlock for finding in findings]
+    columns: dict[str, Column] = {
+        "spinlock": _texts([lock.name for lock in locks]),
+        "class": _texts([lock.spinlock_class for lock in locks]),
+        "contention": np.array([lock.contention for lock in locks]),
+        "grabs": np.array([lock.grabs for lock in locks]),
+        "spins": np.array([lock.spins for lock in locks]),
+        "waits": np.array([lock.waits for lock in locks]),
+        "engines": np.array([finding.engines for finding in findings]),
+        "state": _texts([finding.severity for finding in findings]),
+    }
+    rates = dict.fromkeys(("grabs", "spins", "waits"), "per_second")
+    return Table(columns, {"contention": "ratio", "engines": "count"} | rates)
+
+
+def marks(
+    prometheus: Prometheus,
+    server: str,
+    start: Moment,
+    end: Moment,
+    *,
+    exporter: str | None = None,
+    selector: str = "",
+) -> list[Mark]:
+    """The recorded changes and restarts of a server in order of time, as objects.
+
+    exporter: URL of an exporter, to read its history instead of the metric in Prometheus.
+    """
+    span, now = _span(start, end), time.time()
+    matchers = server_selector(server, selector)
+    if exporter:
+        found = [mark for mark in marks_from_exporter(exporter, server) if span.start <= mark.at <= span.end]
+    else:
+        found = marks_between(prometheus, matchers, span.start, span.end, now)
+    return with_restarts(found, restarts_between(prometheus, matchers, span.start, span.end, now))
+
+
+def changes(
+    prometheus: Prometheus,
+    server: str,
+    start: Moment,
+    end: Moment,
+    *,
+    exporter: str | None = None,
+    selector: str = "",
+) -> Table:
+    """The recorded changes and restarts of a server, in order of time.
+
+    Columns: at (when it happened, or was first seen), not_before (when it was not there yet; NaN if `at` is exact),
+    kind, name, old, new, id ('' without `exporter`). exporter: as of `marks`.
+    """
+    found = marks(prometheus, server, start, end, exporter=exporter, selector=selector)
+    columns: dict[str, Column] = {
+        "at": np.array([mark.at for mark in found], float),
+        "not_before": np.array([mark.not_before for mark in found], float),
+        **{
+            name: _texts([getattr(mark, name) for mark in found])
+            for name in ("kind", "name", "old", "new", "id")
+        },
+    }
+    return Table(columns, {"at": "unix_seconds", "not_before": "unix_seconds"})
+
+
+def windows(
+    prometheus: Prometheus,
+    server: str,
+    *,
+    before: str | None = None,
+    after: str | None = None,
+    change: str | None = None,
+    runs: str | None = None,
+    length: float = 1800.0,
+    settle: float = 60.0,
+    exporter: str | None = None,
+    selector: str = "",
+) -> list[Span]:
+    """Windows to compare, by the rules of `ase-exporter compare`.
+
+    Give one of: before and after, each START..END; change, the id or text of a recorded change, for a window before
+    and one after it; runs, a range that is split by its changes. length, settle: seconds, around a change. Windows
+    stop at other changes, at restarts and where data end. Raises UserError if there is no such change or no time.
+    """
+    request = Request(
+        prometheus=str(prometheus.url),
+        targets=[server],
+        selector=selector,
+        exporter=exporter,
+        before=before,
+        after=after,
+        change=change,
+        runs=runs,
+        length=length,
+        settle=settle,
+    )
+    return windows_of(prometheus, request, time.time())[1]
+
+
+def compare(
+    prometheus: Prometheus,
+    server: str,
+    spans: Sequence[Span],
+    *,
+    keys: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    selector: str = "",
+) -> Comparison:
+    """Compare windows measure by measure, with intervals and verdicts; `differences` makes a table of it.
+
+    spans: from `windows`, two or more. keys: of measures.yaml, by default all. Raises UserError if they cannot be
+    compared.
+    """
+    for key in keys or ():
+        _require_measure(key)
+    found = marks(
+        prometheus,
+        server,
+        min(span.start for span in spans),
+        max(span.end for span in spans),
+        selector=selector,
+    )
+    matchers = server_selector(server, selector)
+    return compare_windows(prometheus, matchers, spans, keys=keys, confidence=confidence, marks=found)
+
+
+def differences(comparison: Comparison) -> Table:
+    """The last window against the first, a row per measure (and spinlock, cache, ...).
+
+    Columns: measure, name, unit, before, after (values over the whole windows), difference with the interval low to
+    high, relative (difference / before), verdict (better, worse, changed, no evidence, or '' without data).
+    """
+    rows = comparison.rows
+    found = [row.against_first[-1] for row in rows]
+
+    def numbers(name: str) -> Column:
+        return np.array([getattr(each, name) if each else np.nan for each in found], float)
+
+    columns: dict[str, Column] = {
+        "measure": _texts([row.key for row in rows]),
+        "name": _texts([row.name for row in rows]),
+        "unit": _texts([row.measure.unit for row in rows]),
+        "before": np.array([row.values[0] for row in rows], float),
+        "after": np.array([row.values[-1] for row in rows], float),
+        **{name: numbers(name) for name in ("difference", "low", "high", "relative")},
+        "verdict": _texts([_verdict(each) for each in found]),
+    }
+    return Table(columns, {"relative": "ratio"})
+
+
+def moment(at: Moment, name: str = "time") -> float:
+    """Unix seconds. Raises UserError for text that is no time, and for a datetime without a time zone."""
+    if isinstance(at, datetime):
+        if at.tzinfo is None:
+            raise UserError(f"{name}: {at.isoformat()}: expected a datetime with a time zone")
+        return at.timestamp()
+    try:
+        return parse_moment(at, time.time()) if isinstance(at, str) else float(at)
+    except ValueError as error:
+        raise UserError(f"{name}: {at!r}: {error}") from None
+
+
+def _span(start: Moment, end: Moment) -> Span:
+    span = Span("window", moment(start, "start"), moment(end, "end"))
+    if not span.seconds > 0:
+        raise UserError("end: expected a time after the start")
+    return span
+
+
+def _read(
+    prometheus: Prometheus,
+    server: str,
+    keys: Sequence[str],
+    span: Span,
+    step: float | None,
+    width: float,
+    top: int | None,
+    selector: str,
+) -> TimeSeries:
+    """The rows of one measure, or of several of one unit, along time."""
+    matchers = server_selector(server, selector)
+    for key in keys:
+        _require_measure(key)
+    interval = scrape_interval(prometheus, matchers, span)
+    step = max(step or interval, span.seconds / MAX_SAMPLES)
+    width = max(width, INTERVALS_PER_SAMPLE * interval)
+    if span.seconds < width:
+        raise UserError(f"window: it has {span.seconds:.0f} s; expected at least {width:.0f} s")
+    rows = {}
+    for key in keys:
+        known = measures()[key]
+        chosen = replace(known, top=top) if top and known.rank else known
+        for name, found in read_window(prometheus, chosen, matchers, span, step, width).items():
+            rows[name] = (found.times, found.values)
+    first = measures()[keys[0]]
+    times, values = on_one_grid(rows)
+    return TimeSeries(first.title if len(keys) == 1 else "Contention", first.unit, times, values)
+
+
+def _require_measure(key: str) -> None:
+    if key not in measures():
+        raise UserError(f"measure: {key}: expected one of {', '.join(measures())}")
+
+
+def _texts(found: Sequence[str]) -> Column:
+    return np.array(found, dtype=object)
+
+
+def _verdict(difference: WindowDifference | None) -> str:
+    return difference.verdict if difference else ""

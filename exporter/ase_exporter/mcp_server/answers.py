@@ -1,0 +1,292 @@
+"""The answers of the tools. Units are in the names or beside the values; times are UTC (ISO 8601)."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+Unit = Literal["ratio", "per_second", "count", "seconds", "plain"]
+Time = Annotated[str, Field(description="UTC, ISO 8601")]
+# Six digits: more would say more than is known.
+Number = Annotated[float, AfterValidator(lambda value: float(f"{value:.6g}"))]
+Value = Annotated[Number | None, Field(description="In the unit of its row; null: no data")]
+
+
+class Answer(BaseModel):
+    """Base of answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Certainty(Answer):
+    """How sure an answer is: how much of the window was scraped, how old the newest sample is, and caveats."""
+
+    scrapes: Annotated[int, Field(description="Scrapes in the window in which the server answered.")]
+    coverage: Annotated[
+        float | None, Field(description="Their share of those expected, 0 to 1; null: unknown.")
+    ]
+    newest_age_seconds: Annotated[float | None, Field(description="At the end of the window.")]
+    notes: list[str]
+
+
+class WindowOf(Answer):
+    """A window of time. cuts: why it is shorter than it might be."""
+
+    name: str = ""
+    start: Time
+    end: Time
+    cuts: list[str] = []
+
+
+class KnownServer(Answer):
+    """A server. scraped: up, down (it does not answer), or no data for five minutes."""
+
+    server: str
+    scraped: Literal["up", "down", "no data"]
+    version: str | None
+    source: Annotated[str, Field(description="prometheus, exporter (configured, but never scraped) or both")]
+
+
+class Servers(Answer):
+    """All servers."""
+
+    servers: list[KnownServer]
+    notes: list[str]
+
+
+class Figure(Answer):
+    """One measure over the window."""
+
+    measure: str
+    title: str
+    value: Value
+    unit: Unit
+
+
+class Spinlock(Answer):
+    """A spinlock over the window. state: severe and hot need action; busy and quiet do not."""
+
+    spinlock: str
+    spinlock_class: str
+    state: Literal["severe", "hot", "busy", "quiet"]
+    contention: Annotated[Number, Field(description="Waits / grabs, 0 to 1")]
+    grabs_per_second: Number
+    spins_per_second: Number
+    waits_per_second: Number
+    engines_spinning: Annotated[Number, Field(description="About how many engines spin on it: an estimate")]
+
+
+class Health(Answer):
+    """A server's state in a window. verdict: works or spins, in one sentence."""
+
+    server: str
+    window: WindowOf
+    verdict: str
+    figures: list[Figure]
+    hottest: Spinlock | None
+    alerts_firing: list[str]
+    certainty: Certainty
+
+
+class Spinlocks(Answer):
+    """The spinlocks that burn most CPU, the worst first."""
+
+    server: str
+    window: WindowOf
+    engines_online: int
+    engines_spinning: Annotated[Number, Field(description="About how many, over all spinlocks: an estimate")]
+    spinlocks: list[Spinlock]
+    certainty: Certainty
+
+
+class ChangeOf(Answer):
+    """A change. It happened between not_before and at; exactly at `at` if not_before is null."""
+
+    at: Time
+    not_before: Annotated[str | None, Field(description="UTC, ISO 8601")]
+    kind: str
+    name: str
+    old: str
+    new: str
+    ref: Annotated[str, Field(description="For the argument change of the tool compare.")]
+
+
+class FoundChanges(Answer):
+    """Changes in order of time. left_out: how many older ones of the window are not listed."""
+
+    server: str
+    window: WindowOf
+    changes: list[ChangeOf]
+    left_out: int
+    source: Literal["exporter", "prometheus"]
+    notes: list[str]
+
+
+class DifferenceOf(Answer):
+    """A window against the first: the difference lies in low to high at the confidence of the answer."""
+
+    verdict: Literal["better", "worse", "changed", "no evidence"]
+    difference: Number
+    low: Number
+    high: Number
+    relative: Annotated[Number | None, Field(description="Difference / value of the first window")]
+    samples: Annotated[list[int], Field(description="In the first window and in this one")]
+
+
+class RowOf(Answer):
+    """One measure over all windows. against_first: one entry per later window."""
+
+    measure: str
+    name: str
+    title: str
+    unit: Unit
+    good: Annotated[str, Field(description="Which direction is an improvement: higher, lower, neither")]
+    values: list[Value]
+    against_first: list[DifferenceOf | None]
+
+
+class Compared(Answer):
+    """A comparison of windows. headline: the verdict in one sentence. warnings: reasons to doubt it."""
+
+    server: str
+    headline: str
+    confidence: float
+    step_seconds: Number
+    windows: list[WindowOf]
+    changes: list[ChangeOf]
+    rows: list[RowOf]
+    rows_without_evidence: int
+    rows_without_data: int
+    findings: list[str]
+    warnings: list[str]
+    method: str
+
+
+class StepOf(Answer):
+    """One thing to do. statements: SQL for an administrator; this server runs nothing."""
+
+    statements: list[str]
+    why: str
+    predicted_contention: Annotated[float | None, Field(description="0 to 1; null: cannot be predicted")]
+    restart: Annotated[bool, Field(description="Takes effect at the next start of the server")]
+    warnings: list[str]
+
+
+class FindingOf(Answer):
+    """A spinlock that needs action, and what eases it."""
+
+    spinlock: Spinlock
+    protects: str
+    current: str
+    steps: list[StepOf]
+    cautions: list[str]
+    sources: list[str]
+
+
+class Advised(Answer):
+    """Advice on the hot spinlocks of a window."""
+
+    server: str
+    window: WindowOf
+    version: str | None
+    findings: list[FindingOf]
+    features: list[str]
+    do_not: list[str]
+    not_known: Annotated[
+        list[str], Field(description="What was not read, and what the advice lacks without it")
+    ]
+    prediction: str
+    certainty: Certainty
+
+
+class AlertOf(Answer):
+    """An alert."""
+
+    alert: str
+    severity: str
+    state: str
+    server: str
+    labels: dict[str, str]
+    since: Time
+    value: float | None
+    summary: str
+    description: str
+
+
+class FoundAlerts(Answer):
+    """Alerts that fire or wait, and the runbooks of those that have one, by alert."""
+
+    alerts: list[AlertOf]
+    runbooks: Annotated[dict[str, str], Field(description="Markdown")]
+    notes: list[str]
+
+
+class SeriesOf(Answer):
+    """One series: labels, and its points as [Unix seconds, value]."""
+
+    labels: dict[str, str]
+    points: list[tuple[float, Number | None]]
+
+
+class Queried(Answer):
+    """The result of a query, and what was left out to stay within limits."""
+
+    promql: str
+    kind: Literal["instant", "range"]
+    step_seconds: float | None
+    series: list[SeriesOf]
+    series_left_out: int
+    notes: list[str]
+
+
+class FileOf(Answer):
+    """A file of the directory of reports."""
+
+    path: str
+    bytes: int
+    modified: Time
+
+
+class HeadlineOf(Answer):
+    """A figure of a report. unit: /s, % or '' for a plain number."""
+
+    name: str
+    value: float
+    unit: str
+
+
+class ReportOf(Answer):
+    """One sp_sysmon report. complete: nothing that its version prints is missing."""
+
+    path: str
+    server: str
+    version: str
+    ended: str | None
+    complete: bool
+    headlines: list[HeadlineOf]
+    recommendations: list[str]
+    advice: list[str]
+
+
+class DifferingFigure(Answer):
+    """A figure in both reports; null where one of them lacks it."""
+
+    section: str
+    name: str
+    measure: str
+    before: float | None
+    after: float | None
+
+
+class SysmonAnswer(Answer):
+    """files: without a path. reports: of the path, then of against. differences: the largest first."""
+
+    files: list[FileOf]
+    reports: list[ReportOf]
+    differences: list[DifferingFigure]
+    notes: list[str]
+
+
+def utc(at: float) -> str:
+    """A Unix time as answers show it."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

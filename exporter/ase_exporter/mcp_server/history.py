@@ -1,0 +1,138 @@
+"""The tools changes and compare."""
+
+import math
+
+from ase_exporter.analysis import marks
+from ase_exporter.compare.comparison import Comparison, ComparisonRow
+from ase_exporter.compare.headline import changed_rows, headline
+from ase_exporter.compare.report import findings, method
+from ase_exporter.compare.request import Request, answer_from
+from ase_exporter.compare.statistics import WindowDifference
+from ase_exporter.compare.windows import Mark
+from ase_exporter.errors import UserError
+from ase_exporter.mcp_server import inputs
+from ase_exporter.mcp_server.answers import ChangeOf, Compared, DifferenceOf, FoundChanges, RowOf, utc
+from ase_exporter.mcp_server.certainty import window_of
+from ase_exporter.mcp_server.overview import window
+from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.sources import Sources
+
+MAX_WINDOWS = 20
+MAX_CHANGES = 50
+MAX_ROWS = 100
+
+
+def changes(sources: Sources, arguments: inputs.Changes) -> FoundChanges:
+    """What changed on a server and when: options, caches, engines, restarts, the machine, annotations."""
+    _, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        found = marks(
+            prometheus,
+            arguments.server,
+            span.start,
+            span.end,
+            exporter=sources.exporter,
+            selector=sources.selector,
+        )
+        notes = [shown(warning) for warning in prometheus.warnings]
+    if sources.exporter is None:
+        notes.append(
+            "of equal changes within 15 s only the last is known; an exporter's URL (--exporter) has all"
+        )
+    return FoundChanges(
+        server=arguments.server,
+        window=window_of(span),
+        changes=[_change(mark) for mark in found[-arguments.limit :]],
+        left_out=max(0, len(found) - arguments.limit),
+        source="exporter" if sources.exporter else "prometheus",
+        notes=notes,
+    )
+
+
+def compare(sources: Sources, arguments: inputs.Compare) -> Compared:
+    """Before and after a change, two windows, or runs: each measure with an interval and a verdict.
+
+    Measures that changed beyond chance come first. A verdict says that it changed, not what made it change: look at
+    `changes` and `warnings` for others in the same windows.
+    """
+    ways = (arguments.change, arguments.runs, arguments.before or arguments.after)
+    if sum(way is not None for way in ways) != 1:
+        raise UserError("expected one of: change; before and after; runs")
+    request = Request(
+        prometheus="",
+        targets=[arguments.server],
+        selector=sources.selector,
+        exporter=sources.exporter,
+        before=arguments.before,
+        after=arguments.after,
+        change=arguments.change,
+        runs=arguments.runs,
+        length=arguments.length,
+        settle=arguments.settle,
+        measures=arguments.measures,
+    )
+    with sources.connect() as prometheus:
+        comparison = answer_from(prometheus, request)
+    if len(comparison.spans) > MAX_WINDOWS:
+        raise UserError(
+            f"runs: {len(comparison.spans)} windows; expected at most {MAX_WINDOWS}: give a shorter range"
+        )
+    return _compared(arguments, comparison)
+
+
+def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
+    changed, others = changed_rows(comparison)
+    without_data = [row for row in others if not any(row.against_first)]
+    unclear = [row for row in others if any(row.against_first)]
+    rows = [*changed, *unclear] if arguments.everything else changed
+    return Compared(
+        server=arguments.server,
+        headline=shown(headline(comparison)),
+        confidence=comparison.confidence,
+        step_seconds=comparison.step,
+        windows=[window_of(span) for span in comparison.spans],
+        changes=[_change(mark) for mark in comparison.marks[:MAX_CHANGES]],
+        rows=[_row(row) for row in rows[:MAX_ROWS]],
+        rows_without_evidence=len(unclear),
+        rows_without_data=len(without_data),
+        findings=[shown(finding) for finding in findings(comparison)],
+        warnings=[shown(warning) for warning in comparison.warnings],
+        method=method(comparison),
+    )
+
+
+def _change(mark: Mark) -> ChangeOf:
+    return ChangeOf(
+        at=utc(mark.at),
+        not_before=None if mark.not_before is None else utc(mark.not_before),
+        kind=shown(mark.kind),
+        name=shown(mark.name),
+        old=shown(mark.old),
+        new=shown(mark.new),
+        ref=shown(mark.id or mark),
+    )
+
+
+def _row(row: ComparisonRow) -> RowOf:
+    return RowOf(
+        measure=row.key,
+        name=shown(row.name),
+        title=shown(row.title),
+        unit=row.measure.unit,
+        good=row.measure.good,
+        values=list(row.values),
+        against_first=[_difference(each) for each in row.against_first],
+    )
+
+
+def _difference(difference: WindowDifference | None) -> DifferenceOf | None:
+    if difference is None:
+        return None
+    return DifferenceOf(
+        verdict=difference.verdict,
+        difference=difference.difference,
+        low=difference.low,
+        high=difference.high,
+        relative=None if math.isnan(difference.relative) else difference.relative,
+        samples=[difference.before.samples, difference.after.samples],
+    )

@@ -1,0 +1,220 @@
+"""The tools servers, health, hot_spinlocks and advise."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ase_exporter.advise.advice import SpinlockFinding
+from ase_exporter.advise.advice import advise as weigh
+from ase_exporter.advise.report import PREDICTION
+from ase_exporter.advise.steps import AdviceStep
+from ase_exporter.analysis import Prometheus, moment
+from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
+from ase_exporter.compare.marks import ask_exporter
+from ase_exporter.compare.measures import measures
+from ase_exporter.compare.request import server_selector
+from ase_exporter.compare.windows import Span
+from ase_exporter.errors import UserError
+from ase_exporter.mcp_server import inputs
+from ase_exporter.mcp_server.answers import (
+    Advised,
+    Figure,
+    FindingOf,
+    Health,
+    KnownServer,
+    Servers,
+    Spinlock,
+    Spinlocks,
+    StepOf,
+)
+from ase_exporter.mcp_server.certainty import certainty, window_of
+from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.sources import Sources
+
+Scraped = Literal["up", "down", "no data"]
+
+MAX_RANGE = 31 * 86400.0
+MAX_SERVERS = 1000
+HEALTH_MEASURES = (
+    *("cpu_busy", "spin_share", "transactions", "throughput_per_cpu_unit"),
+    *("spins", "wait_time", "io_time", "deadlocks"),
+)
+
+
+def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
+    """All servers that Prometheus has, or had within a day, and those that the exporter is configured to scrape."""
+    with sources.connect() as prometheus:
+        now = {
+            each.labels.get("instance", ""): each.value
+            for each in prometheus.query(f"ase_up{{{sources.selector}}}")
+        }
+        seen = prometheus.query(f"last_over_time(ase_up{{{sources.selector}}}[1d])")
+        info = prometheus.query(f"last_over_time(ase_info{{{sources.selector}}}[1d])")
+        notes = [shown(warning) for warning in prometheus.warnings]
+    versions = {each.labels.get("instance", ""): each.labels.get("version", "") for each in info}
+    configured = _configured(sources)
+    found = sorted({each.labels.get("instance", "") for each in seen} | now.keys())
+    known = [
+        KnownServer(
+            server=shown(name),
+            scraped=_scraped(now.get(name)),
+            version=shown(versions[name]) if versions.get(name) else None,
+            source="prometheus and exporter" if name in configured else "prometheus",
+        )
+        for name in found
+    ]
+    known += [
+        KnownServer(server=shown(name), scraped="no data", version=None, source="exporter")
+        for name in sorted(configured - set(found))
+    ]
+    if len(known) > MAX_SERVERS:
+        notes.append(f"{len(known) - MAX_SERVERS} more servers are left out")
+    return Servers(servers=known[:MAX_SERVERS], notes=notes)
+
+
+def health(sources: Sources, arguments: inputs.Window) -> Health:
+    """Whether a server works or spins: key figures over a window, its hottest spinlock, its alerts."""
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        try:
+            findings = weigh(evidence(prometheus, selector, span)).findings
+            unknown = ""
+        except NoSpinlocksError as error:
+            findings, unknown = (), str(error)
+        figures = [_figure(prometheus, selector, span, key) for key in HEALTH_MEASURES]
+        sure = certainty(prometheus, selector, span)
+        try:
+            alerts = sorted(
+                {
+                    each["alertname"]
+                    for each in prometheus.firing()
+                    if each.get("instance") == arguments.server
+                }
+            )
+        except UserError as error:
+            # Stores such as VictoriaMetrics have no alerts of their own.
+            alerts = []
+            sure.notes.append(f"alerts are not known: {error}")
+    share = next((figure.value for figure in figures if figure.measure == "spin_share"), None)
+    return Health(
+        server=arguments.server,
+        window=window_of(span),
+        verdict=f"not known whether it spins: {unknown}" if unknown else _verdict(findings, share),
+        figures=figures,
+        hottest=spinlock(findings[0]) if findings else None,
+        alerts_firing=[shown(name) for name in alerts],
+        certainty=sure,
+    )
+
+
+def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:
+    """The spinlocks that burn most CPU over a window, the worst first, with their contention (waits / grabs)."""
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        advice = weigh(evidence(prometheus, selector, span))
+        sure = certainty(prometheus, selector, span)
+    return Spinlocks(
+        server=arguments.server,
+        window=window_of(span),
+        engines_online=advice.evidence.engines,
+        engines_spinning=advice.spinning,
+        spinlocks=[spinlock(finding) for finding in advice.findings[: arguments.top]],
+        certainty=sure,
+    )
+
+
+def advise(sources: Sources, arguments: inputs.Window) -> Advised:
+    """What eases the hot spinlocks of a window: statements for an administrator, arithmetic, prediction."""
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        advice = weigh(evidence(prometheus, selector, span))
+        sure = certainty(prometheus, selector, span)
+    missing = advice.evidence.missing
+    return Advised(
+        server=arguments.server,
+        window=window_of(span),
+        version=None if "ase_info" in missing else str(advice.evidence.version),
+        findings=[_finding(each) for each in advice.findings if each.severity in ("severe", "hot")],
+        features=[f"{each.name} (from {each.since}): {each.caveat}" for each in advice.features],
+        do_not=list(advice.do_not),
+        not_known=[*missing.values(), "owners of tables: no table is named", *advice.not_offered],
+        prediction=PREDICTION,
+        certainty=sure,
+    )
+
+
+def window(sources: Sources, arguments: inputs.Window | inputs.Changes) -> tuple[str, Span]:
+    """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
+    span = Span(
+        f"{arguments.start}..{arguments.end}", moment(arguments.start, "start"), moment(arguments.end, "end")
+    )
+    if not 0 < span.seconds <= MAX_RANGE:
+        raise UserError("end: expected a time after the start, within 31 days of it")
+    return server_selector(arguments.server, sources.selector), span
+
+
+def spinlock(finding: SpinlockFinding) -> Spinlock:
+    """A finding as answers have it."""
+    lock = finding.spinlock
+    return Spinlock(
+        spinlock=shown(lock.name),
+        spinlock_class=shown(lock.spinlock_class),
+        state=finding.severity,
+        contention=lock.contention,
+        grabs_per_second=lock.grabs,
+        spins_per_second=lock.spins,
+        waits_per_second=lock.waits,
+        engines_spinning=finding.engines,
+    )
+
+
+def _configured(sources: Sources) -> set[str]:
+    if sources.exporter is None:
+        return set()
+    found = ask_exporter(sources.exporter, "/targets", {})
+    try:
+        return {str(name) for entry in found for name in entry["targets"]}
+    except (KeyError, TypeError):
+        raise UserError("--exporter: not an answer of ase-exporter to /targets") from None
+
+
+def _scraped(up: float | None) -> Scraped:
+    return "no data" if up is None else "up" if up else "down"
+
+
+def _figure(prometheus: Prometheus, selector: str, span: Span, key: str) -> Figure:
+    measure = measures()[key]
+    found = prometheus.query(measure.promql(selector, span.seconds), span.end)
+    return Figure(
+        measure=key, title=measure.title, value=found[0].value if found else None, unit=measure.unit
+    )
+
+
+def _verdict(findings: Sequence[SpinlockFinding], share: float | None) -> str:
+    """One sentence by the state of the worst spinlock, as `advise` ranks it."""
+    worst = findings[0] if findings else None
+    how_much = "" if share is None else f" about {share:.1%} of the engines' time is spinning;"
+    if worst is None or worst.severity not in ("severe", "hot"):
+        return f"works:{how_much} no spinlock is both contended and busy enough to burn CPU"
+    name, contention = shown(worst.spinlock.name), worst.spinlock.contention
+    return f"spins:{how_much} hottest is {name}, {worst.severity}, {contention:.1%} of its grabs wait"
+
+
+def _finding(finding: SpinlockFinding) -> FindingOf:
+    return FindingOf(
+        spinlock=spinlock(finding),
+        protects=finding.protects,
+        current=shown(finding.current),
+        steps=[_step(step) for step in finding.steps],
+        cautions=list(finding.cautions),
+        sources=list(finding.sources),
+    )
+
+
+def _step(step: AdviceStep) -> StepOf:
+    return StepOf(
+        statements=list(step.statements),
+        why=step.why,
+        predicted_contention=None if step.predicted is None else round(step.predicted, 4),
+        restart=step.restart,
+        warnings=list(step.warnings),
+    )

@@ -1,0 +1,150 @@
+"""The client of Prometheus keeps the password of its URL to itself, and its limits."""
+
+import base64
+import json
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from ase_exporter.compare.marks import marks_from_exporter
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.errors import UserError
+from ase_exporter.urls import without_credentials
+
+PASSWORD = "p@ss/w:rd"
+
+
+@contextmanager
+def server(body: bytes, status: int = 200, chunks: int = 1) -> Iterator[tuple[str, list[str]]]:
+    """A server with one answer: its address without scheme, and the Authorization headers that it got.
+
+    chunks: how often the body is sent, until the client hangs up.
+    """
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization", ""))
+            self.send_response(status)
+            self.end_headers()
+            try:
+                for _ in range(chunks):
+                    self.wfile.write(body)
+            except OSError:
+                """The client has had enough."""
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listening.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listening.server_port}", seen
+    finally:
+        listening.shutdown()
+        thread.join()
+        listening.server_close()
+
+
+def test_the_password_of_the_url_is_used_and_not_kept_in_it() -> None:
+    answer = json.dumps({"status": "success", "data": {"result": []}, "warnings": ["partial"]}).encode()
+    with (
+        server(answer) as (address, seen),
+        Prometheus(f"http://dba:secret%40word@{address}") as prometheus,
+    ):
+        assert prometheus.query("up") == []
+        assert prometheus.warnings == ["partial"]
+    assert seen == ["Basic " + base64.b64encode(b"dba:secret@word").decode()]
+    assert "secret" not in str(prometheus.url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://dba:{PASSWORD}@127.0.0.1:1",
+        f"http://dba:{PASSWORD}@127.0.0.1:notaport",
+        f"ftp://dba:{PASSWORD}@127.0.0.1/",
+        f"dba:{PASSWORD}@127.0.0.1",
+        f"http://dba:{PASSWORD}@[::1",
+        "http://dba:secret@127.0.0.1:1",
+        "http://dba:secret@127.0.0.1:99999",
+        "http://dba:secret@\x00",
+    ],
+)
+def test_no_error_shows_the_password(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with pytest.raises(UserError) as raised:
+        Prometheus(url, timeout=5).query("up")
+    with pytest.raises(UserError) as exporter:
+        marks_from_exporter(url, "PROD1")
+    for text in (str(raised.value), str(exporter.value), caplog.text):
+        assert not any(part in text for part in ("p@ss", "w:rd", "secret", "dba")), text
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("status", [401, 404, 500])
+def test_an_exporter_that_refuses_is_named_without_the_password(status: int) -> None:
+    with server(b"no", status) as (address, _), pytest.raises(UserError) as raised:
+        marks_from_exporter(f"http://dba:secret@{address}", "PROD1")
+    assert str(raised.value) == f"--exporter: http://{address}/changes: HTTP {status}"
+
+
+def test_an_answer_without_end_is_cut() -> None:
+    with (
+        server(b" " * 65536, chunks=10**9) as (address, _),
+        Prometheus(f"http://{address}", max_bytes=1_000_000) as prometheus,
+        pytest.raises(PrometheusError, match="the answer has over 1,000,000 bytes"),
+    ):
+        prometheus.query("up")
+
+
+def test_after_the_deadline_nothing_is_asked() -> None:
+    with server(b"{}") as (address, seen):
+        late = Prometheus(f"http://{address}", deadline=time.monotonic() - 1)
+        with late, pytest.raises(PrometheusError, match="no answer in time"):
+            late.query("up")
+    assert seen == []
+
+
+def test_a_slow_answer_ends_at_the_deadline() -> None:
+    with (
+        server(b" ", chunks=10**9) as (address, _),
+        Prometheus(f"http://{address}", timeout=math.inf, deadline=time.monotonic() + 0.5) as prometheus,
+        pytest.raises(PrometheusError, match="no answer in time"),
+    ):
+        prometheus.query("up")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"null", b'{"status": "success"}', b"[" * 100_000, b"\xff", b'{"status": "error"}']
+)
+def test_what_is_not_prometheus_is_said(body: bytes) -> None:
+    with (
+        server(body) as (address, _),
+        Prometheus(f"http://{address}") as prometheus,
+        pytest.raises(PrometheusError, match="HTTP 200, not an answer of Prometheus's API"),
+    ):
+        prometheus.query("up")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:9090", "http://127.0.0.1:9090"),
+        ("https://a:b@host/path", "https://host/path"),
+        ("HTTP://a:b/c@d@host", "HTTP://host"),
+        ("a:b@host", "host"),
+        ("", ""),
+    ],
+)
+def test_urls_without_credentials(url: str, shown: str) -> None:
+    assert without_credentials(url) == shown

@@ -1,0 +1,212 @@
+"""A scripted session of an assistant, with the SDK's own client, finds the change that caused the contention."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
+from tests.exporter.mcp_server.running_server import ask, client, tree
+from tests.exporter.running_exporter import PATIENT, exporter
+from tests.exporter.simulated import Simulated
+from tests.exporter.simulated import run as simulated
+from tests.paths import REPOSITORY
+from tests.planted import DATABASE
+
+pytestmark = pytest.mark.e2e
+MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
+TOOLS = [
+    *("servers", "health", "hot_spinlocks", "changes", "compare", "advise", "alerts", "query"),
+    "sysmon_report",
+]
+
+
+async def investigate(connected: Any, story: Story) -> dict[str, Any]:
+    """What an assistant would ask, one answer leading to the next question; it is not told what happened."""
+    known = (await ask(connected, "servers"))["servers"]
+    server = known[0]["server"]
+    last = {"server": server, "start": str(story.end - 450), "end": str(story.end)}
+    health = await ask(connected, "health", **last)
+    spinlock = (await ask(connected, "hot_spinlocks", **last, top=3))["spinlocks"][0]
+    found = await ask(connected, "changes", server=server, start=str(story.start + 60))
+    verdicts: dict[str, Any] = {}
+    throughput: dict[str, Any] = {}
+    for change in found["changes"]:
+        compared = await ask(connected, "compare", server=server, change=change["ref"], measures=MEASURES)
+        throughput[change["name"]] = [
+            row["values"] for row in compared["rows"] if row["measure"] == "throughput_per_cpu_unit"
+        ]
+        verdicts[change["name"]] = next(
+            (
+                row["against_first"][0]
+                for row in compared["rows"]
+                if row["name"] == spinlock["spinlock"] and row["against_first"][0]
+            ),
+            None,
+        )
+    worse = {name: each for name, each in verdicts.items() if each and each["verdict"] == "worse"}
+    guilty = max(worse, key=lambda name: worse[name]["difference"])
+    return {
+        "servers": known,
+        "health": health,
+        "spinlock": spinlock,
+        "changes": found,
+        "verdicts": verdicts,
+        "guilty": guilty,
+        "throughput": throughput[guilty][0],
+        "advice": await ask(connected, "advise", **last),
+    }
+
+
+def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_path: Path) -> None:
+    before = tree(tmp_path)
+
+    async def session() -> dict[str, Any]:
+        async with client(tmp_path.with_suffix(".log"), "--prometheus", story.url) as connected:
+            return await investigate(connected, story)
+
+    found = anyio.run(session)
+    assert found["guilty"] == GUILTY
+    # In two windows between neighbours, by an interval far from zero, and more than either of the others.
+    guilty = found["verdicts"][GUILTY]
+    assert guilty["low"] > 0.05
+    assert found["verdicts"][HARMLESS] is None
+    later = found["verdicts"][LATER]
+    assert later is None or later["difference"] < guilty["difference"] / 3
+    assert found["spinlock"]["spinlock"] == HOTTEST
+    assert found["spinlock"]["state"] == "severe"
+    assert found["health"]["verdict"].startswith("spins: about ")
+    assert HOTTEST in found["health"]["verdict"]
+    assert found["health"]["certainty"]["coverage"] == 1
+    assert found["health"]["certainty"]["scrapes"] == 30
+    assert [(each["server"], each["version"]) for each in found["servers"]] == [(SERVER, "16.0 SP03 PL08")]
+    assert [each["name"] for each in found["changes"]["changes"]] == [HARMLESS, GUILTY, LATER]
+    (step,) = found["advice"]["findings"][0]["steps"]
+    assert HOTTEST in step["statements"][0]
+    assert step["predicted_contention"] < found["spinlock"]["contention"]
+    # The page tells this session.
+    page = " ".join((REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8").split())
+    assert found["health"]["verdict"] in page
+    assert f"{step['statements'][0].rpartition('=')[2][:-1]} partitions instead of 4" in page
+    assert f"predicted contention {step['predicted_contention']:.0%}".replace("%", " %") in page
+    before_and_after = " to ".join(f"{value:.1f}" for value in found["throughput"])
+    assert f"transactions per CPU unit fall from {before_and_after}" in page
+    assert tree(tmp_path) == before
+    assert tmp_path.with_suffix(".log").read_text() == ""
+
+
+def test_figures_are_those_of_compare_and_say_how_sure_they_are(story: Story, tmp_path: Path) -> None:
+    async def session() -> tuple[Any, ...]:
+        async with client(tmp_path / "log", "--prometheus", story.url) as connected:
+            compared = await ask(connected, "compare", server=SERVER, change=GUILTY)
+            series = await ask(
+                connected,
+                "query",
+                promql='avg_over_time(ase_up{instance="PROD1"}[1m])',
+                start=str(story.start + 120),
+                end=str(story.end),
+                step=1.0,
+            )
+            scalar = await ask(connected, "query", promql="6 * 7")
+            return compared, series, scalar
+
+    compared, series, scalar = anyio.run(session)
+    assert compared["confidence"] == 0.95
+    assert compared["headline"].startswith("Transactions per CPU unit: worse by ")
+    assert compared["rows_without_evidence"] > 0
+    assert all(
+        any(each["verdict"] != "no evidence" for each in row["against_first"]) for row in compared["rows"]
+    )
+    assert all(
+        each["low"] <= each["difference"] <= each["high"]
+        for row in compared["rows"]
+        for each in row["against_first"]
+    )
+    # Bounded: 1,980 points were asked for.
+    ((only,), left_out) = series["series"], series["series_left_out"]
+    assert len(only["points"]) <= 500 and left_out == 0
+    assert "step raised from 1 to" in series["notes"][0]
+    assert scalar["series"] == [{"labels": {}, "points": [[scalar["series"][0]["points"][0][0], 42.0]]}]
+
+
+def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
+    async def session() -> tuple[Any, ...]:
+        async with client(tmp_path / "log", "--prometheus", "http://127.0.0.1:1") as connected:
+            listed = (await connected.list_tools()).tools
+            resources = (await connected.list_resources()).resources
+            templates = (await connected.list_resource_templates()).resource_templates
+            texts = [
+                (await connected.read_resource(uri)).contents[0].model_dump()["text"]
+                for uri in (
+                    resources[0].uri,
+                    "ase-exporter://metrics/spinlocks",
+                    "ase-exporter://runbooks/AseSpinlockContention",
+                )
+            ]
+            return listed, resources, templates, texts, connected.instructions
+
+    listed, resources, templates, texts, instructions = anyio.run(session)
+    assert [tool.name for tool in listed] == TOOLS
+    assert [resource.uri for resource in resources] == ["ase-exporter://metrics"]
+    assert len(templates) == 2
+    metrics, spinlocks, runbook = texts
+    assert metrics.startswith("# Metrics") and "`ase_spinlock_waits_total`" in metrics
+    assert spinlocks.startswith("## spinlocks") and spinlocks in metrics + "\n"
+    assert runbook.startswith("# AseSpinlockContention")
+    assert "how sure" in instructions
+
+
+def test_the_documented_configuration_of_a_client_works(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
+    entry = json.loads(block)["mcpServers"]["ase"]
+    assert entry["command"] == "ase-exporter"
+    _, *options = [word.replace("/var/lib/sysmon", str(tmp_path)) for word in entry["args"]]
+    environment = {name: value.replace("9090", "1") for name, value in entry["env"].items()}
+
+    async def session() -> tuple[Any, ...]:
+        async with client(tmp_path / "log", *options, environment=environment) as connected:
+            return (await connected.list_tools()).tools, await ask(connected, "sysmon_report")
+
+    tools, files = anyio.run(session)
+    assert len(tools) == len(TOOLS)
+    assert [each["path"] for each in files["files"]] == ["log"]
+
+
+def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) -> None:
+    """Simulator and exporter as processes and threads of their own; the change is made while they run."""
+
+    async def session(url: str, server: Simulated) -> tuple[Any, ...]:
+        async with client(tmp_path / "log", f"--prometheus={story.url}", f"--exporter={url}") as connected:
+            known = await ask(connected, "servers")
+            httpx.get(f"{url}/probe?target=LIVE", timeout=60)
+            server.model.set_option("number of locks", 123_456, "sa")
+            while True:
+                httpx.get(f"{url}/probe?target=LIVE", timeout=60)
+                found = await ask(connected, "changes", server="LIVE")
+                if found["changes"]:
+                    return known, found
+
+    with simulated("16.0 SP03") as server:
+        host, port = server.address
+        target = {"name": "LIVE", "host": host, "port": port}
+        configuration = {
+            "targets": [target],
+            "auth": {"default": {"user": "monitor", "password": DATABASE}},
+            "changes": {"interval": "1s"},
+            "scrape": PATIENT,
+        }
+        with exporter(tmp_path, json.dumps(configuration)) as running:
+            known, found = anyio.run(session, running.url, server)
+    assert {each["server"]: each["source"] for each in known["servers"]} == {
+        SERVER: "prometheus",
+        "LIVE": "exporter",
+    }
+    (change,) = found["changes"]
+    assert (change["kind"], change["name"], change["new"]) == ("option", "number of locks", "123456")
+    assert re.fullmatch("[0-9a-f]{16}", change["ref"])
+    assert change["not_before"] <= change["at"]
+    assert found["source"] == "exporter"

@@ -1,0 +1,255 @@
+"""The list of tools, their schemas, and what each does with sources of other kinds."""
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.exporter.compare.conftest import prometheus_with, running_prometheus
+from tests.exporter.compare.test_prometheus import server
+from tests.needs import needs_prometheus
+from tests.paths import REPOSITORY
+
+from ase_exporter.errors import UserError
+from ase_exporter.mcp_server import alerting
+from ase_exporter.mcp_server.privacy import LEFT_OUT
+from ase_exporter.mcp_server.sources import Sources
+from ase_exporter.mcp_server.tools import TOOLS
+
+UNITS = re.compile(
+    r"per_second|_seconds|bytes|spinning|online|samples|scrapes|coverage|contention|confidence"
+)
+# Numbers without a unit of their own, and why.
+PLAIN = {
+    *("value", "values", "difference", "low", "high"),  # in the unit of the row
+    *("before", "after"),  # as sp_sysmon prints them
+    *("relative", "points", "left_out", "rows_without_evidence", "rows_without_data", "series_left_out"),
+}
+
+
+def described(name: str) -> dict[str, Any]:
+    return TOOLS[name].described().model_dump(by_alias=True, exclude_none=True)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_tool_is_described(name: str) -> None:
+    tool = described(name)
+    assert tool["name"] == name
+    assert 40 < len(tool["description"]) < 600
+    assert tool["annotations"]["readOnlyHint"] is True
+    assert tool["annotations"]["destructiveHint"] is False
+    for schema in (tool["inputSchema"], tool["outputSchema"]):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert schema["additionalProperties"] is False
+    for argument, schema in tool["inputSchema"].get("properties", {}).items():
+        assert "description" in json.dumps(schema), argument
+
+
+def numbers(schema: dict[str, Any], name: str = "") -> Iterator[str]:
+    """The names of all numbers in a schema."""
+    if schema.get("type") in ("number", "integer"):
+        yield name
+    for inner, each in schema.get("properties", {}).items():
+        yield from numbers(each, inner)
+    for each in schema.get("$defs", {}).values():
+        yield from numbers(each)
+    items = [schema["items"]] if isinstance(schema.get("items"), dict) else []
+    for each in [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), *items]:
+        yield from numbers(each, name)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_number_has_a_unit(name: str) -> None:
+    found = set(numbers(described(name)["outputSchema"]))
+    assert [each for each in found - PLAIN if not UNITS.search(each)] == []
+
+
+def test_arguments_are_the_ones_documented() -> None:
+    page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
+    for name, tool in TOOLS.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
+        assert {argument for argument in tool.arguments.model_fields if f"`{argument}`" not in row} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("health", {}, "health: server: Field required"),
+        ("health", {"server": 1}, "health: server: Input should be a valid string"),
+        ("health", {"server": "A", "x": 1}, "health: x: Extra inputs are not permitted"),
+        ("health", {"server": "A", "start": "soon"}, "health: start: 'soon': expected a time such as 2h"),
+        (
+            "health",
+            {"server": "A", "start": "90d"},
+            "health: end: expected a time after the start, within 31 days",
+        ),
+        ("hot_spinlocks", {"server": "A", "top": 51}, "hot_spinlocks: top: Input should be less than"),
+        ("compare", {"server": "A"}, "compare: expected one of: change; before and after; runs"),
+        (
+            "compare",
+            {"server": "A", "runs": "2h..1h", "measures": ["x"]},
+            "compare: measure: x: expected one of",
+        ),
+        ("query", {"promql": "up", "start": "1h"}, "query: start, end: expected both or none"),
+        ("query", {"promql": "up", "step": 5}, "query: step: expected start and end with it"),
+        (
+            "query",
+            {"promql": "up", "start": "now", "end": "1h"},
+            "query: end: expected a time after the start",
+        ),
+        ("query", {"promql": "x" * 4001}, "query: promql: String should have at most 4000 characters"),
+        ("alerts", {"state": "silenced"}, "alerts: state: Input should be 'firing', 'pending' or 'all'"),
+    ],
+)
+def test_bad_arguments_are_one_line(name: str, arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError) as raised:
+        TOOLS[name].call(Sources("http://127.0.0.1:1"), arguments)
+    assert str(raised.value).startswith(says)
+    assert "\n" not in str(raised.value)
+
+
+# How Prometheus answers a query, with labels and values that someone else made up.
+def vector(*labels: dict[str, str], value: str = "1") -> bytes:
+    result = [{"metric": each, "value": [1, value]} for each in labels]
+    return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+
+
+def test_sql_text_in_labels_is_left_out() -> None:
+    answer = vector({"query": "select ssn from people where id = 7", "instance": "PROD1"})
+    with server(answer) as (address, _):
+        found = TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"})
+    assert found.model_dump()["series"][0]["labels"] == {"query": LEFT_OUT, "instance": "PROD1"}
+
+
+def test_series_and_bytes_are_bounded() -> None:
+    labels = [{"n": str(number)} for number in range(1000)]
+    with server(vector(*labels)) as (address, _):
+        found = TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"}).model_dump()
+    assert (len(found["series"]), found["series_left_out"]) == (50, 950)
+    assert found["notes"] == ["series were left out: use topk, sum by or more label matchers"]
+    with (
+        server(vector(*labels), chunks=10**6) as (address, _),
+        pytest.raises(UserError, match="the answer has over 16,777,216 bytes"),
+    ):
+        TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"})
+
+
+@pytest.mark.parametrize("kind", ["matrix", "string"])
+def test_other_results_than_values_are_refused(kind: str) -> None:
+    body = json.dumps({"status": "success", "data": {"resultType": kind, "result": []}}).encode()
+    with server(body) as (address, _), pytest.raises(UserError, match=f"it gives a {kind}"):
+        TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"})
+
+
+def test_infinite_values_are_no_values() -> None:
+    with server(vector({"a": "b"}, value="+Inf")) as (address, _):
+        assert TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"}).model_dump()["series"] == []
+
+
+ALERT_RULE = """
+groups:
+  - name: test
+    rules:
+      - alert: AseSpinlockContention
+        expr: vector(0.7)
+        labels: {severity: critical, instance: PROD1, spinlock: log cache}
+        annotations:
+          summary: 'PROD1: log cache is contended'
+          description: the culprit ran select name from customers
+      - alert: SomethingElse
+        expr: vector(1)
+        for: 1h
+        labels: {instance: PROD2}
+"""
+
+
+@pytest.mark.e2e
+@needs_prometheus
+def test_alerts_come_with_their_runbooks(tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").write_text(ALERT_RULE)
+    (tmp_path / "prometheus.yml").write_text(
+        f"global: {{evaluation_interval: 1s}}\nrule_files: [{tmp_path / 'rules.yml'}]\n"
+    )
+    (tmp_path / "data").mkdir()
+    with running_prometheus(tmp_path) as url:
+        sources = Sources(url)
+        while not (found := TOOLS["alerts"].call(sources, {}).model_dump())["alerts"]:
+            """Rules are evaluated within a second."""
+        everything = TOOLS["alerts"].call(sources, {"state": "all", "runbooks": False}).model_dump()
+        other = TOOLS["alerts"].call(sources, {"server": "PROD2", "state": "pending"}).model_dump()
+    (alert,) = found["alerts"]
+    assert (alert["alert"], alert["severity"], alert["server"]) == (
+        "AseSpinlockContention",
+        "critical",
+        "PROD1",
+    )
+    assert alert["labels"] == {"spinlock": "log cache"}
+    assert math.isclose(alert["value"], 0.7)
+    assert alert["summary"] == "PROD1: log cache is contended"
+    assert alert["description"] == LEFT_OUT
+    runbook = (REPOSITORY / "alerts/runbooks/AseSpinlockContention.md").read_text()
+    assert found["runbooks"] == {"AseSpinlockContention": runbook}
+    assert {each["alert"]: each["state"] for each in everything["alerts"]} == {
+        "AseSpinlockContention": "firing",
+        "SomethingElse": "pending",
+    }
+    assert everything["runbooks"] == {}
+    assert [each["alert"] for each in other["alerts"]] == ["SomethingElse"]
+
+
+def test_every_alert_has_a_runbook_and_no_name_leads_elsewhere() -> None:
+    rules = "".join(path.read_text() for path in (REPOSITORY / "alerts" / "rules").glob("*.alerts.yaml"))
+    assert set(re.findall(r"alert: (\w+)", rules)) == set(alerting.runbooks())
+    for name in ("../README", "/etc/passwd", "", "AseDown.md", "..", "AseDown\0"):
+        assert alerting.runbook(name) is None
+
+
+@pytest.mark.e2e
+@needs_prometheus
+def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
+    now = time.time()
+    samples = [
+        *(f'ase_up{{instance="UP"}} 1 {now - 60}', f'ase_up{{instance="DOWN"}} 0 {now - 60}'),
+        *(f'ase_up{{instance="GONE"}} 1 {now - 3600}', f'ase_up{{instance="OLD"}} 1 {now - 3 * 86400}'),
+    ]
+    info = f'ase_info{{instance="UP",version="16.0 SP04"}} 1 {now - 60}'
+    text = "\n".join(["# TYPE ase_up gauge", *samples, "# TYPE ase_info gauge", info, "# EOF", ""])
+    targets = json.dumps([{"targets": ["UP"]}, {"targets": ["NEW"]}]).encode()
+    with prometheus_with(text, tmp_path) as url, server(targets) as (address, _):
+        found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {}).model_dump()["servers"]
+        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1: "):
+            TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})
+    assert [(each["server"], each["scraped"], each["version"], each["source"]) for each in found] == [
+        ("DOWN", "down", None, "prometheus"),
+        ("GONE", "no data", None, "prometheus"),
+        ("UP", "up", "16.0 SP04", "prometheus and exporter"),
+        ("NEW", "no data", None, "exporter"),
+    ]
+
+
+@pytest.mark.e2e
+@needs_prometheus
+def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> None:
+    """As ASE before 15.7 ESD#2, or without `enable spinlock monitoring`."""
+    now = time.time() // 15 * 15
+    times = [now - 900 + 15 * number for number in range(60)]
+    lines = ["# TYPE ase_up gauge", *(f'ase_up{{instance="OLD"}} 1 {at}' for at in times)]
+    lines += ["# TYPE ase_transactions counter"]
+    lines += [f'ase_transactions_total{{instance="OLD"}} {1e6 + 10 * at - 10 * now} {at}' for at in times]
+    with prometheus_with("\n".join([*lines, "# EOF", ""]), tmp_path) as url:
+        window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
+        found = TOOLS["health"].call(Sources(url), window).model_dump()
+        with pytest.raises(UserError, match="Prometheus has no spinlocks of it"):
+            TOOLS["hot_spinlocks"].call(Sources(url), window)
+    figures = {each["measure"]: each["value"] for each in found["figures"]}
+    assert figures["transactions"] == pytest.approx(10)
+    assert figures["cpu_busy"] is None
+    assert found["verdict"].startswith("not known whether it spins: ")
+    assert found["hottest"] is None
+    assert found["certainty"]["coverage"] == 1
