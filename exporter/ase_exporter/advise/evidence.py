@@ -127,7 +127,15 @@ def gather(
     elapsed = max(1.0, (ended - began).total_seconds())
     missing = {collector.name: collector.detail for collector in planned if not collector.available}
     owners = _owners(query, facts) if any(collector.name == "cached_objects" for collector in ready) else {}
-    evidence = _evidence(facts, samples, elapsed, missing, owners)
+    evidence = evidence_from_samples(
+        samples,
+        elapsed,
+        version=facts.version,
+        options=facts.options,
+        page_size=facts.page_size,
+        missing=missing,
+        owners=owners,
+    )
     temporary = frozenset(str(row[0]).strip() for row in query(TEMPORARY_DATABASES))
     return replace(evidence, temporary_databases=temporary, cpu_flags=cpu_flags)
 
@@ -156,6 +164,7 @@ def _read(planned: Sequence[PlannedCollector], query: Query, counters: CounterSt
 
 
 Owners = Mapping[tuple[str, str], str]
+NO_OWNERS: Owners = {}
 
 
 def _owners(query: Query, facts: ServerFacts) -> Owners:
@@ -172,22 +181,30 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _evidence(
-    facts: ServerFacts, samples: Samples, elapsed: float, missing: Mapping[str, str], owners: Owners
+def evidence_from_samples(
+    samples: Samples,
+    elapsed: float,
+    *,
+    version: Version,
+    options: Mapping[str, int],
+    page_size: int,
+    missing: Mapping[str, str],
+    owners: Owners = NO_OWNERS,
 ) -> Evidence:
+    """Evidence from samples by metric: growth of counters over `elapsed` seconds, and values of gauges."""
     return Evidence(
-        version=facts.version,
+        version=version,
         seconds=elapsed,
         engines=int(
             sum(v for labels, v in samples.get("ase_engines", ()) if labels.get("state") == "online")
         ),
         transactions=sum(value for _, value in samples.get("ase_transactions_total", ())) / elapsed,
-        options=facts.options,
+        options=options,
         spinlocks=_spinlocks(samples, elapsed),
         caches=_caches(samples),
         objects=_objects(samples, elapsed, owners),
         missing=missing,
-        page_size=facts.page_size,
+        page_size=page_size,
     )
 
 

@@ -101,7 +101,7 @@ def compare_windows(
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
     chosen = [selectors] * len(spans) if isinstance(selectors, str) else list(selectors)
-    intervals = [_scrape_interval(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
+    intervals = [scrape_interval(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
     interval = max(intervals)
     step = max(step or interval, max(span.seconds for span in spans) / MAX_SAMPLES)
     width = max(INTERVALS_PER_SAMPLE * interval, step)
@@ -158,7 +158,8 @@ def sweet_spot(comparison: Comparison) -> Span | None:
     )
 
 
-def _scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
+def scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
+    """Seconds between the scrapes of a server in a window. Raises UserError without any, or if it is not one server."""
     seconds = max(1, round(span.seconds))
     # A host without a target has no ase_up series.
     server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"

@@ -20,6 +20,12 @@ Labels = Mapping[str, str]
 Samples = NDArray[np.float64]
 
 
+def quoted(text: str) -> str:
+    """A string in PromQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
 class PrometheusError(UserError):
     """The server cannot be reached, is not Prometheus, or rejects the query."""
 
@@ -42,9 +48,10 @@ class Series:
 
 
 class Prometheus:
-    """A client of one server. Every failure is a PrometheusError with one line."""
+    """A client of one server. Every failure is a PrometheusError with one line. requests: how many it has sent."""
 
     def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+        self.requests = 0
         try:
             self.url = httpx.URL(url.rstrip("/") + "/")
             # No proxy from the environment for connections to this machine.
@@ -112,6 +119,7 @@ class Prometheus:
 
     def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""
+        self.requests += 1
         try:
             answer = self._client.request(method, path, data=parameters or None)
         except httpx.TimeoutException as error:

@@ -13,7 +13,7 @@ from ase_exporter.compare.marks import (
     with_restarts,
 )
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.prometheus import Prometheus, quoted
 from ase_exporter.compare.windows import Mark, Span, around, between, parse_span, trimmed_to_data
 from ase_exporter.errors import UserError
 
@@ -49,7 +49,7 @@ def answer(
     for key in request.measures or ():
         if key not in measures():
             raise UserError(f"--measure: {key}: expected one of {', '.join(measures())}")
-    selectors = [_selector(name, request.selector) for name in request.targets]
+    selectors = [selector_of(name, request.selector) for name in request.targets]
     now = time.time()
     with Prometheus(request.prometheus) as server:
         if request.exporter:
@@ -140,9 +140,9 @@ def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
     return [parse_span("before", request.before, now), parse_span("after", request.after, now)]
 
 
-def _selector(target: str, more: str) -> str:
-    escaped = target.replace("\\", "\\\\").replace('"', '\\"')
-    return ", ".join(part for part in (f'instance="{escaped}"', more) if part)
+def selector_of(target: str, more: str) -> str:
+    """The label matchers of a server. more: further matchers, or ''."""
+    return ", ".join(part for part in (f"instance={quoted(target)}", more) if part)
 
 
 def _named(text: str, now: float) -> Span:
