@@ -50,6 +50,8 @@ LEFT_OUT = (
     "exporter/host/test_perf.py",
     "exporter/host/test_real_kernel.py",
     "exporter/host/test_real_postgres.py",
+    "exporter/report/test_report.py",
+    "exporter/report/test_week.py",
     "exporter/scraping",
     "exporter/sysmon/test_mutations.py",
     "exporter/sysmon/test_printed.py",

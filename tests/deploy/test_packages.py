@@ -248,6 +248,10 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
             ],
             "--format html needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
         ),
+        (
+            ["report", "--prometheus=http://127.0.0.1:9", "--target=A"],
+            "report needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
+        ),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_what_to_install(

@@ -19,6 +19,7 @@ from ase_exporter.commands.compare import compare
 from ase_exporter.commands.demo import demo
 from ase_exporter.commands.hugepages import hugepages
 from ase_exporter.commands.probe import probe
+from ase_exporter.commands.report import report
 from ase_exporter.commands.sysmon import app as sysmon
 from ase_exporter.errors import UserError
 
@@ -108,7 +109,7 @@ def _typed(option: serve.Option) -> object:
 
 
 app.command("serve", help=serve.HELP)(_serve_command())
-for each in (probe, check, changes, annotate, hugepages, compare, advise, capture, demo):
+for each in (probe, check, changes, annotate, hugepages, compare, report, advise, capture, demo):
     app.command()(each)
 for asset in (rules, dashboards, sql, config):
     app.command()(asset)
