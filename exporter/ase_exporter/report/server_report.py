@@ -89,13 +89,8 @@ def read_report(
     """The report on a server. more: further label matchers. Raises UserError if there is nothing to report on."""
     selector = selector_of(target, more)
     period = range_.period(now)
-    scrape = scrape_interval(server, selector, Span("of the report", period.start, period.end))
     progress("gaps")
-    found_gaps = read_gaps(server, selector, period, scrape)
-    # The mean interval is too long by the gaps.
-    scrape *= max(
-        0.01, 1 - sum(gap.seconds for gap in found_gaps if gap.kind == gaps.NO_SCRAPE) / period.seconds
-    )
+    scrape, found_gaps = _scrapes_and_gaps(server, selector, period)
     period = range_.period(now, scrape)
     progress("history")
     history = without_edges(
@@ -126,6 +121,18 @@ def read_report(
         resolution=Resolution(scrape, gaps.resolution(period, scrape), alerts.resolution(period)),
         requests=server.requests,
     )
+
+
+def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Gap]]:
+    """Seconds between scrapes, and the gaps. Raises UserError without any scrape."""
+    mean = scrape_interval(server, selector, Span("of the report", period.start, period.end))
+    found = read_gaps(server, selector, period, mean)
+    # The mean is too long by the gaps, and where they are long, gaps were looked for too coarsely.
+    lost = sum(gap.seconds for gap in found if gap.kind == gaps.NO_SCRAPE) / period.seconds
+    scrape = mean * max(1 - lost, 0.001)
+    if gaps.resolution(period, scrape) < gaps.resolution(period, mean):
+        found = read_gaps(server, selector, period, scrape)
+    return scrape, found
 
 
 def _advice(

@@ -14,11 +14,12 @@ from tests.browser import opened
 from tests.exporter.commands.command_line import Run
 from tests.exporter.report.checks import check_alerts, check_changes, check_gaps, check_hours
 from tests.exporter.report.conftest import BARE, HOSTILE, HOSTILE_CACHE, RAW, Past
-from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, SERVER, START
+from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, INTERVAL, SERVER, START
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.report.fleet import read_fleet
 from ase_exporter.report.fleet_html import as_html as fleet_html
+from ase_exporter.report.gaps import NO_SCRAPE
 from ase_exporter.report.html import as_html
 from ase_exporter.report.server_report import Range, ServerReport, read_report
 from ase_exporter.report.verdict import percent, verdict
@@ -45,6 +46,17 @@ def test_the_figures_of_the_hours_are_those_inside_the_server(report: ServerRepo
 
 def test_the_gap_is_said(report: ServerReport, morning: Past) -> None:
     check_gaps(report, morning)
+
+
+def test_a_server_that_is_new_has_a_gap_before_it(morning: Past) -> None:
+    before = 6 * 24 * HOUR
+    found = read(morning, morning.story.start - before, morning.story.end)
+    assert found.resolution.gaps == 300
+    assert found.resolution.scrape == pytest.approx(INTERVAL, rel=0.1)
+    first, second = found.gaps
+    assert (first.kind, first.start) == (NO_SCRAPE, found.period.start)
+    assert first.end == pytest.approx(morning.story.start, abs=300)
+    assert second.start == pytest.approx(START + morning.story.away[0] * HOUR, abs=300 + INTERVAL)
 
 
 def test_each_alert_fired_as_long_as_its_rule_said(report: ServerReport, morning: Past) -> None:
