@@ -31,7 +31,7 @@ def report(week: Past) -> ServerReport:
 
 
 def test_every_hour_has_the_figures_inside_the_server(report: ServerReport, week: Past) -> None:
-    # All but those with a change or a gap, and the first one.
+    # All but those with a change or a gap, those that follow them, the first one and the last one.
     assert check_hours(report, week) >= 150
 
 

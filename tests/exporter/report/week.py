@@ -8,7 +8,7 @@ descriptors, and undoes it.
 import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tests.exporter.report.past import without
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Module
+from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW
 from ase_simulator.model import SimulatedServer
 
 HOUR = 3600
@@ -167,7 +168,7 @@ def _table(name: str, **settings: object) -> dict[str, object]:
 class Truth:
     """The counters inside the simulated server at every full hour."""
 
-    hours: dict[int, dict[str, float]] = field(default_factory=dict)
+    hours: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
 
     def note(self, hour: int) -> Deed:
         """Read the counters."""
@@ -178,7 +179,16 @@ class Truth:
         return read
 
     def growth(self, hour: int, *names: str) -> float:
-        """How much counters grew in the hour that begins then."""
+        """How much counters grew in the hour that begins then, as recorded rates see it.
+
+        They look back over a window, so that on average they are half of it late; the load is steady within an hour.
+        """
+        late = SCRAPES_PER_WINDOW * INTERVAL / 2 / HOUR
+        return (1 - late) * self._growth(hour, names) + late * self._growth(
+            max(hour - 1, min(self.hours)), names
+        )
+
+    def _growth(self, hour: int, names: Iterable[str]) -> float:
         first, last = self.hours[hour], self.hours[hour + 1]
         return sum(last[name] - first[name] for name in names)
 
@@ -191,6 +201,10 @@ class Truth:
         """The share of engine time spent spinning, 0-1, at 10 ns an iteration (monEngine counts seconds)."""
         engines = self.growth(hour, "UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime")
         return self.growth(hour, "spins") * 1e-8 / engines
+
+    def transactions(self, hour: int) -> float:
+        """Per second."""
+        return self.growth(hour, "Transactions") / HOUR
 
     def contention(self, hour: int, spinlock: str) -> float:
         """Waits / grabs, 0-1."""
@@ -225,7 +239,7 @@ def play(story: Story) -> Week:
     """Scrape the server while the story goes on."""
     truth = Truth()
     deeds: dict[int, Deed] = {}
-    for hour in range(story.hours + 1):
+    for hour in range(story.hours):
         _also(deeds, hour * HOUR, truth.note(story.first + hour))
     for when, deed in story.deeds.items():
         _also(deeds, round((when - story.first) * HOUR), deed)
