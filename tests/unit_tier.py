@@ -55,6 +55,8 @@ LEFT_OUT = (
     "exporter/mcp_server/test_malformed.py",
     "exporter/mcp_server/test_session.py",
     "exporter/mcp_server/test_tools.py",
+    "exporter/report/test_report.py",
+    "exporter/report/test_week.py",
     "exporter/scraping",
     "exporter/sysmon/test_mutations.py",
     "exporter/sysmon/test_printed.py",

@@ -253,6 +253,10 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
             ["mcp", "--prometheus=http://127.0.0.1:9"],
             "mcp needs its SDK, which is not installed: pip install 'ase-exporter[mcp]'",
         ),
+        (
+            ["report", "--prometheus=http://127.0.0.1:9", "--target=A"],
+            "report needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
+        ),
     ],
 )
 def test_a_missing_extra_is_one_line_that_says_what_to_install(

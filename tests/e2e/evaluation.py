@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 from tests.e2e.expected_timeline import FiredAlert, fired_alerts, seconds_of
-from tests.e2e.simulated_time import INTERVAL, RULES, STEP, Recording
+from tests.e2e.simulated_time import INTERVAL, RULES, Recording
 
 FIRING = 'ALERTS{alertstate="firing"}'
 # A query is written as a test that expects no samples: promtool reports what it found instead.
@@ -35,14 +35,18 @@ def groups_in_order(rules: Iterable[Path] = RULES) -> list[str]:
 
 
 def evaluate(
-    recording: Recording, directory: Path, queries: Iterable[Query], rules: Iterable[Path] = RULES
+    recording: Recording,
+    directory: Path,
+    queries: Iterable[Query],
+    rules: Iterable[Path] = RULES,
+    interval: int = INTERVAL,
 ) -> dict[Query, list[EvaluatedSample]]:
     """The result of each query (expression, second of the recording), with the shipped or other rules loaded.
 
-    directory: gets promtool's test file.
+    directory: gets promtool's test file. interval: seconds between evaluations of the rules.
     """
     results: dict[Query, list[EvaluatedSample]] = {query: [] for query in queries}
-    output = _promtool(recording, directory, results, list(rules))
+    output = _promtool(recording, directory, results, list(rules), interval)
     for expression, at, samples in _FAILED_CHECK.findall(output):
         results[json.loads(expression), seconds_of(at)] = [
             EvaluatedSample(dict(_LABEL.findall(labels)), float(value))
@@ -72,7 +76,9 @@ def timeline(recording: Recording, directory: Path) -> list[FiredAlert]:
     return timeline_of(recording, evaluate(recording, directory, firing_queries(recording)))
 
 
-def _promtool(recording: Recording, directory: Path, queries: Iterable[Query], rules: list[Path]) -> str:
+def _promtool(
+    recording: Recording, directory: Path, queries: Iterable[Query], rules: list[Path], interval: int
+) -> str:
     """What promtool prints; empty if no query has a result."""
     checks = [
         {"expr": expression, "eval_time": f"{at}s", "exp_samples": list[object]()}
@@ -80,11 +86,11 @@ def _promtool(recording: Recording, directory: Path, queries: Iterable[Query], r
     ]
     test = {
         "rule_files": [str(path) for path in rules],
-        "evaluation_interval": f"{INTERVAL}s",
+        "evaluation_interval": f"{interval}s",
         "group_eval_order": groups_in_order(rules),
         "tests": [
             {
-                "interval": f"{STEP}s",
+                "interval": f"{recording.step}s",
                 "input_series": list(recording.input_series("server")),
                 "promql_expr_test": checks,
             }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tests.paths import REPOSITORY
 
 TABLE = REPOSITORY / "alerts" / "scenarios.md"
-UNITS = {"h": 3600, "m": 60, "s": 1}
+UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 # The labels that name an alert's subject, if it is not the whole server.
 SUBJECT_LABELS = ("spinlock", "kind", "database", "cache", "pool", "device", "collector", "error", "resource")
 
@@ -100,8 +100,8 @@ def differences(expected: list[FiredAlert], actual: list[FiredAlert], end: int, 
 
 
 def seconds_of(duration: str) -> int:
-    """Seconds of a duration as promtool prints it: 1h2m15s."""
-    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", duration))
+    """Seconds of a duration as promtool prints it: 1d1h2m15s."""
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([wdhms])", duration))
 
 
 def _periods(times: list[int], interval: int) -> Iterator[list[int]]:

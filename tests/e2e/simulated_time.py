@@ -5,6 +5,7 @@ on the machine's load; each scrape is a real one, over the wire. The rules are e
 production: at the very second of a scrape, a range of a minute would hold five of them instead of four.
 """
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,10 +33,10 @@ from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
-MEASURES = REPOSITORY / "exporter" / "ase_exporter" / "compare" / "measures.yaml"
+EXPORTER = REPOSITORY / "exporter" / "ase_exporter"
 RULES = sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml"))
 INTERVAL = 15
-# Seconds: the resolution of promtool's input; rules are evaluated one or two steps after a scrape.
+# Seconds from a scrape to the next evaluation of rules.
 STEP = 5
 HOST = "127.0.0.1"
 # Seconds: a deadline that is never reached.
@@ -51,8 +52,9 @@ Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 @cache
 def metrics_in_rules() -> frozenset[str]:
-    """Names of all scraped metrics that a rule or `compare` uses."""
-    text = "".join(path.read_text() for path in [*RULES, MEASURES])
+    """Names of all scraped metrics that a rule, `compare` or `report` uses."""
+    readers = [EXPORTER / "compare" / "measures.yaml", *(EXPORTER / "report").glob("*.py")]
+    text = "".join(path.read_text() for path in [*RULES, *readers])
     return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text)) | CHANGE_TIMES
 
 
@@ -70,6 +72,11 @@ class Recording:
     metrics: frozenset[str] = field(default_factory=metrics_in_rules)
     scrapes: int = 0
     series: dict[Key, list[float | None]] = field(default_factory=dict)
+
+    @property
+    def step(self) -> int:
+        """Seconds: the resolution of promtool's input; rules are evaluated a step or more after a scrape."""
+        return math.gcd(self.interval, self.lag)
 
     def add(self, families: list[Family]) -> None:
         """The samples of one scrape."""
@@ -108,8 +115,8 @@ class Recording:
 
     def _notation(self, samples: list[float | None]) -> str:
         """Samples in promtool's steps, with the steps of each interval in which there is none."""
-        after = self.lag // STEP - 1
-        before = self.interval // STEP - 1 - after
+        after = self.lag // self.step - 1
+        before = self.interval // self.step - 1 - after
         parts: list[str] = []
         last: float | None = None
         for sample in samples + [None] * (self.scrapes - len(samples)):
@@ -202,8 +209,9 @@ def record(
 def _selector(instance: str, key: Key) -> str:
     name, labels, values = key
     pairs = [("job", "ase"), ("instance", instance), *zip(labels, values, strict=True)]
-    return name + "{" + ",".join(f'{label}="{_escaped(value)}"' for label, value in pairs) + "}"
+    return name + "{" + ",".join(f'{label}="{escaped(value)}"' for label, value in pairs) + "}"
 
 
-def _escaped(value: str) -> str:
+def escaped(value: str) -> str:
+    """A label's value in OpenMetrics and PromQL."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

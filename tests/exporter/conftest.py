@@ -1,15 +1,33 @@
-"""A scripted server, for the tests that look at one connection, and a Prometheus with a recorded story."""
+"""The command line run in this process, a scripted server for tests of one connection, and a recorded story."""
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from tests.exporter.analysis.story import Story, stored
+from tests.exporter.commands.command_line import Ended, Run
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend
 
+from ase_exporter import cli
 from ase_simulator.faults import Faults
 from ase_simulator.server import Listener
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """A function that runs a command line in this process. Keywords are environment variables."""
+
+    def command(*arguments: str, **environment: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["ase-exporter", *arguments])
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            cli.main()
+        return Ended(int(ended.value.code or 0), *capfd.readouterr())
+
+    return command
 
 
 @pytest.fixture

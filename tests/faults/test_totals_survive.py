@@ -147,7 +147,7 @@ class Deployment:
         ]
         assert "ase_transactions_created" in {sample.name for sample in samples}
         (created,) = {sample.value for sample in samples if not sample.name.startswith("ase_exporter")}
-        return created
+        return float(created)
 
     def scrape_in_background(self) -> threading.Thread:
         """A scrape that a kill may interrupt."""

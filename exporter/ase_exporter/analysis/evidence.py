@@ -39,9 +39,11 @@ _NEEDED = {
     "ase_info": "version: features that later versions have are not named",
     "ase_config_value": "configuration options: current settings are not known",
     "ase_cache_partitions": "data caches: no step for them",
+    "ase_cache_pool_size_bytes": "page size: taken for 16 KB, the most cautious",
     "ase_cached_object_bytes": "cached objects (collector cached_objects): no table to bind is named",
 }
-PAGE_BYTES = 2048
+# The sizes of ASE's pages.
+_PAGE_BYTES = (2048, 4096, 8192, 16384)
 
 
 def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
@@ -65,13 +67,13 @@ def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
     if not samples["ase_spinlock_grabs_total"]:
         reason = "Prometheus has no spinlocks of it (ase-exporter check says why)"
         raise NoSpinlocksError(f"{{{selector}}}: {reason}")
-    buffers = [labels["io_size"] for labels, _ in samples["ase_cache_pool_size_bytes"]]
+    buffers = [_size(labels["io_size"]) for labels, _ in samples["ase_cache_pool_size_bytes"]]
     return replace(
         evidence_of(samples, span.seconds, parse_version(_version(samples["ase_info"]))),
         options={labels["name"]: int(value) for labels, value in samples["ase_config_value"]},
         missing={name: why for name, why in _NEEDED.items() if not samples[name]},
         # The smallest buffers of any pool are pages.
-        page_size=min((int(size) for size in buffers if size.isdecimal()), default=PAGE_BYTES),
+        page_size=min((size for size in buffers if size in _PAGE_BYTES), default=_PAGE_BYTES[-1]),
         temporary_databases=frozenset(
             {"tempdb", *(labels["database"] for labels, _ in samples["ase_tempdb_sessions_assigned"])}
         ),
@@ -81,3 +83,7 @@ def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
 def _version(info: list[tuple[Labels, float]]) -> str:
     """The version of the server; without one, the oldest: then no feature is offered that it may not have."""
     return next((labels["version"] for labels, _ in info if labels.get("version")), "12.5")
+
+
+def _size(text: str) -> int:
+    return int(text) if text.isdecimal() else 0

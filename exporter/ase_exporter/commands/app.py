@@ -20,6 +20,7 @@ from ase_exporter.commands.demo import demo
 from ase_exporter.commands.hugepages import hugepages
 from ase_exporter.commands.mcp import mcp
 from ase_exporter.commands.probe import probe
+from ase_exporter.commands.report import report
 from ase_exporter.commands.sysmon import app as sysmon
 from ase_exporter.errors import UserError
 
@@ -109,7 +110,7 @@ def _typed(option: serve.Option) -> object:
 
 
 app.command("serve", help=serve.HELP)(_serve_command())
-for each in (probe, check, changes, annotate, hugepages, compare, advise, mcp, capture, demo):
+for each in (probe, check, changes, annotate, hugepages, compare, report, advise, mcp, capture, demo):
     app.command()(each)
 for asset in (rules, dashboards, sql, config):
     app.command()(asset)

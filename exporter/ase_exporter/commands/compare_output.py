@@ -7,6 +7,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from ase_exporter.commands.extras import require_matplotlib
 from ase_exporter.commands.progress import progress as progress_bar
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison
@@ -26,7 +27,7 @@ def run(request: Request, output: Output, out: Path | None, *, everything: bool 
     if output == "html" and out is None:
         raise UserError("--format html: expected a file with --out")
     if output == "html":
-        _require_matplotlib()
+        require_matplotlib("--format html")
     with progress_bar() as bar:
         task = bar.add_task("Querying Prometheus", total=None)
         result = answer(
@@ -36,15 +37,6 @@ def run(request: Request, output: Output, out: Path | None, *, everything: bool 
             ),
         )
     _write(result, output, out, everything)
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise UserError(
-            "--format html needs matplotlib, which is not installed: pip install 'ase-exporter[report]'"
-        ) from None
 
 
 def _write(result: Comparison, output: Output, out: Path | None, everything: bool) -> None:

@@ -1,13 +1,8 @@
 """The HTML report of a comparison: one file with its plots, without external resources, printable."""
 
 import html
-import io
 import textwrap
-from importlib import resources
-from string import Template
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,39 +10,30 @@ from matplotlib.figure import Figure
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.windows import clock
+from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, chart_style, figure_html
+from ase_exporter.pages.document import VERDICTS, document
 
-# Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8860b", "#666666")
-WIDTH = 9.0
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "ase-exporter",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e5e5e5",
-    "axes.axisbelow": True,
-}
+_STYLE = """\
+table { font-size: .85rem; }
+th, td { text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+"""
 
 
 def as_html(comparison: Comparison) -> str:
     """The report as a complete HTML page."""
-    template = Template((resources.files(__package__) / "report.html").read_text(encoding="utf-8"))
     names = " / ".join(span.name for span in comparison.spans)
-    with mpl.rc_context(_STYLE):
+    with chart_style():
         plots = [_bars(comparison), *_timelines(comparison), *_distributions(comparison)]
-    return template.substitute(
-        title=html.escape(f"{comparison.selector}: {names}"),
-        preface="\n".join(_windows(comparison)),
-        notes="\n".join(
-            f"<li>{html.escape(note)}</li>" for note in (*report.findings(comparison), *comparison.warnings)
-        ),
-        tables="\n".join(_table(table) for table in report.tables(comparison)),
-        plots="\n".join(plots),
-        method=html.escape(report.method(comparison)),
-    )
+    notes = [f"<li>{html.escape(note)}</li>" for note in (*report.findings(comparison), *comparison.warnings)]
+    body = [
+        *("<ul>", *_windows(comparison), "</ul>"),
+        *('<ul class="notes">', *notes, "</ul>"),
+        *(_table(table) for table in report.tables(comparison)),
+        *plots,
+        f'<p class="method">{html.escape(report.method(comparison))}</p>',
+    ]
+    return document(f"{comparison.selector}: {names}", "\n".join(body), VERDICTS + _STYLE)
 
 
 def _windows(comparison: Comparison) -> list[str]:
@@ -92,7 +78,7 @@ def _bars(comparison: Comparison) -> str:
         axes.margins(y=0.15)
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     legend = ", ".join(f"{number} = {span.name}" for number, span in enumerate(comparison.spans, 1))
-    return _figure(figure, "Each window", f"Value over the whole window. {legend}.")
+    return figure_html(figure, "Each window", f"Value over the whole window. {legend}.")
 
 
 def _worth_a_plot(row: ComparisonRow) -> bool:
@@ -120,7 +106,7 @@ def _timelines(comparison: Comparison) -> list[str]:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         if len(rows) > 1:
             axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        figures.append(_figure(figure, title, "Samples along time; dashed lines: changes."))
+        figures.append(figure_html(figure, title, "Samples along time; dashed lines: changes."))
     return figures
 
 
@@ -133,13 +119,13 @@ def _distributions(comparison: Comparison) -> list[str]:
     for number, row in enumerate(rows):
         axes = figure.add_subplot(1, len(rows), number + 1)
         samples = [window.values * _scale(row) for window in row.windows if window is not None]
-        boxes = axes.boxplot(samples, patch_artist=True, widths=0.6, medianprops={"color": "black"})
+        boxes = axes.boxplot(samples, patch_artist=True, widths=0.6, medianprops={"color": INK})
         for index, box in enumerate(boxes["boxes"]):
             box.set_facecolor(COLOURS[index % len(COLOURS)])
         axes.set_title(textwrap.fill(_title(row), 20), fontsize=7, loc="left")
         axes.tick_params(labelsize=7)
     return [
-        _figure(
+        figure_html(
             figure,
             "Distributions",
             "One box per window: quartiles of the samples; line: the median.",
@@ -166,10 +152,10 @@ def _shade(axes: Axes, comparison: Comparison, origin: float) -> None:
             ha="center",
             va="bottom",
             fontsize=7,
-            color="#555555",
+            color=SOFT,
         )
     for mark in comparison.marks:
-        axes.axvline((mark.at - origin) / 60, color="#555555", linewidth=0.8, linestyle="--")
+        axes.axvline((mark.at - origin) / 60, color=SOFT, linewidth=0.8, linestyle="--")
 
 
 def _first(row: ComparisonRow) -> int:
@@ -191,13 +177,3 @@ def _short(value: float) -> str:
         if abs(value) >= 10 * size:
             return f"{value / size:,.0f} {letter}"
     return f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def _figure(figure: Figure, title: str, caption: str) -> str:
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    svg = out.getvalue()
-    return (
-        f"<figure><h3>{html.escape(title)}</h3>\n{svg[svg.index('<svg') :]}"
-        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
-    )

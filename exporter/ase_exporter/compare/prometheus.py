@@ -23,6 +23,12 @@ Labels = Mapping[str, str]
 Samples = NDArray[np.float64]
 
 
+def quoted(text: str) -> str:
+    """A string in PromQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
 class PrometheusError(UserError):
     """The server cannot be reached, is not Prometheus, rejects the query, or answers too late or too much."""
 
@@ -48,7 +54,8 @@ class Prometheus:
     """A client of one server. Every failure is a PrometheusError with one line, without the URL's password.
 
     timeout: seconds for one request. max_bytes: of one response. deadline: on the monotonic clock, for all requests
-    together. warnings: what the server said about its answers so far, such as that they are partial.
+    together. warnings: what the server said about its answers so far, such as that they are partial. requests: how
+    many it was sent.
     """
 
     def __init__(
@@ -66,6 +73,7 @@ class Prometheus:
             raise UserError(expected)
         self.url = parsed.copy_with(userinfo=b"")
         self.warnings: list[str] = []
+        self.requests = 0
         self._timeout, self._max_bytes, self._deadline = timeout, max_bytes, deadline
         self._client = httpx.Client(
             base_url=self.url,
@@ -145,6 +153,7 @@ class Prometheus:
 
     def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""
+        self.requests += 1
         try:
             status, content = self._read(method, path, parameters)
         except httpx.TimeoutException as error:

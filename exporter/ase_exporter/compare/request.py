@@ -13,7 +13,7 @@ from ase_exporter.compare.marks import (
     with_restarts,
 )
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.prometheus import Prometheus, quoted
 from ase_exporter.compare.windows import Mark, Span, around, between, parse_span, trimmed_to_data
 from ase_exporter.errors import UserError
 
@@ -154,8 +154,7 @@ def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
 
 def server_selector(target: str, more: str = "") -> str:
     """Label matchers of a server: its `instance`, and more of them."""
-    escaped = target.replace("\\", "\\\\").replace('"', '\\"')
-    return ", ".join(part for part in (f'instance="{escaped}"', more) if part)
+    return ", ".join(part for part in (f"instance={quoted(target)}", more) if part)
 
 
 def _named(text: str, now: float) -> Span:

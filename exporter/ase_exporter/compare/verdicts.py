@@ -14,7 +14,7 @@ from ase_exporter.changes.store import StoreError
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
-from ase_exporter.compare.windows import HARMLESS_KINDS, VERDICT, Mark, changes_together
+from ase_exporter.compare.windows import HARMLESS_KINDS, VERDICT, Mark, groups_of_changes
 from ase_exporter.config.verdicts import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.families import Family
@@ -84,8 +84,7 @@ class VerdictService:
     def _last_of_each_group(self, changes: Sequence[Change]) -> list[Change]:
         """The last change of each group of changes that nothing separates, which get one verdict."""
         marks = {_mark(change): change for change in changes}
-        last = {changes_together(mark, list(marks), self._config.settle)[-1]: None for mark in marks}
-        return [marks[mark] for mark in sorted(last, key=lambda mark: mark.at)]
+        return [marks[group[-1]] for group in groups_of_changes(list(marks), self._config.settle)]
 
     async def _add_verdict(
         self, target: str, change: Change, recent: Sequence[Change], now: float

@@ -143,6 +143,15 @@ def changes_together(mark: Mark, marks: Sequence[Mark], settle: float) -> list[M
         rest = [other for other in rest if other not in near]
 
 
+def groups_of_changes(marks: Sequence[Mark], settle: float) -> list[list[Mark]]:
+    """The changes in groups that nothing separates (`changes_together`), each in order of time, and so the groups."""
+    groups: list[list[Mark]] = []
+    for mark in sorted(marks, key=lambda mark: mark.at):
+        if not any(mark in group for group in groups):
+            groups.append(changes_together(mark, marks, settle))
+    return groups
+
+
 def cut(span: Span, *, start: float | None = None, end: float | None = None, reason: str) -> Span:
     """The part of a window from start to end, with the reason for what is lost."""
     start, end = span.start if start is None else start, span.end if end is None else end

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from pathlib import Path
-from string import Template
 
+from ase_exporter.pages.document import document
+from ase_exporter.pages.sparkline import sparkline
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import Figure, summary, version_of
 from ase_exporter.sysmon.terminal import change_texts, completeness
 
 _BAR, _BAR_HEIGHT = 260, 14
-_TREND, _TREND_HEIGHT = 460, 60
-_BEFORE, _AFTER = "#999999", "#0072b2"
+_BEFORE, _AFTER = "var(--series-8)", "var(--series-1)"
+_STYLE = "body { font-size: .94rem; } table { width: 100%; } th, td { vertical-align: middle; }"
 _MAX_PAIR = 2
 
 
@@ -57,13 +57,8 @@ def as_html(reports: Sequence[Brief], warnings: Sequence[str] = ()) -> str:
         reports = sorted(reports, key=lambda one: one.ended or datetime.min)
     servers = ", ".join(dict.fromkeys(one.server for one in reports if one.server)) or "sp_sysmon"
     headlines = _trends(reports) if len(reports) > _MAX_PAIR else _bars(reports)
-    template = Template((Path(__file__).parent / "page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        title=escape(f"sp_sysmon: {servers}"),
-        about=_about(reports, warnings),
-        headlines=headlines,
-        advice=_advice(reports),
-    )
+    body = [_about(reports, warnings), "<h2>Headlines</h2>", headlines, _advice(reports)]
+    return document(f"sp_sysmon: {servers}", "\n".join(body), _STYLE)
 
 
 def _about(reports: Sequence[Brief], warnings: Sequence[str]) -> str:
@@ -123,22 +118,11 @@ def _trends(reports: Sequence[Brief]) -> str:
         low, high = min(value for _, value in points), max(value for _, value in points)
         texts = [f"{value:,.6g} {unit}".strip() for value in (low, high, points[-1][1])]
         cells = "".join(f'<td class="number">{escape(text)}</td>' for text in texts)
-        rows.append(f"<tr><td>{escape(name)}</td>{cells}<td>{_line(points, len(reports), high)}</td></tr>")
+        rows.append(
+            f"<tr><td>{escape(name)}</td>{cells}<td>{sparkline(points, len(reports) - 1, high)}</td></tr>"
+        )
     head = "".join(f'<th class="number">{title}</th>' for title in ("least", "greatest", "last"))
     return f"<table><tr><th></th>{head}<th></th></tr>\n" + "\n".join(rows) + "\n</table>"
-
-
-def _line(points: Sequence[tuple[int, float]], count: int, high: float) -> str:
-    """Values over the reports in their order, from zero."""
-    step, top = _TREND / max(count - 1, 1), high or 1.0
-    path = " ".join(
-        f"{at * step:.1f},{_TREND_HEIGHT - 2 - (_TREND_HEIGHT - 4) * max(value, 0.0) / top:.1f}"
-        for at, value in points
-    )
-    return (
-        f'<svg width="{_TREND}" height="{_TREND_HEIGHT}" role="img">'
-        f'<polyline points="{path}" fill="none" stroke="{_AFTER}" stroke-width="1.5"/></svg>'
-    )
 
 
 def _advice(reports: Sequence[Brief]) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from tests.exporter.capture.recorded import FOLDER, replay
 from tests.exporter.commands.command_line import Run
-from tests.exporter.commands.conftest import run as run_command
 from tests.exporter.simulated import PASSWORD
 from tests.simulator.test_cli import simulator
 
@@ -15,7 +14,6 @@ from ase_exporter.capture.file import load
 from ase_simulator import cli as simulator_cli
 from ase_simulator.replay.file import read_capture
 
-run = run_command
 EXAMPLE = FOLDER / "16.0-sp04-idle-sa.capture.gz"
 
 

@@ -1,30 +1,11 @@
-"""The command line run in this process, and an exporter that posts annotations to a Grafana stand-in."""
+"""An exporter that posts annotations to a Grafana stand-in."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
-from tests.exporter.commands.command_line import Ended, Run
-
-from ase_exporter import cli
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """A function that runs a command line in this process. Keywords are environment variables."""
-
-    def command(*arguments: str, **environment: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["ase-exporter", *arguments])
-        with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            cli.main()
-        return Ended(int(ended.value.code or 0), *capfd.readouterr())
-
-    return command
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import sync_playwright
+from tests.browser import opened
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 
 from ase_exporter.commands.compare_output import run
@@ -22,9 +22,6 @@ from ase_exporter.compare.html import as_html
 from ase_exporter.compare.report import as_csv, as_json, markdown
 from ase_exporter.compare.request import Request, answer
 from ase_exporter.errors import UserError
-
-CHROMIUM = "/usr/bin/chromium"
-PATIENCE_MS = 90_000
 
 
 @contextmanager
@@ -213,25 +210,11 @@ def test_the_page_asks_nobody_for_anything(series: Comparison) -> None:
 def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
     series: Comparison, tmp_path: Path
 ) -> None:
-    if not Path(CHROMIUM).exists():
-        pytest.skip("chromium is not installed")
     (tmp_path / "page.html").write_text(as_html(series), encoding="utf-8")
-    complaints: list[str] = []
-    requests: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_MS
-        )
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(f"file://{tmp_path}/page.html")
-        plots = page.locator("figure svg").count()
-        browser.close()
-    assert complaints == []
-    assert requests == [f"file://{tmp_path}/page.html"]
+    with opened(tmp_path / "page.html") as seen:
+        plots = seen.page.locator("figure svg").count()
+    assert seen.complaints == []
+    assert seen.requests == [f"file://{tmp_path}/page.html"]
     assert plots >= len(series.rows) // 2
 
 

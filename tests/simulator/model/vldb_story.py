@@ -6,12 +6,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 from tests.paths import DOCS
 from tests.simulator.model.worlds import contention, rows_of
 
-from ase_exporter.compare.html import _STYLE, COLOURS
+from ase_exporter.pages.charts import COLOURS, chart_style
 from ase_simulator.model import SimulatedServer, load_scenario
 
 PICTURE = DOCS / "images" / "vldb.png"
@@ -91,7 +90,7 @@ def rows(found: list[Stage]) -> list[str]:
 
 def draw(found: list[Stage], path: Path) -> None:
     """Contention of each spinlock after each fix, with the batch's time below."""
-    with mpl.rc_context(_STYLE):
+    with chart_style():
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         axes = figure.subplots()
         width = 0.8 / len(SPINLOCKS)

@@ -1,0 +1,66 @@
+"""Charts as inline SVG, drawn by matplotlib (the extra `report`), in the colours of the page's theme.
+
+A chart is drawn in the colours of the light theme; in the SVG they become the variables of the page's style sheet.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+# Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b8860b", "#666666")
+INK, SOFT, LINE = "#222222", "#5c5c5c", "#dddddd"
+WIDTH = 9.0
+_VARIABLES = {
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(COLOURS, 1)},
+    INK: "var(--ink)",
+    SOFT: "var(--soft)",
+    LINE: "var(--line)",
+}
+_COLOUR = re.compile("|".join(_VARIABLES))
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ase-exporter",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    # A name with two $ is no formula.
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": SOFT,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+}
+
+
+@contextmanager
+def chart_style() -> Iterator[None]:
+    """Draw in the common style inside the block."""
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def figure_html(figure: Figure, title: str, caption: str) -> str:
+    """A chart with its title and caption (text) as HTML."""
+    out = io.StringIO()
+    with warnings.catch_warnings():
+        # The browser's fonts count, not matplotlib's.
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = _METADATA.sub("", svg[svg.index("<svg") :])
+    svg = _COLOUR.sub(lambda colour: _VARIABLES[colour[0]], svg)
+    return f"<figure><h3>{escape(title)}</h3>\n{svg}<figcaption>{escape(caption)}</figcaption></figure>"

@@ -1,0 +1,154 @@
+"""The alerts of a period and how long they fired, from Prometheus's series ALERTS and ALERTS_FOR_STATE."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.report.history import range_text
+from ase_exporter.report.period import Period
+
+SEVERITIES = ("critical", "warning", "info", "none")
+# Seconds. The ends of alerts are known to a minute in periods of up to a week.
+MIN_STEP, MAX_POINTS = 60.0, 10_100
+# An alert that returns sooner has not ended. Also the longest interval between evaluations of rules.
+PAUSE = 300.0
+# Labels that say where an alert comes from or details of it, not what it is about.
+_ORIGIN = frozenset(
+    {
+        *("__name__", "alertname", "alertstate", "severity"),
+        *("job", "instance", "cluster", "replica", "prometheus"),
+        *("class", "kind", "from", "to", "use", "banner"),
+    }
+)
+_FIRING = 'count_over_time(ALERTS{alertstate="firing", %s}[%s])'
+_SINCE = "last_over_time(ALERTS_FOR_STATE{%s}[%s])"
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A time in which an alert fired. Unix times."""
+
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class AlertHistory:
+    """One alert of one severity. subjects: what it was about, '' for the server itself.
+
+    spells: when it fired, whatever its subject, in order. firing: it did so at the end of the period. active_since:
+    Unix time since when it was active before the period, None if it began in it.
+    """
+
+    name: str
+    severity: str
+    subjects: tuple[str, ...]
+    spells: tuple[Spell, ...]
+    firing: bool
+    active_since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it fired altogether."""
+        return sum(spell.seconds for spell in self.spells)
+
+    @property
+    def longest(self) -> float:
+        """The length of the longest spell."""
+        return max(spell.seconds for spell in self.spells)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """By severity, then by duration; the first is the worst."""
+        known = self.severity in SEVERITIES
+        return SEVERITIES.index(self.severity) if known else len(SEVERITIES), -self.seconds
+
+
+def resolution(period: Period) -> float:
+    """Seconds to which the ends of alerts are known."""
+    return max(MIN_STEP, math.ceil(period.seconds / MAX_POINTS / MIN_STEP) * MIN_STEP)
+
+
+def read_alerts(server: Prometheus, selector: str, period: Period) -> list[AlertHistory]:
+    """The alerts that fired, the worst first."""
+    return alerts_by_instance(server, selector, period).get("", [])
+
+
+def alerts_by_instance(
+    server: Prometheus, selector: str, period: Period, by: str = "", step: float | None = None
+) -> Mapping[str, list[AlertHistory]]:
+    """The alerts that fired, by the value of a label, the worst first. by: '' for all under ''.
+
+    step: seconds to which their ends are to be known, by default those of `resolution`.
+    """
+    step = max(step or 0.0, resolution(period))
+    times: dict[tuple[str, str, str], dict[str, set[float]]] = {}
+    for series in server.over(_FIRING % (selector, range_text(step)), period.start + step, period.end, step):
+        labels = series.labels
+        key = (labels.get(by, ""), labels.get("alertname", ""), labels.get("severity", "none"))
+        times.setdefault(key, {}).setdefault(_subject(labels), set()).update(map(float, series.times))
+    since = _active_before(server, selector, period, by) if times else {}
+    found: dict[str, list[AlertHistory]] = {}
+    for (owner, name, severity), subjects in times.items():
+        spells = spells_of(sorted(set().union(*subjects.values())), step)
+        began = since.get((owner, name, severity))
+        found.setdefault(owner, []).append(
+            AlertHistory(
+                name,
+                severity,
+                tuple(sorted(subjects)),
+                tuple(spells),
+                firing=spells[-1].end > period.end - PAUSE - step,
+                active_since=began if began and spells[0].start - period.start < PAUSE + step else None,
+            )
+        )
+    return {owner: sorted(alerts, key=lambda alert: alert.rank) for owner, alerts in found.items()}
+
+
+def spells_of(times: Iterable[float], step: float) -> list[Spell]:
+    """The spells in which an alert was seen firing at these times, which are in order.
+
+    A spell lasts until its last time, and for as long as usually passes until the next one.
+    """
+    groups: list[list[float]] = []
+    for at in times:
+        if groups and at - groups[-1][-1] <= max(PAUSE, step):
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return [Spell(group[0] - step, group[-1] - step + _usual_distance(group, step)) for group in groups]
+
+
+def any_recorded(server: Prometheus, period: Period) -> bool:
+    """Whether there is an alert of any server: without, the alerting rules may not be loaded."""
+    return bool(server.query(f"count(last_over_time(ALERTS[{range_text(period.seconds)}]))", period.end))
+
+
+def _usual_distance(times: list[float], step: float) -> float:
+    return float(np.median(np.diff(times))) if len(times) > 1 else step
+
+
+def _active_before(
+    server: Prometheus, selector: str, period: Period, by: str
+) -> Mapping[tuple[str, str, str], float]:
+    """When the alerts that were active as the period began had become so."""
+    found: dict[tuple[str, str, str], float] = {}
+    for sample in server.query(_SINCE % (selector, range_text(PAUSE)), period.start + PAUSE):
+        labels = sample.labels
+        key = (labels.get(by, ""), labels.get("alertname", ""), labels.get("severity", "none"))
+        if sample.value < period.start:
+            found[key] = min(sample.value, found.get(key, math.inf))
+    return found
+
+
+def _subject(labels: Labels) -> str:
+    """The values that tell two alerts of a name apart."""
+    return ", ".join(value for name, value in sorted(labels.items()) if name not in _ORIGIN and value)

@@ -1,0 +1,161 @@
+"""The charts of a report: lines over the period with its changes and gaps, and alerts as bars."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter, Locator
+
+from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, chart_style, figure_html
+from ase_exporter.report.alerts import AlertHistory
+from ase_exporter.report.history import Values
+from ase_exporter.report.period import Period
+from ase_exporter.report.server_report import ServerReport
+from ase_exporter.report.verdict import bin_text
+
+MAX_LINES = 5
+# A spinlock with less contention all the time tells nothing.
+MIN_CONTENTION = 0.01
+MAX_BARS = 20
+_SEVERITY = {"critical": COLOURS[1], "warning": COLOURS[4], "info": COLOURS[5]}
+_LABEL_LENGTH = 28
+# Of a tick, by its finest part: year, month, day, hour, minute, second.
+_FORMATS = ["%Y", "%b %Y", "%a %d", "%H:%M", "%H:%M", "%H:%M:%S"]
+
+
+def charts(report: ServerReport) -> list[str]:
+    """CPU, contention and throughput over the period, each with the changes, as HTML."""
+    history = report.history
+    means = f"Means of {bin_text(report.period.step)}; dashed: changes by number; grey: no data."
+    contended = [
+        each for each in history.spinlocks if np.nanmax(each.contention, initial=0.0) >= MIN_CONTENTION
+    ]
+    spinlocks = [(each.name, each.contention * 100) for each in contended[:MAX_LINES]]
+    with chart_style():
+        found = [
+            _lines(
+                report,
+                [("busy", history.busy * 100), ("of that: spinning", history.spinning * 100)],
+                ("CPU of the engines", "% of engine time", f"{means} Spinning is an estimate: 10 ns a spin."),
+                fill=True,
+            ),
+            _lines(
+                report,
+                spinlocks,
+                ("Contention of the spinlocks that spin most", "% of grabs that wait", means),
+            ),
+            _lines(
+                report,
+                [("transactions per CPU unit", history.per_cpu_unit)],
+                ("Throughput per CPU unit", "transactions per CPU second", means),
+            ),
+            _lines(
+                report,
+                [("transactions", history.transactions)],
+                ("Transactions", "per second", means),
+            ),
+        ]
+    return [chart for chart in found if chart]
+
+
+def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> str:
+    """When each alert fired, as HTML."""
+    shown = list(alerts)[:MAX_BARS]
+    with chart_style():
+        figure = Figure(figsize=(WIDTH, 0.6 + 0.24 * len(shown)), layout="constrained")
+        axes = figure.add_subplot()
+        for row, alert in enumerate(shown):
+            bars = [(_day(spell.start), spell.seconds / 86400) for spell in alert.spells]
+            colour = _SEVERITY.get(alert.severity, SOFT)
+            axes.broken_barh(bars, (row - 0.35, 0.7), facecolors=colour, edgecolors=colour, linewidth=0.8)
+        axes.set_yticks(range(len(shown)), [_short(alert.name) for alert in shown])
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        _dates(axes, period)
+        return figure_html(figure, "When they fired", "Orange-red: critical; yellow: warning; blue: info.")
+
+
+def _lines(
+    report: ServerReport,
+    lines: Sequence[tuple[str, Values]],
+    words: tuple[str, str, str],
+    fill: bool = False,
+) -> str:
+    """One chart; '' if it would be empty. words: title, unit, caption."""
+    title, unit, caption = words
+    drawn = [(name, values) for name, values in lines if np.isfinite(values).any()]
+    if not drawn:
+        return ""
+    period = report.period
+    days = np.array([_day(at) for at in period.starts + period.step / 2])
+    figure = Figure(figsize=(WIDTH, 2.4))
+    # The same margins in all charts, so that their days lie below each other.
+    figure.subplots_adjust(left=0.075, right=0.96, top=0.83, bottom=0.12)
+    axes = figure.add_subplot()
+    for number, (name, values) in enumerate(drawn):
+        axes.plot(days, values, color=COLOURS[number], linewidth=1.1, label=_short(name))
+        if fill:
+            known = np.isfinite(values)
+            axes.fill_between(
+                days, 0, values, where=known.tolist(), color=COLOURS[number], alpha=0.18, linewidth=0
+            )
+    _shade_gaps(axes, report)
+    _mark_changes(axes, report)
+    axes.set_ylabel(unit)
+    axes.set_ylim(bottom=0)
+    _dates(axes, period)
+    if len(drawn) > 1:
+        axes.legend(
+            fontsize=7,
+            frameon=False,
+            ncols=MAX_LINES,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.07),
+            borderpad=0,
+        )
+    return figure_html(figure, title, caption)
+
+
+def _shade_gaps(axes: Axes, report: ServerReport) -> None:
+    for gap in report.gaps:
+        axes.axvspan(_day(gap.start), _day(gap.end), color=SOFT, alpha=0.25, linewidth=0)
+
+
+def _mark_changes(axes: Axes, report: ServerReport) -> None:
+    for number, effect in enumerate(report.effects, 1):
+        axes.axvline(_day(effect.at), color=SOFT, linewidth=0.8, linestyle="--")
+        axes.annotate(
+            str(number),
+            (_day(effect.at), 1.0),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            color=INK,
+        )
+
+
+def _dates(axes: Axes, period: Period) -> None:
+    # matplotlib's dates have no types.
+    locate: Callable[..., Locator] = AutoDateLocator
+    formatted: Callable[..., Formatter] = ConciseDateFormatter
+    locator = locate(tz=UTC)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(
+        formatted(locator, tz=UTC, formats=_FORMATS, zero_formats=_FORMATS, show_offset=False)
+    )
+    axes.set_xlim(_day(period.start), _day(period.end))
+
+
+def _day(at: float) -> float:
+    to_number: Callable[[datetime], float] = date2num
+    return float(to_number(datetime.fromtimestamp(at, UTC)))
+
+
+def _short(name: str) -> str:
+    """A name in a chart. A leading _ would hide its line from the legend."""
+    text = name if len(name) <= _LABEL_LENGTH else name[: _LABEL_LENGTH - 1] + "…"
+    return text.lstrip("_") or "?"

@@ -1,0 +1,108 @@
+"""The changes of a period, and the effect of each: the comparison that automatic verdicts make."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
+from ase_exporter.compare.headline import NO_EVIDENCE, latest_verdict
+from ase_exporter.compare.marks import marks_between, restarts_between, with_restarts
+from ase_exporter.compare.measures import LOAD
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.request import windows_around
+from ase_exporter.compare.windows import HARMLESS_KINDS, Mark, groups_of_changes
+from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.errors import UserError
+from ase_exporter.report.period import Period
+
+# Each costs about thirty queries over an hour or so.
+MAX_JUDGED = 20
+# Scrapes that a window must hold, so that it has samples enough for a verdict.
+SCRAPES = 13
+_AUTOMATIC = VerdictConfig(prometheus="")
+MEASURES = (*_AUTOMATIC.measures, LOAD, "spin_share")
+
+Outcome = Literal["better", "worse", "mixed", "no evidence", "not judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Changes that nothing separates, in order of time, and what they did.
+
+    comparison: None if it was not possible; `reason` says why.
+    """
+
+    marks: tuple[Mark, ...]
+    comparison: Comparison | None = None
+    reason: str = ""
+
+    @property
+    def at(self) -> float:
+        """The time of the last of the changes."""
+        return self.marks[-1].at
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict on throughput per CPU unit; without evidence there, that on the other measures together."""
+        if self.comparison is None:
+            return "not judged"
+        verdicts = {latest_verdict(row) for row in self.judged if row.key == EFFICIENCY}
+        verdicts = verdicts or {latest_verdict(row) for row in self.judged if row.key != LOAD}
+        if {"better", "worse"} <= verdicts:
+            return "mixed"
+        return "better" if "better" in verdicts else "worse" if "worse" in verdicts else "no evidence"
+
+    @property
+    def judged(self) -> list[ComparisonRow]:
+        """The measures that changed beyond chance, throughput per CPU unit first, then by the size of the change."""
+        rows = self.comparison.rows if self.comparison else ()
+        found = [row for row in rows if latest_verdict(row) not in (NO_EVIDENCE, "no data")]
+        return sorted(found, key=lambda row: (row.key != EFFICIENCY, -_size(row)))
+
+
+def read_changes(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Mark]:
+    """All changes and restarts of a period, in order of time. scrape: seconds between scrapes."""
+    span = (server, selector, period.start, period.end, period.now)
+    found = with_restarts(marks_between(*span), restarts_between(*span))
+    # A server that was started with the period has nothing before it to compare with.
+    return [mark for mark in found if mark.at > period.start + scrape]
+
+
+def judge(
+    server: Prometheus, selector: str, marks: Sequence[Mark], now: float, scrape: float
+) -> list[Effect]:
+    """The effect of each group of changes, in order of time; of the last MAX_JUDGED groups.
+
+    scrape: seconds between scrapes. Annotations and cleared counters affect nothing: they are left out.
+    """
+    relevant = [mark for mark in marks if mark.kind not in HARMLESS_KINDS]
+    groups = groups_of_changes(relevant, _AUTOMATIC.settle)
+    skipped = [
+        Effect(tuple(group), None, f"only the last {MAX_JUDGED} are judged") for group in groups[:-MAX_JUDGED]
+    ]
+    return skipped + [_effect(server, selector, group, marks, now, scrape) for group in groups[-MAX_JUDGED:]]
+
+
+def _effect(
+    server: Prometheus, selector: str, group: Sequence[Mark], marks: Sequence[Mark], now: float, scrape: float
+) -> Effect:
+    try:
+        near, spans = windows_around(
+            server,
+            selector,
+            group[-1],
+            marks,
+            now,
+            length=max(_AUTOMATIC.length, SCRAPES * scrape),
+            settle=_AUTOMATIC.settle,
+        )
+        start, end = spans[0].start, spans[-1].end
+        within = [mark for mark in near if start <= mark.at and mark.earliest <= end]
+        return Effect(tuple(group), compare_windows(server, selector, spans, keys=MEASURES, marks=within))
+    except UserError as error:
+        return Effect(tuple(group), None, str(error))
+
+
+def _size(row: ComparisonRow) -> float:
+    difference = row.against_first[-1]
+    return abs(difference.difference / (abs(row.values[0] or 0.0) or 1.0)) if difference else 0.0

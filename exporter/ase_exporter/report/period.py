@@ -1,0 +1,95 @@
+"""The period of a report, and the bins of time that its figures are means of.
+
+Bins lie on multiples of their length since 1970 (UTC), so that two reports on the same days have the same bins. Their
+length bounds the work of Prometheus: no period has more than MAX_BINS.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ase_exporter.config.times import parse_moment
+from ase_exporter.errors import UserError
+
+HOUR, DAY = 3600.0, 86_400.0
+MIN_SECONDS, MAX_SECONDS = HOUR, 400 * DAY
+MAX_BINS = 750
+LENGTHS = (300.0, 600.0, 900.0, 1800.0, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Unix times; end is at most `now`. step: seconds of a bin."""
+
+    start: float
+    end: float
+    now: float
+    step: float
+
+    @property
+    def seconds(self) -> float:
+        """The length of the period."""
+        return self.end - self.start
+
+    @property
+    def first(self) -> float:
+        """The start of the first bin: the start of the period, or shortly before it."""
+        return self.start // self.step * self.step
+
+    @property
+    def count(self) -> int:
+        """The number of bins."""
+        return math.ceil((self.end - self.first) / self.step)
+
+    @property
+    def starts(self) -> NDArray[np.float64]:
+        """The start of each bin."""
+        return np.array([self.first + self.step * number for number in range(self.count)])
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of each bin that lies in the period, 0-1: the first one and the last one may lie in it in part."""
+        starts = self.starts
+        inside = np.minimum(starts + self.step, self.end) - np.maximum(starts, self.start)
+        return np.array([max(0.0, float(seconds)) / self.step for seconds in inside])
+
+    @property
+    def hour(self) -> float:
+        """Seconds of the hours that are ranked: a bin where bins are longer than an hour."""
+        return max(HOUR, self.step)
+
+
+def period_of(
+    now: float, last: float | None, start: str | None, end: str | None, scrape: float = 0
+) -> Period:
+    """The period that the options --last, --from and --to ask for. Raises UserError.
+
+    last: seconds, ending at `end` or now. scrape: seconds between scrapes; a bin holds two or more.
+    """
+    if last is not None and start is not None:
+        raise UserError("expected one of --last and --from")
+    until = min(now, _moment("--to", end, now) if end else now)
+    since = _moment("--from", start, now) if start else until - (7 * DAY if last is None else last)
+    option = "--from" if start else "--last"
+    if until <= since:
+        raise UserError(f"{option}: the period ends before it begins, or lies in the future")
+    if not MIN_SECONDS <= until - since <= MAX_SECONDS:
+        raise UserError(
+            f"{option}: a period of {until - since:,.0f} s: expected 1h to {MAX_SECONDS / DAY:g}d"
+        )
+    return Period(since, until, now, bin_length(until - since, scrape))
+
+
+def bin_length(seconds: float, scrape: float = 0) -> float:
+    """The shortest length of bins that gives no more than MAX_BINS and two scrapes in each."""
+    fitting = (each for each in LENGTHS if seconds / each < MAX_BINS and each >= 2 * scrape)
+    return next(fitting, LENGTHS[-1])
+
+
+def _moment(option: str, text: str, now: float) -> float:
+    try:
+        return parse_moment(text, now)
+    except ValueError as error:
+        raise UserError(f"{option}: {text!r}: {error}") from None

@@ -1,0 +1,156 @@
+"""Everything that a report says of one server, read from Prometheus."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ase_exporter.advise.advice import Advice
+from ase_exporter.compare.comparison import scrape_interval
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.request import server_selector
+from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.report import alerts, gaps
+from ase_exporter.report.alerts import AlertHistory, any_recorded, read_alerts
+from ase_exporter.report.effects import Effect, judge, read_changes
+from ase_exporter.report.evidence import advice_at
+from ase_exporter.report.forecasts import Forecasts, read_forecasts
+from ase_exporter.report.gaps import Gap, read_gaps
+from ase_exporter.report.history import History, Hour, hours, read_history, without_edges, worst
+from ase_exporter.report.period import Period, period_of
+from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
+
+WORST_HOURS = 8
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Seconds to which times are known."""
+
+    scrape: float
+    gaps: float
+    alerts: float
+
+
+@dataclass(frozen=True, slots=True)
+class HourAdvice:
+    """Advice on one hour. later: the changes of the server made after it. unknown: what Prometheus could not say."""
+
+    hour: Hour
+    advice: Advice | None
+    unknown: tuple[str, ...]
+    later: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReport:
+    """One server over a period. worst: its worst hours, the worst first. alerts_recorded: of any server."""
+
+    name: str
+    period: Period
+    history: History
+    worst: tuple[Hour, ...]
+    marks: tuple[Mark, ...]
+    effects: tuple[Effect, ...]
+    alerts: tuple[AlertHistory, ...]
+    alerts_recorded: bool
+    forecasts: Forecasts
+    gaps: tuple[Gap, ...]
+    advice: tuple[HourAdvice, ...]
+    resolution: Resolution
+    requests: int
+
+    @property
+    def missing(self) -> float:
+        """Seconds without data or without the server."""
+        return sum(gap.seconds for gap in self.gaps)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The options --last, --from and --to, as given. last: seconds."""
+
+    last: float | None = None
+    start: str | None = None
+    end: str | None = None
+
+    def period(self, now: float, scrape: float = 0) -> Period:
+        """The period at a time. Raises UserError."""
+        return period_of(now, self.last, self.start, self.end, scrape)
+
+
+def read_report(
+    server: Prometheus,
+    target: str,
+    range_: Range,
+    now: float,
+    more: str = "",
+    progress: Progress = lambda title: None,
+) -> ServerReport:
+    """The report on a server. more: further label matchers. Raises UserError if there is nothing to report on."""
+    selector = server_selector(target, more)
+    period = range_.period(now)
+    progress("gaps")
+    scrape, found_gaps = _scrapes_and_gaps(server, selector, period)
+    period = range_.period(now, scrape)
+    progress("history")
+    history = without_edges(
+        read_history(server, selector, period),
+        [(gap.start, gap.end) for gap in found_gaps],
+        SCRAPES_PER_WINDOW * max(scrape, SHIPPED_INTERVAL),
+    )
+    ranked = hours(history)
+    progress("changes")
+    marks = read_changes(server, selector, period, scrape)
+    effects = judge(server, selector, marks, now, scrape)
+    progress("alerts")
+    found_alerts = read_alerts(server, selector, period)
+    progress("advice")
+    advice = _advice(server, selector, ranked, effects)
+    return ServerReport(
+        name=target,
+        period=period,
+        history=history,
+        worst=tuple(worst(ranked, WORST_HOURS)),
+        marks=tuple(marks),
+        effects=tuple(effects),
+        alerts=tuple(found_alerts),
+        alerts_recorded=bool(found_alerts) or any_recorded(server, period),
+        forecasts=read_forecasts(server, selector, period),
+        gaps=tuple(found_gaps),
+        advice=tuple(advice),
+        resolution=Resolution(scrape, gaps.resolution(period, scrape), alerts.resolution(period)),
+        requests=server.requests,
+    )
+
+
+def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Gap]]:
+    """Seconds between scrapes, and the gaps. Raises UserError without any scrape."""
+    mean = scrape_interval(server, selector, Span("of the report", period.start, period.end))
+    found = read_gaps(server, selector, period, mean)
+    # The mean is too long by the gaps, and where they are long, gaps were looked for too coarsely.
+    lost = sum(gap.seconds for gap in found if gap.kind == gaps.NO_SCRAPE) / period.seconds
+    scrape = mean * max(1 - lost, 0.001)
+    if gaps.resolution(period, scrape) < gaps.resolution(period, mean):
+        found = read_gaps(server, selector, period, scrape)
+    return scrape, found
+
+
+def _advice(
+    server: Prometheus, selector: str, ranked: Sequence[Hour], effects: Sequence[Effect]
+) -> list[HourAdvice]:
+    """Advice on the worst hour and, if changes followed it, on the worst hour since the last of them."""
+    found = []
+    for hour in _hours_to_advise_on(ranked, effects):
+        end = hour.start + hour.seconds
+        later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
+        advice, unknown = advice_at(server, selector, hour.start, hour.seconds)
+        found.append(HourAdvice(hour, advice, unknown, later))
+    return found
+
+
+def _hours_to_advise_on(ranked: Sequence[Hour], effects: Sequence[Effect]) -> list[Hour]:
+    chosen = worst(list(ranked), 1)
+    last = max((effect.at for effect in effects), default=0.0)
+    if chosen and chosen[0].start < last:
+        chosen += worst([hour for hour in ranked if hour.start >= last], 1)
+    return chosen

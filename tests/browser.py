@@ -1,0 +1,41 @@
+"""A page opened in Chromium: what it asks for, and what the browser complains about."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+TIMEOUT_MS = 90_000
+
+
+@dataclass
+class Opened:
+    """requests: their URLs, that for the page itself included. complaints: errors and messages of the console."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(path: Path, theme: Literal["light", "dark"] = "light", width: int = 1100) -> Iterator[Opened]:
+    """A file as a browser of that theme shows it. The test is skipped without Chromium."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=TIMEOUT_MS
+        )
+        seen = Opened(browser.new_page(color_scheme=theme, viewport={"width": width, "height": 900}))
+        seen.page.set_default_timeout(TIMEOUT_MS)
+        seen.page.on("console", lambda message: seen.complaints.append(message.text))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.on("request", lambda request: seen.requests.append(request.url))
+        seen.page.goto(path.as_uri())
+        yield seen
+        browser.close()

@@ -1,0 +1,91 @@
+"""A morning of the simulated server in a real Prometheus, under four names.
+
+The same samples stand for all: what differs is the name, for the hostile one also the texts in its labels, and how much
+is recorded of the others.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.e2e.simulated_time import escaped
+from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.report.past import evaluations, firing_times, openmetrics
+from tests.exporter.report.week import CACHE, MORNING, SERVER, Story, Truth, play
+
+# Markup, Markdown, a formula, quotes, and what regular expressions and PromQL's strings take for something else.
+HOSTILE = """<script>alert('1')</script> **b** [x](http://x.invalid/) $a_1$ `c` | "q" \\d (.*"""
+HOSTILE_CACHE = """<img src=http://x.invalid/ onerror=alert(2)> $_{2}$ "cache" \\s [a-z"""
+# Scraped, but no rules are loaded.
+RAW = "RAW"
+# Nothing but CPU and transactions is recorded.
+BARE = "BARE"
+
+
+@dataclass(frozen=True)
+class Past:
+    """Where Prometheus answers, the story that it holds, and what was true inside the server.
+
+    firing: the times of the rules' evaluations at which an alert of a severity fired, Unix times.
+    """
+
+    url: str
+    story: Story
+    truth: Truth
+    firing: Mapping[tuple[str, str], Sequence[float]]
+
+    @property
+    def range(self) -> list[str]:
+        """The options for the whole story."""
+        return ["--from", str(self.story.start), "--to", str(self.story.end)]
+
+
+@contextmanager
+def told(story: Story, folder: Path, *, beside: bool = False) -> Iterator[Past]:
+    """A Prometheus that holds a story. folder: for its files. beside: also the servers of other names."""
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        pytest.skip("prometheus is not installed")
+    week = play(story)
+    found = evaluations(week.recording, folder)
+    text = openmetrics(week.recording, found, SERVER, story.start)
+    if beside:
+        hostile = openmetrics(week.recording, found, HOSTILE, story.start)
+        hostile = hostile.replace(CACHE, escaped(HOSTILE_CACHE))
+        text = merged([text, hostile, week.recording.openmetrics(RAW, story.start), bare(text)])
+    with prometheus_with(text, folder) as url:
+        yield Past(url, story, week.truth, firing_times(found, story.start))
+
+
+@pytest.fixture(scope="session")
+def morning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+    """Four hours with a change that helps, and a quarter of an hour without scrapes."""
+    with told(MORNING, tmp_path_factory.mktemp("morning"), beside=True) as past:
+        yield past
+
+
+def bare(text: str) -> str:
+    """A server's samples as those of BARE, of which little is recorded."""
+    absent = re.compile(
+        r"(ase:spinlock|ase_spinlock|ase:cpu_spinning|ase:f|ALERTS|ase_change|ase_info|ase_con)"
+    )
+    kept = [line for line in text.splitlines() if line.startswith("#") or not absent.match(line)]
+    return "\n".join(kept).replace(f'instance="{SERVER}"', f'instance="{BARE}"')
+
+
+def merged(texts: list[str]) -> str:
+    """Several texts in OpenMetrics as one: each metric's samples must follow each other."""
+    metrics: dict[str, list[str]] = {}
+    for text in texts:
+        heading = ""
+        for line in text.splitlines():
+            if line.startswith("# TYPE"):
+                heading = line
+            elif not line.startswith("#"):
+                metrics.setdefault(heading, []).append(line)
+    return "\n".join(
+        [*(line for heading, lines in metrics.items() for line in (heading, *lines)), "# EOF", ""]
+    )

@@ -1,0 +1,117 @@
+"""The options of the report, and stores that do not answer."""
+
+import sys
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from tests.exporter.commands.command_line import Run
+from tests.ports import free_block
+
+from ase_exporter.compare.prometheus import Series
+from ase_exporter.errors import UserError
+from ase_exporter.report.alerts import Spell, spells_of
+from ase_exporter.report.history import binned
+from ase_exporter.report.period import DAY, HOUR, MAX_BINS, bin_length, period_of
+from ase_exporter.report.verdict import duration
+
+NOW = datetime(2026, 5, 4, 10, 7, tzinfo=UTC).timestamp()
+
+
+def test_a_week_until_now_is_the_default() -> None:
+    period = period_of(NOW, None, None, None)
+    assert (period.end, period.seconds, period.step) == (NOW, 7 * DAY, 900.0)
+
+
+def test_bins_cover_the_period_and_begin_on_multiples_of_their_length() -> None:
+    period = period_of(NOW, 5 * HOUR, None, None)
+    assert period.first % period.step == 0
+    assert period.first <= period.start < period.first + period.step
+    assert period.starts[-1] < period.end <= period.starts[-1] + period.step
+    assert period.shares.sum() * period.step == pytest.approx(period.seconds)
+
+
+@pytest.mark.parametrize("days", [1 / 24, 1, 7, 31, 100, 400])
+@pytest.mark.parametrize("scrape", [15, 60, 300])
+def test_no_period_has_many_bins_or_bins_without_two_scrapes(days: float, scrape: float) -> None:
+    length = bin_length(days * DAY, scrape)
+    assert days * DAY / length < MAX_BINS
+    assert length >= 2 * scrape
+
+
+@pytest.mark.parametrize(
+    ("last", "start", "end", "message"),
+    [
+        (DAY, "2026-05-01", None, "expected one of --last and --from"),
+        (None, "2026-05-03T12:00Z", "2026-05-03T12:00Z", "--from: the period ends before it begins"),
+        (None, "2026-06-01", None, "--from: the period ends before it begins, or lies in the future"),
+        (60.0, None, None, "--last: a period of 60 s: expected 1h to 400d"),
+        (1000 * DAY, None, None, "--last: a period of 86,400,000 s: expected 1h to 400d"),
+        (None, "yesterday", None, "--from: 'yesterday': expected a time such as"),
+        (None, None, "12", "--to: '12': expected a time such as"),
+    ],
+)
+def test_a_bad_period_is_said(last: float | None, start: str | None, end: str | None, message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        period_of(NOW, last, start, end)
+    assert str(raised.value).startswith(message)
+
+
+def test_the_end_is_not_in_the_future() -> None:
+    assert period_of(NOW, HOUR, None, "2026-05-05T00:00Z").end == NOW
+
+
+def test_a_pause_of_minutes_does_not_end_an_alert() -> None:
+    times = [60.0, 120.0, 180.0, 420.0, 2000.0]
+    assert spells_of(times, 60.0) == [Spell(0.0, 420.0), Spell(1940.0, 2000.0)]
+
+
+def test_an_alert_evaluated_rarely_lasts_until_the_next_evaluation() -> None:
+    assert spells_of([300.0, 600.0, 900.0], 60.0) == [Spell(240.0, 1140.0)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (5, "5 s"),
+        (90, "2 min"),
+        (3600, "1 h"),
+        (3900, "1 h 5 min"),
+        (2 * DAY, "2 d"),
+        (DAY + 7200, "1 d 2 h"),
+    ],
+)
+def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("target", [["--target", "ASE1"], ["--fleet"]])
+def test_a_store_that_does_not_answer_is_one_line(run: Run, target: list[str]) -> None:
+    url = f"http://127.0.0.1:{free_block(1)}"
+    ended = run("report", "--prometheus", url, *target)
+    assert ended.returncode == 2
+    assert ended.stderr == f"ase-exporter: Prometheus at {url}: [Errno 111] Connection refused\n"
+
+
+def test_a_url_that_is_none_is_one_line(run: Run) -> None:
+    ended = run("report", "--prometheus", "ftp://x", "--target", "ASE1")
+    assert ended.returncode == 2
+    assert "expected a URL such as http://127.0.0.1:9090" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+def test_without_matplotlib_the_command_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ended = run("report", "--prometheus", "http://127.0.0.1:1", "--target", "ASE1")
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "ase-exporter: report needs matplotlib, which is not installed: pip install 'ase-exporter[report]'\n"
+    )
+
+
+def test_points_outside_of_the_period_are_left_out() -> None:
+    period = period_of(NOW, HOUR, None, None)
+    times = np.array([period.first, *(period.starts + period.step), period.starts[-1] + 2 * period.step])
+    found = binned(Series({}, times, np.arange(len(times), dtype=float)), period)
+    assert list(found) == list(range(1, period.count + 1))

@@ -1,0 +1,290 @@
+"""The report on a simulated morning: its figures against the server's own counters, its page, and its errors.
+
+All of it is in one file, as tests of a file share a worker, and the morning takes a while to simulate.
+"""
+
+import re
+import time
+from html import unescape
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from tests.browser import opened
+from tests.exporter.commands.command_line import Run
+from tests.exporter.report.checks import check_alerts, check_changes, check_gaps, check_hours
+from tests.exporter.report.conftest import BARE, HOSTILE, HOSTILE_CACHE, RAW, Past
+from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, INTERVAL, SERVER, START
+
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.report.fleet import read_fleet
+from ase_exporter.report.fleet_html import as_html as fleet_html
+from ase_exporter.report.gaps import NO_SCRAPE
+from ase_exporter.report.html import as_html
+from ase_exporter.report.server_report import Range, ServerReport, read_report
+from ase_exporter.report.verdict import percent, verdict
+
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+
+def read(past: Past, start: float, end: float, name: str = SERVER) -> ServerReport:
+    """The report on part of the morning."""
+    with Prometheus(past.url) as server:
+        return read_report(server, name, Range(None, str(start), str(end)), time.time())
+
+
+@pytest.fixture(scope="module")
+def report(morning: Past) -> ServerReport:
+    """The report on the whole morning."""
+    return read(morning, morning.story.start, morning.story.end)
+
+
+def test_the_figures_of_the_hours_are_those_inside_the_server(report: ServerReport, morning: Past) -> None:
+    # Those without a beginning, a change and a gap: few in so short a story.
+    assert check_hours(report, morning) == 1
+
+
+def test_the_gap_is_said(report: ServerReport, morning: Past) -> None:
+    check_gaps(report, morning)
+
+
+def test_a_server_that_is_new_has_a_gap_before_it(morning: Past) -> None:
+    before = 6 * 24 * HOUR
+    found = read(morning, morning.story.start - before, morning.story.end)
+    assert found.resolution.gaps == 300
+    assert found.resolution.scrape == pytest.approx(INTERVAL, rel=0.1)
+    first, second = found.gaps
+    assert (first.kind, first.start) == (NO_SCRAPE, found.period.start)
+    assert first.end == pytest.approx(morning.story.start, abs=300)
+    assert second.start == pytest.approx(START + morning.story.away[0] * HOUR, abs=300 + INTERVAL)
+
+
+def test_each_alert_fired_as_long_as_its_rule_said(report: ServerReport, morning: Past) -> None:
+    assert report.alerts and report.alerts[0].severity == "critical"
+    check_alerts(report, morning)
+
+
+def test_the_change_is_judged_as_compare_does(report: ServerReport, morning: Past) -> None:
+    check_changes(report, morning, ["better"])
+    (effect,) = report.effects
+    assert [(mark.kind, mark.old, mark.new) for mark in effect.marks] == [("cache", "2", "8")]
+    (row,) = [row for row in effect.judged if row.name == CACHE]
+    assert row.values[0] == pytest.approx(morning.truth.contention(10, CACHE), abs=0.005)
+
+
+def test_the_worst_hour_is_before_the_change_and_advised_on(report: ServerReport, morning: Past) -> None:
+    worst, *_ = report.worst
+    assert worst.start == START + 10 * HOUR and worst.hottest == CACHE
+    advice = report.advice[0].advice
+    assert advice is not None
+    hottest = advice.findings[0]
+    assert hottest.spinlock.contention == pytest.approx(morning.truth.contention(10, CACHE), abs=0.005)
+    assert hottest.steps[0].statements == (f"exec sp_cacheconfig '{CACHE}', 'cache_partition=8'",)
+    # What was done since is said beside the advice, and what is still to do is advised on the hours since.
+    assert [mark.new for mark in report.advice[0].later] == ["8"]
+    assert [each.hour.start for each in report.advice] == [START + 10 * HOUR, START + 12 * HOUR]
+
+
+def test_the_advice_names_what_prometheus_does_not_have(report: ServerReport) -> None:
+    unknown = report.advice[0].unknown
+    assert [text.partition(":")[0] for text in unknown] == ["objects", "CPU of the host"]
+
+
+def test_the_forecast_is_the_true_time_until_the_database_is_full(
+    report: ServerReport, morning: Past
+) -> None:
+    left = FILLING_SECONDS - morning.story.hours * HOUR
+    (full,) = [each for each in report.forecasts.full if each.database == FILLING]
+    assert full.seconds == pytest.approx(left, rel=0.02)
+    assert full.free == pytest.approx(left / FILLING_SECONDS, abs=0.01)
+
+
+def test_the_verdict_names_what_matters(report: ServerReport) -> None:
+    text = verdict(report)
+    for part in (
+        "ORDERS spent 76.",
+        f"most on {CACHE} (6",
+        "1 change (1 better)",
+        "(critical)",
+        "will be full in",
+        "data are missing for 15 min",
+    ):
+        assert part in text
+
+
+def test_a_period_costs_few_queries(report: ServerReport) -> None:
+    assert report.requests <= 30 + 40 * len(report.effects)
+
+
+def test_an_alert_that_was_active_before_the_period_is_dated(morning: Past) -> None:
+    # Contention had begun, and its alert with it, when this period began.
+    part = read(morning, morning.story.start + 1.5 * HOUR, morning.story.end)
+    critical = next(alert for alert in part.alerts if alert.name == "AseSpinlockContention")
+    times = morning.firing["AseSpinlockContention", "critical"]
+    assert critical.active_since is not None
+    assert morning.story.start <= critical.active_since < times[0] < part.period.start
+
+
+# The page
+
+
+def test_the_page_loads_nothing_in_either_theme(report: ServerReport, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(as_html(report), encoding="utf-8")
+    grounds = set()
+    for theme in THEMES:
+        with opened(path, theme) as seen:
+            assert seen.requests == [path.as_uri()]
+            assert seen.complaints == []
+            assert seen.page.locator("figure svg").count() == 5
+            grounds.add(seen.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= 1100
+            assert seen.page.pdf(format="A4").startswith(b"%PDF")
+    assert len(grounds) == 2
+
+
+def test_the_page_has_a_policy_and_no_address(report: ServerReport) -> None:
+    page = as_html(report)
+    assert "default-src 'none'" in page
+    assert addresses(page) == set()
+    assert "<script" not in page and " on" not in "".join(re.findall(r"<[a-z][^>]*>", page)).lower()
+
+
+def test_the_page_shows_the_figures_of_the_report(report: ServerReport) -> None:
+    text = text_of(as_html(report))
+    for shown in (
+        verdict(report),
+        percent(report.worst[0].spinning),
+        "cache default data cache: partitions: 2 → 8",
+        "exec sp_cacheconfig 'default data cache', 'cache_partition=8'",
+        "data of archive",
+        f"{report.requests} queries",
+        "Mon 12 Jan 12:30 Mon 12 Jan 12:45 15 min no data",
+    ):
+        assert shown in text, shown
+
+
+def test_hostile_names_stay_text(morning: Past, tmp_path: Path) -> None:
+    found = read(morning, morning.story.start, morning.story.end, HOSTILE)
+    path = tmp_path / "page.html"
+    path.write_text(as_html(found), encoding="utf-8")
+    assert addresses(path.read_text(encoding="utf-8")) == set()
+    with opened(path) as seen:
+        assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
+        assert seen.page.locator("script, img, a, iframe, object").count() == 0
+        text = " ".join(seen.page.locator("body").inner_text().split())
+        charts = seen.page.locator("figure svg text").all_text_contents()
+    assert HOSTILE in text and HOSTILE_CACHE in text
+    # Cut in the chart, where it would be too long, but as it is.
+    assert any(each.startswith(HOSTILE_CACHE[:20]) for each in charts)
+
+
+def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Past) -> None:
+    found = read(morning, morning.story.start, morning.story.end, BARE)
+    text = text_of(as_html(found))
+    for said in (
+        f"BARE was {percent(morning.truth.busy(10))} busy in its worst hour",
+        "spinlocks are not known",
+        "spinlocks: Prometheus has none of that hour",
+        "No change is recorded in the period.",
+        "No alert fired.",
+        "Not known: Prometheus has no series ase:free:ratio",
+    ):
+        assert said in text, said
+    assert "nan" not in text.lower()
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "NOBODY"], 'Prometheus has no data of {instance="NOBODY"} in it, only of instance '),
+        (["--target", RAW], 'Prometheus has no series ase:cpu_busy:ratio_rate1m of {instance="RAW"}'),
+        (["--target", SERVER, "--selector", 'job="other"'], "Prometheus has no data of "),
+        ([], "expected one of --target and --fleet"),
+        (["--target", SERVER, "--fleet"], "expected one of --target and --fleet"),
+        (["--target", SERVER, "--last", "7d"], "expected one of --last and --from"),
+        (["--target", SERVER, "--selector", "job=~"], "parse error"),
+        (["--fleet", "--selector", 'job="other"'], "Prometheus has no data of any server"),
+        (
+            ["--target", SERVER, "--output", "/nowhere/page.html"],
+            "--output: /nowhere/page.html: No such file",
+        ),
+    ],
+)
+def test_an_error_is_one_line(
+    morning: Past, run: Run, tmp_path: Path, options: list[str], message: str
+) -> None:
+    output = [] if "--output" in options else ["--output", str(tmp_path / "page.html")]
+    ended = run("report", "--prometheus", morning.url, *morning.range, *options, *output)
+    assert ended.returncode == 2
+    assert message in ended.stderr and ended.stderr.count("\n") == 1, ended.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("target", [["--target", SERVER], ["--fleet"]])
+def test_a_period_without_data_is_one_line(
+    morning: Past, run: Run, tmp_path: Path, target: list[str]
+) -> None:
+    period = ["--from", "2026-02-01T00:00Z", "--to", "2026-02-08T00:00Z"]
+    ended = run(
+        "report", "--prometheus", morning.url, *target, *period, "--output", str(tmp_path / "page.html")
+    )
+    assert ended.returncode == 2
+    assert "Prometheus has no data of" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+def test_the_command_writes_the_page(morning: Past, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    ended = run(
+        "report", "--prometheus", morning.url, "--target", SERVER, *morning.range, "--output", str(path)
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert re.fullmatch(rf"{path}: \d+ KB, \d+ queries\n", ended.stdout)
+    assert "spent 76" in path.read_text(encoding="utf-8")
+
+
+# The fleet
+
+
+def test_the_fleet_has_the_worst_first(morning: Past) -> None:
+    with Prometheus(morning.url) as server:
+        fleet = read_fleet(server, Range(None, str(morning.story.start), str(morning.story.end)), time.time())
+    assert {each.name for each in fleet.servers[:2]} == {SERVER, HOSTILE}
+    assert [each.name for each in fleet.servers[2:]] == [BARE, RAW]
+    assert fleet.servers[3].worst is None
+    assert fleet.requests <= 12
+    first = next(each for each in fleet.servers if each.name == SERVER)
+    assert first.worst is not None and first.worst.start == START + 10 * HOUR
+    assert first.worst.spinning == pytest.approx(morning.truth.spinning(10), abs=0.005)
+    assert first.hottest == CACHE and first.changes == 1 and first.known < 1
+    text = text_of(fleet_html(fleet))
+    assert text.index(SERVER) < text.index(RAW) and HOSTILE in text
+    assert "2 of 4 servers spent 15 % or more" in text
+
+
+def test_the_page_of_the_fleet_loads_nothing(morning: Past, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    ended = run("report", "--prometheus", morning.url, "--fleet", *morning.range, "--output", str(path))
+    assert ended.returncode == 0, ended.stderr
+    assert addresses(path.read_text(encoding="utf-8")) == set()
+    with opened(path) as seen:
+        assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
+        assert seen.page.locator("script, img, a").count() == 0
+        assert seen.page.locator("tbody tr").count() == 4
+
+
+def addresses(page: str) -> set[str]:
+    """What the elements of a page load or link to, but for places in the page itself."""
+    tags = "".join(re.findall(r"<[a-zA-Z][^>]*>", page))
+    found = re.findall(r"""(?:src|href|url|action|data)\s*[=(]\s*["']?([^"')\s>]+)""", tags)
+    return {address for address in found if not address.startswith("#")}
+
+
+def text_of(page: str) -> str:
+    """The text of a page, without its style and its charts."""
+    body = page[page.index("<body>") :]
+    body = re.sub(r"<figure>.*?</figure>", "", body, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())

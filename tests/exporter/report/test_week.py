@@ -1,0 +1,52 @@
+"""The report on a whole simulated week: every hour, change, gap and alert of it, and what the page costs."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.exporter.report.checks import check_alerts, check_changes, check_gaps, check_hours
+from tests.exporter.report.conftest import Past, told
+from tests.exporter.report.week import SERVER, WEEK
+
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.report.html import as_html
+from ase_exporter.report.server_report import Range, ServerReport, read_report
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(5400)]
+
+# A page is mailed.
+MAX_BYTES = 400_000
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+    with told(WEEK, tmp_path_factory.mktemp("week")) as past:
+        yield past
+
+
+@pytest.fixture(scope="module")
+def report(week: Past) -> ServerReport:
+    with Prometheus(week.url) as server:
+        return read_report(server, SERVER, Range(None, str(WEEK.start), str(WEEK.end)), time.time())
+
+
+def test_every_hour_has_the_figures_inside_the_server(report: ServerReport, week: Past) -> None:
+    # All but those with a change or a gap, those that follow them, the first one and the last one.
+    assert check_hours(report, week) >= 150
+
+
+def test_every_change_is_judged(report: ServerReport, week: Past) -> None:
+    check_changes(report, week, ["better", "better", "worse", "better", "no evidence"])
+
+
+def test_both_gaps_are_said(report: ServerReport, week: Past) -> None:
+    check_gaps(report, week)
+
+
+def test_each_alert_fired_as_long_as_its_rule_said(report: ServerReport, week: Past) -> None:
+    check_alerts(report, week)
+
+
+def test_the_page_is_small_and_costs_few_queries(report: ServerReport) -> None:
+    assert len(as_html(report).encode()) < MAX_BYTES
+    assert report.requests <= 30 + 40 * len(report.effects)

@@ -1,0 +1,285 @@
+"""A simulated server over days and nights: changes, an outage, and an exporter that was away.
+
+At noon the users of an order system contend for the spinlocks of the default data cache, until the cache gets more
+partitions; the address locks come next, until their ratio is lowered. Then somebody raises the ratio of the object
+descriptors, and undoes it.
+"""
+
+import math
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from tests.e2e.simulated_time import Deed, Recording, record
+from tests.exporter.report.past import without
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.config import Module
+from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW
+from ase_simulator.model import SimulatedServer
+
+HOUR = 3600
+# A Monday, at midnight.
+START = 1_768_176_000.0
+SERVER = "ORDERS"
+INTERVAL, LAG = 120, 60
+COLLECTORS = frozenset(
+    {
+        *("state", "server", "engines", "threads", "spinlocks", "configuration", "database_space"),
+        *("data_caches", "cache_pools"),
+    }
+)
+MIN_USERS, MAX_USERS = 20, 500
+CACHE = "default data cache"
+# The model's databases do not fill; this one is added. Bytes, and the seconds in which it fills from empty.
+FILLING, FILLING_SIZE, FILLING_SECONDS = "archive", 40e9, 9 * 24 * HOUR
+
+
+PER_TRANSACTION = {"logical_reads": 300, "address_locks": 40, "object_uses": 40, "index_uses": 20}
+
+
+def partitions(count: int) -> Deed:
+    """Give the cache that many partitions."""
+    return lambda server: server.configure_cache(CACHE, partitions=count)
+
+
+def option(name: str, value: int) -> Deed:
+    """Set a server option."""
+    return lambda server: server.set_option(name, value, "sa")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happens, in hours since Monday, midnight, where it begins and ends.
+
+    away: the exporter was not scraped. down: the server did not run.
+    """
+
+    first: int
+    hours: int
+    changes: Mapping[float, Deed]
+    away: tuple[float, float]
+    down: tuple[float, float] | None = None
+
+    @property
+    def start(self) -> float:
+        """Unix time."""
+        return START + self.first * HOUR
+
+    @property
+    def end(self) -> float:
+        """Unix time."""
+        return self.start + self.hours * HOUR
+
+    @property
+    def deeds(self) -> Mapping[float, Deed]:
+        """All that is done to the server, by hour of the week."""
+        if self.down is None:
+            return self.changes
+        return {
+            **self.changes,
+            self.down[0]: lambda server: server.shutdown(),
+            self.down[1]: lambda server: server.restart(),
+        }
+
+
+WEEK = Story(
+    0,
+    7 * 24,
+    {
+        58.5: partitions(8),
+        85.0: option("lock address spinlock ratio", 5),
+        107.0: option("open object spinlock ratio", 1000),
+        111.0: option("open object spinlock ratio", 5),
+    },
+    away=(26.0, 29.5),
+    down=(123.0, 123.75),
+)
+# Short enough for every run of the tests.
+MORNING = Story(9, 4, {11.25: partitions(8)}, away=(12.5, 12.75))
+
+
+def users(hour: int) -> int:
+    """Few at night, most at noon, fewer on the weekend."""
+    day, clock = divmod(hour, 24)
+    share = math.sin(math.pi * (clock - 6) / 14) if 6 <= clock <= 20 else 0.0
+    return round(MIN_USERS + (MAX_USERS - MIN_USERS) * share * (0.35 if day % 7 >= 5 else 1.0))
+
+
+def scenario(story: Story) -> dict[str, object]:
+    """The content of the scenario's file."""
+    hours = range(story.first, story.first + story.hours)
+    steps = [{"name": f"hour {n}", "seconds": HOUR, "workload": {"users": users(n)}} for n in hours]
+    return {
+        "name": "week",
+        "description": "An order system over a week.",
+        "server": SERVER,
+        "version": "16.0 SP04",
+        "engines": 24,
+        "static_options": "at_once",
+        "options": {
+            "max memory": 33554432,
+            "number of user connections": 1000,
+            "number of locks": 1000000,
+            "number of open objects": 5000,
+            "number of open indexes": 5000,
+            "number of open partitions": 5000,
+            "open object spinlock ratio": 5,
+            "open index spinlock ratio": 5,
+            "open index hash spinlock ratio": 5,
+            "partition spinlock ratio": 5,
+            "lock hashtable size": 16384,
+            "procedure cache size": 400000,
+            "statement cache size": 50000,
+        },
+        "caches": {CACHE: {"size_kb": 33554432, "partitions": 2, "pools": {"32": 4194304}}},
+        "workload": {
+            "users": MIN_USERS,
+            "login": "orders_app",
+            "think_ms": 100,
+            "wait_ms": 2,
+            "cpu_ms": 3,
+            "coherence": 0.5,
+            "per_transaction": PER_TRANSACTION,
+            "databases": [{"name": "orders", "data_mb": 40960, "log_mb": 8192, "data_devices": 4}],
+            "objects": [
+                _table("orders", reads=30, writes=40, size_mb=9000, scheme="allpages"),
+                _table("customer", reads=60, writes=20, size_mb=4000),
+                _table("syslogs", reads=6, indexes=0, size_mb=512, kind="log"),
+            ],
+            "spinlocks": {
+                "addrlockspins": {"hold_ns": 9000, "skew": 0},
+                "Des Upd Spinlocks": {"hold_ns": 8000, "skew": 0.67},
+            },
+            "caches": {"*": {"grabs": 1, "relink_grabs": 1.0, "hold_ns": 600, "skew": 0.3}},
+        },
+        "steps": steps,
+    }
+
+
+def _table(name: str, **settings: object) -> dict[str, object]:
+    return {"database": "orders", "name": name, "cold": 0, **settings}
+
+
+@dataclass
+class Truth:
+    """The counters inside the simulated server at every full hour."""
+
+    hours: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
+
+    def note(self, hour: int) -> Deed:
+        """Read the counters."""
+
+        def read(server: SimulatedServer) -> None:
+            self.hours[hour] = _counters(server)
+
+        return read
+
+    def growth(self, hour: int, *names: str) -> float:
+        """How much counters grew in the hour that begins then, as recorded rates see it.
+
+        They look back over a window, so that on average they are half of it late; the load is steady within an hour.
+        """
+        late = SCRAPES_PER_WINDOW * INTERVAL / 2 / HOUR
+        return (1 - late) * self._growth(hour, names) + late * self._growth(
+            max(hour - 1, min(self.hours)), names
+        )
+
+    def _growth(self, hour: int, names: Iterable[str]) -> float:
+        first, last = self.hours[hour], self.hours[hour + 1]
+        return sum(last[name] - first[name] for name in names)
+
+    def busy(self, hour: int) -> float:
+        """CPU busy, 0-1."""
+        everything = ("UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime")
+        return self.growth(hour, *everything[:2]) / self.growth(hour, *everything)
+
+    def spinning(self, hour: int) -> float:
+        """The share of engine time spent spinning, 0-1, at 10 ns an iteration (monEngine counts seconds)."""
+        engines = self.growth(hour, "UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime")
+        return self.growth(hour, "spins") * 1e-8 / engines
+
+    def transactions(self, hour: int) -> float:
+        """Per second."""
+        return self.growth(hour, "Transactions") / HOUR
+
+    def contention(self, hour: int, spinlock: str) -> float:
+        """Waits / grabs, 0-1."""
+        return self.growth(hour, f"waits {spinlock}") / self.growth(hour, f"grabs {spinlock}")
+
+
+def _counters(server: SimulatedServer) -> dict[str, float]:
+    sums: defaultdict[str, float] = defaultdict(float)
+    counters = server.world.counters
+    slots = (counters.grabs.tolist(), counters.spins.tolist(), counters.waits.tolist())
+    for spinlock, grabs, spins, waits in zip(counters.names, *slots, strict=True):
+        sums["spins"] += spins
+        sums[f"grabs {spinlock}"] += grabs
+        sums[f"waits {spinlock}"] += waits
+    for row in server.table("monEngine"):
+        for column in ("UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime"):
+            sums[column] += float(row[column])  # type: ignore[arg-type]
+    for row in server.table("monState"):
+        sums["Transactions"] += float(row["Transactions"])  # type: ignore[arg-type]
+    return dict(sums)
+
+
+@dataclass(frozen=True)
+class Week:
+    """What was scraped, and what was true."""
+
+    recording: Recording
+    truth: Truth
+
+
+def play(story: Story) -> Week:
+    """Scrape the server while the story goes on."""
+    truth = Truth()
+    deeds: dict[int, Deed] = {}
+    for hour in range(story.hours):
+        _also(deeds, hour * HOUR, truth.note(story.first + hour))
+    for when, deed in story.deeds.items():
+        _also(deeds, round((when - story.first) * HOUR), deed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "week.yaml"
+        path.write_text(yaml.safe_dump(scenario(story)), encoding="utf-8")
+        recording = record(
+            str(path),
+            story.hours * HOUR,
+            interval=INTERVAL,
+            lag=LAG,
+            deeds=deeds,
+            module=Module(collectors={name: name in COLLECTORS for name in load_catalogue()[0].collectors}),
+        )
+    _fill(recording)
+    without(recording, *((hour - story.first) * HOUR for hour in story.away))
+    return Week(recording, truth)
+
+
+def _fill(recording: Recording) -> None:
+    """Add a database whose data fill up."""
+    labels = ("database", "use")
+    seconds = [(number + 1) * INTERVAL - LAG for number in range(recording.scrapes)]
+    up = next(samples for key, samples in recording.series.items() if key[0] == "ase_up")
+    for name, values in (
+        ("ase_database_size_bytes", [FILLING_SIZE for _ in seconds]),
+        ("ase_database_free_bytes", [FILLING_SIZE * (1 - at / FILLING_SECONDS) for at in seconds]),
+    ):
+        key = (name, labels, (FILLING, "data"))
+        recording.series[key] = [
+            value if there == 1 else None for value, there in zip(values, up, strict=True)
+        ]
+
+
+def _also(deeds: dict[int, Deed], second: int, deed: Callable[[SimulatedServer], object]) -> None:
+    earlier = deeds.get(second)
+
+    def both(server: SimulatedServer) -> None:
+        if earlier:
+            earlier(server)
+        deed(server)
+
+    deeds[second] = both
