@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,8 @@ SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled", "db1": "commits
 ISQL = "#!/bin/sh\nexec fisql -U sa -P '' \"$@\" </dev/null\n"
 UNTIL_READY = f'#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name("until_ready.py")} "$@"\n'
 SERVERS = ("PROD", "PROD1")
+# Directories into which documented commands write: copies, so that they do not write into the checkout.
+WRITTEN = frozenset({"dashboards"})
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,9 @@ def world(directory: Path) -> Iterator[World]:
 def furnish(directory: Path) -> None:
     """The checkout by links, programs that stand in, and Prometheus's past."""
     for path in REPOSITORY.iterdir():
-        if not path.name.startswith(".") or path.name == ".env.example":
+        if path.name in WRITTEN:
+            shutil.copytree(path, directory / path.name)
+        elif not path.name.startswith(".") or path.name == ".env.example":
             (directory / path.name).symlink_to(path)
     for name in ("bin", "etc", "etc/metrics", "prometheus"):
         (directory / name).mkdir()

@@ -53,7 +53,11 @@ Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 @cache
 def metrics_in_rules() -> frozenset[str]:
     """Names of all scraped metrics that a rule, `compare` or `report` uses."""
-    readers = [EXPORTER / "compare" / "measures.yaml", *(EXPORTER / "report").glob("*.py")]
+    readers = [
+        EXPORTER / "compare" / "measures.yaml",
+        EXPORTER / "analysis" / "evidence.py",
+        *(EXPORTER / "report").glob("*.py"),
+    ]
     text = "".join(path.read_text() for path in [*RULES, *readers])
     return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text)) | CHANGE_TIMES
 

@@ -5,10 +5,7 @@ from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
 
-NOT_IN_PROMETHEUS = (
-    "objects: which tables cause the contention is known on the server alone: ase-exporter advise",
-    "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE",
-)
+NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
 
 
 def advice_at(
@@ -19,4 +16,4 @@ def advice_at(
         found = evidence(server, selector, Span("the worst hour", start, start + seconds))
     except NoSpinlocksError:
         return None, ("spinlocks: Prometheus has none of that hour",)
-    return advise(found), (*NOT_IN_PROMETHEUS, *found.missing.values())
+    return advise(found), (NOT_IN_PROMETHEUS, *found.missing.values())

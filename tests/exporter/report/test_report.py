@@ -87,7 +87,10 @@ def test_the_worst_hour_is_before_the_change_and_advised_on(report: ServerReport
 
 def test_the_advice_names_what_prometheus_does_not_have(report: ServerReport) -> None:
     unknown = report.advice[0].unknown
-    assert [text.partition(":")[0] for text in unknown] == ["objects", "CPU of the host"]
+    assert [text.partition(":")[0] for text in unknown] == [
+        "CPU of the host",
+        "cached objects (collector cached_objects)",
+    ]
 
 
 def test_the_forecast_is_the_true_time_until_the_database_is_full(
