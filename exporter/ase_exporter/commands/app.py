@@ -20,6 +20,7 @@ from ase_exporter.commands.demo import demo
 from ase_exporter.commands.hugepages import hugepages
 from ase_exporter.commands.probe import probe
 from ase_exporter.commands.sysmon import app as sysmon
+from ase_exporter.commands.top import top
 from ase_exporter.errors import UserError
 
 _NAME = "ase-exporter"
@@ -108,7 +109,7 @@ def _typed(option: serve.Option) -> object:
 
 
 app.command("serve", help=serve.HELP)(_serve_command())
-for each in (probe, check, changes, annotate, hugepages, compare, advise, capture, demo):
+for each in (probe, top, check, changes, annotate, hugepages, compare, advise, capture, demo):
     app.command()(each)
 for asset in (rules, dashboards, sql, config):
     app.command()(asset)

@@ -1,0 +1,55 @@
+"""Frames as plain text, for pipes, tickets and terminals without a screen."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.text import Glyphs
+from ase_exporter.top.view import SECTIONS, Row, Scene, Table, header, servers, title
+
+WIDTH = 80
+MAX_ROWS = 10
+
+
+def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[Text]:
+    """One server in full, or several as a list; the lines to print."""
+    if len(frames) == 1:
+        yield from _server(frames[0], glyphs)
+    else:
+        yield from table_lines(servers(frames), limit=len(frames))
+
+
+def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
+    history = History()
+    history.add(frame)
+    scene = Scene(frame, history, glyphs)
+    yield Text(title(scene), style="bold")
+    if frame.sample.error:
+        yield header(scene, 10**6)[0]
+        return
+    yield from header(scene, 10**6)
+    for make in SECTIONS.values():
+        yield Text()
+        yield from table_lines(make(scene), limit=MAX_ROWS)
+
+
+def table_lines(table: Table, limit: int) -> Iterator[Text]:
+    """A table with aligned columns; its name is that of its first column."""
+    if not table.rows:
+        yield Text(f"{table.title}: {table.empty}")
+        return
+    rows = table.rows[:limit]
+    widths = [max(map(len, column)) for column in zip(*_cells(table, rows), strict=True)]
+    for number, cells in enumerate(_cells(table, rows)):
+        padded = [
+            cell.rjust(width) if align == "right" else cell.ljust(width)
+            for cell, width, (_, align) in zip(cells, widths, table.titles, strict=True)
+        ]
+        yield Text("  ".join(padded).rstrip(), style=rows[number - 1].style if number else "bold")
+    if (more := len(table.rows) - limit) > 0:
+        yield Text(f"({more} more)", style="dim")
+
+
+def _cells(table: Table, rows: Iterable[Row]) -> list[tuple[str, ...]]:
+    return [tuple(name for name, _ in table.titles), *(row.cells for row in rows)]
