@@ -7,7 +7,6 @@ the user has chosen.
 import contextlib
 import os
 import time
-from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.text import Text
@@ -21,7 +20,7 @@ from textual.widgets import DataTable, Input, Static
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, History
-from ase_exporter.top.plain import table_lines
+from ase_exporter.top.plain import padded, table_lines
 from ase_exporter.top.text import UNICODE, Glyphs, clock
 from ase_exporter.top.view import SECTIONS, Row, Scene, Table
 
@@ -42,7 +41,9 @@ q          quit
 CPU figures are of the last 15 seconds, as the server counts CPU time in whole seconds; contention and
 grabs are of the last interval. CPU = share of all engine time that spins (an estimate: spins x 10 ns).
 Contention = waits / grabs. A bar in a trend marks a configuration change."""
-KEYS = "q quit  space pause  / filter  s sort  r reverse  enter details  1-8 parts  ? help"
+# Eight of them fit into 80 columns.
+LABELS = {"transactions": "open tx"}
+KEYS = "q quit  space pause  / filter  s sort  enter details  1-8 parts  ? help"
 
 
 class NewFrame(Message):
@@ -77,7 +78,7 @@ class TopApp(App[None]):
         Binding("slash", "filter"),
         Binding("s", "sort"),
         Binding("r", "reverse"),
-        Binding("escape", "back"),
+        Binding("escape", "leave"),
         Binding("comma", "step(-1)"),
         Binding("full_stop", "step(1)"),
         Binding("tab", "next_part", priority=True),
@@ -85,6 +86,7 @@ class TopApp(App[None]):
         *(Binding(str(number), f"part({number - 1})") for number in range(1, len(SECTIONS) + 1)),
     ]
     ENABLE_COMMAND_PALETTE = False
+    TITLE = "ase-exporter top"
 
     def __init__(self, feed: Feed, characters: Glyphs = UNICODE, *, colours: bool = True) -> None:
         # textual replaces colours by greys unless it is told to use the terminal's own.
@@ -100,6 +102,7 @@ class TopApp(App[None]):
         self._paused: Frame | None = None
         self._page: tuple[str, str] | None = None
         self._titles: tuple[str, ...] = ()
+        self._shows = False
 
     def compose(self) -> ComposeResult:
         """The widgets from top to bottom."""
@@ -117,13 +120,18 @@ class TopApp(App[None]):
     def on_mount(self) -> None:
         """Begin to sample, and to say every second how long an answer is overdue."""
         self.query_one(DataTable).focus()
-        self._feed.start(lambda new: self.post_message(NewFrame(new)) and None)
+        self._shows = True
+        self._feed.start(self._deliver)
         self.set_interval(1.0, self._show_title)
         self._show()
 
     def on_unmount(self) -> None:
         """Log out."""
         self._feed.stop()
+
+    def _deliver(self, new: Frame) -> None:
+        """Called on the feed's threads."""
+        self.post_message(NewFrame(new))
 
     def on_new_frame(self, message: NewFrame) -> None:
         """Keep a frame, and show it unless the screen is paused."""
@@ -196,7 +204,7 @@ class TopApp(App[None]):
         """Keep the filter and go back to the table."""
         self._leave_filter()
 
-    def action_back(self) -> None:
+    def action_leave(self) -> None:
         """Leave the filter, the page or the server, in this order."""
         if self.query_one("#filter", Input).display:
             self._filter = ""
@@ -241,7 +249,7 @@ class TopApp(App[None]):
         self.query_one(DataTable).focus()
 
     def _show(self, *, to_top: bool = False) -> None:
-        if not self.is_mounted:
+        if not self._shows:
             return
         self._show_title()
         scene = self._scene()
@@ -285,7 +293,7 @@ class TopApp(App[None]):
             return Text()
         text = Text()
         for number, name in enumerate(SECTIONS, 1):
-            text.append(f"{number} {name}", style="reverse" if name == self._part else "")
+            text.append(f"{number} {LABELS.get(name, name)}", style="reverse" if name == self._part else "")
             text.append(" ")
         return text
 
@@ -300,17 +308,16 @@ class TopApp(App[None]):
         cursor, offset = self._cursor_key(shown), shown.scroll_offset
         shown.clear(columns=True)
         self._titles = titles
-        last = len(titles) - 1
-        for index, (title, (_, align)) in enumerate(zip(titles, table.titles, strict=True)):
-            shown.add_column(Text(title + " " * (index < last), justify=align))
         rows = self._arranged(table)
-        for row in rows:
-            shown.add_row(*self._cells(row, table), key=row.key)
+        heads, *lines = padded(table.titles, [titles, *(row.cells for row in rows)])
+        shown.add_columns(*map(Text, heads))
+        for row, cells in zip(rows, lines, strict=True):
+            shown.add_row(*(Text(cell, style=row.style) for cell in cells), key=row.key)
         if not rows:
             empty = "No row contains the filter" if table.rows else table.empty
             shown.add_row(Text(empty, style="dim"), *[Text() for _ in titles[1:]], key="")
         if not to_top:
-            with contextlib.suppress(LookupError):
+            with contextlib.suppress(ValueError):
                 shown.move_cursor(row=[row.key for row in rows].index(cursor), scroll=False)
             shown.scroll_to(x=offset.x, y=offset.y, animate=False)
 
@@ -341,11 +348,6 @@ class TopApp(App[None]):
             return (True, 0.0, value.lower()) if isinstance(value, str) else (False, float(value), "")
 
         return sorted(rows, key=by, reverse=descending)
-
-    def _cells(self, row: Row, table: Table) -> Iterable[Text]:
-        last = len(row.cells) - 1
-        for index, (cell, (_, align)) in enumerate(zip(row.cells, table.titles, strict=True)):
-            yield Text(cell + " " * (index < last), style=row.style, justify=align)
 
     def _show_more(self, scene: Scene | None) -> None:
         """On a tall terminal, the first rows of the other parts."""

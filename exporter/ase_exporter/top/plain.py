@@ -1,15 +1,15 @@
 """Frames as plain text, for pipes, tickets and terminals without a screen."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.view import SECTIONS, Row, Scene, Table, header, servers, title
+from ase_exporter.top.view import SECTIONS, Align, Scene, Table, header, servers, title
 
-WIDTH = 80
 MAX_ROWS = 10
+GAP = "  "
 
 
 def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[Text]:
@@ -40,16 +40,24 @@ def table_lines(table: Table, limit: int) -> Iterator[Text]:
         yield Text(f"{table.title}: {table.empty}")
         return
     rows = table.rows[:limit]
-    widths = [max(map(len, column)) for column in zip(*_cells(table, rows), strict=True)]
-    for number, cells in enumerate(_cells(table, rows)):
-        padded = [
-            cell.rjust(width) if align == "right" else cell.ljust(width)
-            for cell, width, (_, align) in zip(cells, widths, table.titles, strict=True)
-        ]
-        yield Text("  ".join(padded).rstrip(), style=rows[number - 1].style if number else "bold")
+    heads, *lines = padded(
+        table.titles, [tuple(name for name, _ in table.titles), *(row.cells for row in rows)]
+    )
+    yield Text("".join(heads).rstrip(), style="bold")
+    for row, cells in zip(rows, lines, strict=True):
+        yield Text("".join(cells).rstrip(), style=row.style)
     if (more := len(table.rows) - limit) > 0:
         yield Text(f"({more} more)", style="dim")
 
 
-def _cells(table: Table, rows: Iterable[Row]) -> list[tuple[str, ...]]:
-    return [tuple(name for name, _ in table.titles), *(row.cells for row in rows)]
+def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Lines of cells, each cell as wide as its column, with a gap before the next one."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    gaps = [GAP] * (len(widths) - 1) + [""]
+    return [
+        [
+            (cell.rjust(width) if align == "right" else cell.ljust(width)) + gap
+            for cell, width, gap, (_, align) in zip(cells, widths, gaps, titles, strict=True)
+        ]
+        for cells in lines
+    ]

@@ -68,7 +68,7 @@ def _spins(figures: Figures) -> Verdict | None:
     hottest = figures.hottest
     return Verdict(
         "spins",
-        f"SPINS: {figures.spinning:.0%} of the CPU spins, most on {hottest.name}"
+        f"SPINS: {figures.spinning:.0%} of the CPU, most of it on {hottest.name}"
         f" ({hottest.contention:.1%} contention)",
     )
 
@@ -77,13 +77,8 @@ def _contended(figures: Figures) -> Verdict | None:
     hot = next((spinlock for spinlock in figures.spinlocks if contended(spinlock)), None)
     if hot is None:
         return None
-    return Verdict(
-        "contended", f"CONTENDED: works, but {hot.name} has {hot.contention:.1%} contention" + _burnt(hot)
-    )
-
-
-def _burnt(spinlock: Spinlock) -> str:
-    return f" and takes {spinlock.cpu:.1%} of the CPU" if spinlock.cpu is not None else ""
+    text = f"CONTENDED: works, but {hot.name} has {hot.contention:.1%} contention"
+    return Verdict("contended", text)
 
 
 def _waits(figures: Figures) -> Verdict | None:

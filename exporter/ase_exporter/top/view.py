@@ -30,7 +30,7 @@ STYLES: Mapping[State, str] = {
     "idle": "bold",
     "starting": "bold",
 }
-TREND = 14
+TREND = 11
 # Sparklines are scaled to this contention at least, so that noise does not look like a mountain.
 TREND_FLOOR = 0.1
 FULL = 0.9
@@ -131,15 +131,11 @@ def heat(share: float | None) -> str:
 def _hottest(spinlock: Spinlock | None) -> Text:
     if spinlock is None:
         return Text("Hottest spinlock: none spins")
-    burnt = (
-        f", {percent(spinlock.cpu)} of the CPU ({spinlock.engines:.1f} engines)"
-        if spinlock.cpu is not None and spinlock.engines is not None
-        else ""
-    )
+    engines = f", {spinlock.engines:.1f} engines spin on it" if spinlock.engines is not None else ""
     style = "bold red" if contended(spinlock) else ""
     line = Text("Hottest spinlock: ")
     line.append(spinlock.name, style=style or "bold")
-    line.append(f"  {percent(spinlock.contention)} contention{burnt}", style=style)
+    line.append(f"  {percent(spinlock.contention)} contention{engines}", style=style)
     return line
 
 
@@ -157,8 +153,6 @@ def _others(scene: Scene) -> str:
     temporary = [space for space in figures.spaces if space.database.startswith("tempdb")]
     if temporary:
         parts.append(f"tempdb {temporary[0].used:.0%}")
-    if figures.run_queue is not None:
-        parts.append(f"run queue {figures.run_queue:.0f}")
     return scene.glyphs.separator.join(parts)
 
 
