@@ -19,6 +19,7 @@ from ase_exporter.top.as_json import as_json
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.sampling import TargetSampler
+from ase_exporter.top.terminal import require_screen
 from ase_exporter.top.text import glyphs
 
 INTERVAL = 2.0
@@ -49,6 +50,7 @@ def run(options: Options) -> None:
     screen = not once and not options.as_json
     if screen:
         _require_textual()
+        require_screen()
     logs.configure("text", "error")
     feed = _feed(options, once)
     try:

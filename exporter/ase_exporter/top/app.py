@@ -22,6 +22,7 @@ from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.plain import padded, table_lines
 from ase_exporter.top.text import UNICODE, Glyphs, clock
+from ase_exporter.top.terminal import without_colours
 from ase_exporter.top.view import SECTIONS, Row, Scene, Table
 
 SERVERS = "servers"
@@ -55,7 +56,7 @@ class NewFrame(Message):
 
 
 class TopApp(App[None]):
-    """Shows the frames of a feed. characters: those that the terminal can show."""
+    """Shows the frames of a feed. characters: those that the terminal can show. NO_COLOR: no colours, not even greys."""
 
     CSS = """
     Screen { background: ansi_default; color: ansi_default; layout: vertical; }
@@ -88,9 +89,9 @@ class TopApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     TITLE = "ase-exporter top"
 
-    def __init__(self, feed: Feed, characters: Glyphs = UNICODE, *, colours: bool = True) -> None:
-        # textual replaces colours by greys unless it is told to use the terminal's own.
-        super().__init__(ansi_color=not colours)
+    def __init__(self, feed: Feed, characters: Glyphs = UNICODE) -> None:
+        # With NO_COLOR textual shows greys, unless it is told to use the terminal's own colours.
+        super().__init__(ansi_color="NO_COLOR" in os.environ)
         self._feed = feed
         self._glyphs = characters
         self._histories = {name: History() for name in feed.targets}
@@ -143,7 +144,8 @@ class TopApp(App[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Lines are as wide as the terminal."""
-        self._show()
+        # The size of the app follows this event.
+        self.call_after_refresh(self._show)
 
     # Keys
 
@@ -193,7 +195,8 @@ class TopApp(App[None]):
         field = self.query_one("#filter", Input)
         field.display = True
         field.value = self._filter
-        field.focus()
+        # At once: the next key is the first letter.
+        self.set_focus(field)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while the text is typed."""
@@ -246,7 +249,7 @@ class TopApp(App[None]):
 
     def _leave_filter(self) -> None:
         self.query_one("#filter", Input).display = False
-        self.query_one(DataTable).focus()
+        self.set_focus(self.query_one(DataTable))
 
     def _show(self, *, to_top: bool = False) -> None:
         if not self._shows:
@@ -316,13 +319,15 @@ class TopApp(App[None]):
         if not rows:
             empty = "No row contains the filter" if table.rows else table.empty
             shown.add_row(Text(empty, style="dim"), *[Text() for _ in titles[1:]], key="")
-        if not to_top:
+        # The cursor follows its row, once the user has moved it from the first one.
+        if not to_top and cursor:
             with contextlib.suppress(ValueError):
                 shown.move_cursor(row=[row.key for row in rows].index(cursor), scroll=False)
+        if not to_top:
             shown.scroll_to(x=offset.x, y=offset.y, animate=False)
 
     def _cursor_key(self, shown: "DataTable[Text]") -> str:
-        if not 0 <= shown.cursor_row < shown.row_count:
+        if not 0 < shown.cursor_row < shown.row_count:
             return ""
         return str(shown.coordinate_to_cell_key(shown.cursor_coordinate).row_key.value)
 
@@ -365,14 +370,12 @@ class TopApp(App[None]):
 
     def _show_page(self, scene: Scene | None) -> None:
         page = self.query_one("#page", VerticalScroll)
-        page.display = self._page is not None
-        self.query_one("#table").display = self._page is None
-        if self._page is None:
-            if not self.query_one("#filter", Input).display:
-                self.query_one(DataTable).focus()
-            return
-        self.query_one("#page-text", Static).update(self._page_text(scene, *self._page))
-        page.focus()
+        table = self.query_one(DataTable)
+        if page.display != (self._page is not None):
+            page.display, table.display = self._page is not None, self._page is None
+            self.set_focus(table if self._page is None else page)
+        if self._page is not None:
+            self.query_one("#page-text", Static).update(self._page_text(scene, *self._page))
 
     def _page_text(self, scene: Scene | None, kind: str, key: str) -> Text:
         if kind == "help" or scene is None:
@@ -383,5 +386,6 @@ class TopApp(App[None]):
 
 def show(feed: Feed, characters: Glyphs) -> None:
     """Run the screen until the user quits."""
-    colours = not os.environ.get("NO_COLOR")
-    TopApp(feed, characters, colours=colours).run()
+    if without_colours():
+        os.environ["NO_COLOR"] = "1"
+    TopApp(feed, characters).run()

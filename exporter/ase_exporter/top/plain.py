@@ -9,6 +9,8 @@ from ase_exporter.top.text import Glyphs
 from ase_exporter.top.view import SECTIONS, Align, Scene, Table, header, servers, title
 
 MAX_ROWS = 10
+# A line of a file is cut nowhere; the strip of a thousand engines fits.
+MAX_WIDTH = 1100
 GAP = "  "
 
 
@@ -26,9 +28,9 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
     scene = Scene(frame, history, glyphs)
     yield Text(title(scene), style="bold")
     if frame.sample.error:
-        yield header(scene, 10**6)[0]
+        yield header(scene, MAX_WIDTH)[0]
         return
-    yield from header(scene, 10**6)
+    yield from header(scene, MAX_WIDTH)
     for make in SECTIONS.values():
         yield Text()
         yield from table_lines(make(scene), limit=MAX_ROWS)

@@ -72,20 +72,29 @@ class Scene:
 
 def header(scene: Scene, width: int) -> list[Text]:
     """The lines above the tables, the verdict first, each at most `width` characters."""
-    found = [
-        Text(scene.frame.verdict.text, style=STYLES[scene.frame.verdict.state]),
-        Text(_load(scene.figures)),
-        _strip(scene, width),
-        _hottest(scene.figures.hottest),
-        Text(_others(scene)),
-        Text(_cost(scene), style="dim"),
-    ]
+    found = [Text(scene.frame.verdict.text, style=STYLES[scene.frame.verdict.state])]
+    if scene.frame.sample.error:
+        found.append(Text(_last_answer(scene)))
+    else:
+        found += [
+            Text(_load(scene.figures)),
+            _strip(scene, width),
+            _hottest(scene.figures),
+            Text(_others(scene)),
+            Text(_cost(scene), style="dim"),
+        ]
     if scene.frame.sample.changes:
         last = scene.frame.sample.changes[-1]
         found.append(Text(f"Changed {clock(last.at)}: {_short(last.describe())}", style="bold cyan"))
     for line in found:
         line.truncate(width, overflow="ellipsis" if scene.glyphs.levels[-1] == "█" else "crop")
     return found
+
+
+def _last_answer(scene: Scene) -> str:
+    answered = [each for each in scene.history.until(scene.frame) if not each.sample.error]
+    since = f"Last answer at {clock(answered[-1].sample.at)}" if answered else "No answer yet"
+    return f"{since}; tried again every {scene.frame.sample.interval:g} s, a refused login only after a pause"
 
 
 def title(scene: Scene) -> str:
@@ -128,9 +137,10 @@ def heat(share: float | None) -> str:
     return "red" if share >= FULL else "yellow" if share >= 0.6 else "green"
 
 
-def _hottest(spinlock: Spinlock | None) -> Text:
+def _hottest(figures: Figures) -> Text:
+    spinlock = figures.hottest
     if spinlock is None:
-        return Text("Hottest spinlock: none spins")
+        return Text(f"Hottest spinlock: {'none spins' if figures.spinlocks else 'not known'}")
     engines = f", {spinlock.engines:.1f} engines spin on it" if spinlock.engines is not None else ""
     style = "bold red" if contended(spinlock) else ""
     line = Text("Hottest spinlock: ")
@@ -225,29 +235,27 @@ def caches(scene: Scene) -> Table:
             each.name,
             (
                 each.name,
-                size(each.size),
-                count(each.partitions),
+                percent(each.contention),
                 percent(each.hits),
                 count(each.searches),
                 count(each.physical_reads),
                 count(each.stalls),
-                percent(each.contention),
+                size(each.size),
             ),
             (
                 each.name,
-                each.size or 0.0,
-                each.partitions or 0.0,
+                each.contention or 0.0,
                 each.hits or 0.0,
                 each.searches or 0.0,
                 each.physical_reads or 0.0,
                 each.stalls or 0.0,
-                each.contention or 0.0,
+                each.size or 0.0,
             ),
             "bold yellow" if each.stalls else "",
         )
         for each in scene.figures.caches
     ]
-    titles = ("Size", "Parts", "Hits", "Searches/s", "Reads/s", "Stalls/s", "Contention")
+    titles = ("Contention", "Hits", "Searches/s", "Reads/s", "Stalls/s", "Size")
     return Table(
         "Caches",
         (("Cache", "left"), *((name, "right") for name in titles)),
