@@ -21,8 +21,8 @@ from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.plain import padded, table_lines
-from ase_exporter.top.text import UNICODE, Glyphs, clock
 from ase_exporter.top.terminal import without_colours
+from ase_exporter.top.text import UNICODE, Glyphs, clock
 from ase_exporter.top.view import SECTIONS, Row, Scene, Table
 
 SERVERS = "servers"
@@ -56,7 +56,7 @@ class NewFrame(Message):
 
 
 class TopApp(App[None]):
-    """Shows the frames of a feed. characters: those that the terminal can show. NO_COLOR: no colours, not even greys."""
+    """Shows the frames of a feed. characters: those that the terminal can show."""
 
     CSS = """
     Screen { background: ansi_default; color: ansi_default; layout: vertical; }

@@ -2,6 +2,7 @@
 
 import queue
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from ase_exporter.top.sampling import TargetSampler, Watcher
 SLACK = 5.0
 # Seconds in which all servers may log out.
 STOP_SECONDS = 1.0
+# Over a second or two, engines that count whole seconds may not have moved: a few more samples are taken then.
+MAX_SAMPLES = 5
 
 
 class Feed(Protocol):
@@ -82,12 +85,19 @@ class LiveFeed:
 def first_frames(feed: LiveFeed) -> list[Frame]:
     """The first frame of each server that has figures, or the error in their place. Raises UserError if one hangs."""
     found: dict[str, Frame] = {}
+    seen: Counter[str] = Counter()
     for each in frames(feed, feed.timeout):
-        if each.sample.error or each.sample.cost.scrapes > 2 or each.figures.seconds:
+        seen[each.sample.target] += 1
+        if _is_whole(each) or seen[each.sample.target] > MAX_SAMPLES:
             found.setdefault(each.sample.target, each)
         if len(found) == len(feed.targets):
             break
     return [found[name] for name in feed.targets]
+
+
+def _is_whole(given: Frame) -> bool:
+    """Whether waiting for another sample would add nothing."""
+    return bool(given.sample.error or given.figures.cpu_busy is not None or "engines" in given.sample.missing)
 
 
 def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:

@@ -157,7 +157,7 @@ class OwnCost:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One server. seconds: the window of CPU, spins, transactions and waits; 0 before the second sample.
+    """One server. seconds: the window of CPU, spins, transactions and waits; 0 while that is too short.
 
     blocked_long: processes that wait for a lock for longer than the server's threshold (monState.LockWaits).
     cpu_units: CPU seconds per second; throughput: transactions per CPU unit; spinning: share of all engine time.
@@ -193,16 +193,16 @@ class Figures:
 
 def figures(sample: Sample, seconds_per_spin: float | None = None) -> Figures:
     """All figures of a sample. seconds_per_spin: CPU seconds of one spin; None for the one of `advise`."""
-    engine_time = sample.rates("ase_engine_cpu_seconds_total", windowed=True)
+    window = sample.window("ase_engine_cpu_seconds_total")
+    engine_time = sample.rates("ase_engine_cpu_seconds_total", windowed=True) if window else []
     all_time = math.fsum(rate for _, rate in engine_time)
     busy_time = math.fsum(rate for labels, rate in engine_time if labels["mode"] in BUSY)
     threads = _sum(sample.rates("ase_thread_cpu_seconds_total", windowed=True))
     units = threads or (busy_time if engine_time else None)
     transactions = _sum(sample.rates("ase_transactions_total", windowed=True))
     spinlocks = _spinlocks(sample, all_time, seconds_per_spin or remedies().seconds_per_spin)
-    known = "ase_engine_cpu_seconds_total" in sample.series
     return Figures(
-        seconds=sample.series["ase_engine_cpu_seconds_total"].window if known else 0.0,
+        seconds=window,
         cpu_busy=busy_time / all_time if all_time else None,
         spinning=min(1.0, math.fsum(s.cpu or 0.0 for s in spinlocks)) if spinlocks and all_time else None,
         cpu_units=units,
@@ -345,6 +345,8 @@ def _hits(searches: float | None, reads: float | None) -> float | None:
 
 
 def _waits(sample: Sample) -> tuple[Wait, ...]:
+    if not sample.window("ase_wait_seconds_total"):
+        return ()
     seconds = _by(sample.rates("ase_wait_seconds_total", windowed=True), "event", "class")
     counts = _by(sample.rates("ase_waits_total", windowed=True), "event", "class")
     found = [

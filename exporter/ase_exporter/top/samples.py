@@ -14,6 +14,8 @@ LabelValues = tuple[str, ...]
 # seconds: over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same
 # window.
 WINDOW = 15.0
+# Below this, such a rate is noise and is left out. A scrape may come a little early.
+MIN_WINDOW = 3.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,11 @@ class Sample:
         """The last value of each series of a metric; empty without the metric."""
         found = self.series.get(metric)
         return list(found.values()) if found else []
+
+    def window(self, metric: str) -> float:
+        """Seconds of a metric's windowed rates; 0 while they are fewer than MIN_WINDOW."""
+        found = self.series.get(metric)
+        return found.window if found and found.window >= MIN_WINDOW else 0.0
 
     def rates(self, metric: str, *, windowed: bool = False) -> list[tuple[dict[str, str], float]]:
         """The growth per second of each series of a counter, as `Series.rates`; empty without two readings."""

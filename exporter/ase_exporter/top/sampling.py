@@ -132,7 +132,11 @@ class TargetSampler:
         self._scraper.close()
 
     def _sample(self, result: ScrapeResult, at: float, started: float) -> Sample:
-        if result.summary.error and not result.summary.up:
+        error, kind = result.summary.error, result.error_kind
+        if not error and not result.summary.up:
+            # Each collector has timed out on its own, and none has been answered.
+            error, kind = f"no answer within {self.timeout:g} s", "deadline"
+        if error:
             self._tracker.forget()
         else:
             failed = {name for name, each in result.outcomes.items() if each.reason not in ("", "unreadable")}
@@ -146,8 +150,8 @@ class TargetSampler:
             at=at,
             monotonic=started,
             interval=self.interval,
-            error=result.summary.error,
-            kind=result.error_kind,
+            error=error,
+            kind=kind,
             version=result.summary.version,
             series=self._tracker.series(),
             missing=_missing(result),

@@ -44,7 +44,7 @@ def verdict(sample: Sample, figures: Figures) -> Verdict:
         if reason := sample.missing.get("engines"):
             text = f"UNKNOWN: engines cannot be read ({reason}): ase-exporter check says how to fix it"
             return Verdict("unknown", text)
-        return Verdict("starting", "Waiting for the second sample: figures are differences of two.")
+        return Verdict("starting", "Waiting for a few seconds of samples: figures are differences.")
     for judge in (_spins, _contended, _waits, _saturated):
         if found := judge(figures):
             return found

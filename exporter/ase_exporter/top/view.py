@@ -429,7 +429,7 @@ def _missing(scene: Scene, collector: str, otherwise: str) -> str:
         return scene.frame.verdict.text
     if reason:
         return f"Not read: {reason} (ase-exporter check says how to fix it)"
-    return otherwise if scene.figures.seconds else "Waiting for the second sample"
+    return otherwise if scene.figures.seconds else "Waiting for a few seconds of samples"
 
 
 SECTIONS: Mapping[str, Callable[[Scene], Table]] = {

@@ -55,11 +55,15 @@ def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
     assert last("idle").verdict.text.startswith("IDLE: engines 0.")
 
 
-def test_the_first_sample_waits_for_the_second() -> None:
+def test_cpu_figures_wait_for_a_few_seconds() -> None:
     with watched("quiet-oltp") as watching:
         first = watching.frame()
-        assert first.verdict.state == "starting" and not first.figures.seconds
-        assert watching.frame(2.0).figures.seconds == pytest.approx(2.0)
+        assert first.verdict.state == "starting" and first.figures.spinlocks == ()
+        second, third = watching.frame(2.0), watching.frame(2.0)
+    # Contention is known at once, what whole seconds are counted for only after a few of them.
+    assert second.figures.spinlocks and second.figures.cpu_busy is None and second.figures.waits == ()
+    assert third.figures.seconds == pytest.approx(4.0)
+    assert third.figures.cpu_busy is not None and third.figures.waits
 
 
 def test_a_server_without_spinlock_monitoring_says_so() -> None:
