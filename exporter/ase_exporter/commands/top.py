@@ -21,7 +21,9 @@ def top(
     interval: Annotated[
         float | None,
         duration_option(
-            "--interval", show_default="2s, or 10s with --once", help="Time between samples, 1s to 60s."
+            "--interval",
+            show_default="2s, or 10s with --once",
+            help="Time between samples, 1s to 60s; with --replay, as recorded.",
         ),
     ] = None,
     once: Annotated[

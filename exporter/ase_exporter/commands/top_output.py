@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from ase_exporter.top import plain
 from ase_exporter.top.as_json import as_json
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
 from ase_exporter.top.frames import Frame
+from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_exporter.top.sampling import TargetSampler
 from ase_exporter.top.terminal import require_screen
 from ase_exporter.top.text import glyphs
@@ -52,31 +54,57 @@ def run(options: Options) -> None:
         _require_textual()
         require_screen()
     logs.configure("text", "error")
-    feed = _feed(options, once)
+    feed = _replay(options) if options.replay else _live(options, once)
     try:
         if screen:
             _show(feed)
         elif once:
-            _print_once(feed, options)
+            _print_once(_found(feed), options)
         else:
-            _print_json(frames(feed))
+            _print_json(feed.frames() if isinstance(feed, ReplayFeed) else frames(feed))
     except BrokenPipeError:
         # The reader has gone, as with `| head`. Python would complain again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _feed(options: Options, once: bool) -> LiveFeed:
-    interval = options.interval or (ONCE_INTERVAL if once else INTERVAL)
+def _checked(interval: float) -> float:
     if not LIMITS[0] <= interval <= LIMITS[1]:
         raise UserError(f"--interval: {interval:g} s: expected {LIMITS[0]:g} s to {LIMITS[1]:g} s")
+    return interval
+
+
+def _replay(options: Options) -> ReplayFeed:
+    if options.targets or options.record:
+        raise UserError(
+            "--replay: shows a file and no server; expected neither --target nor --record with it"
+        )
+    interval = None if options.interval is None else _checked(options.interval)
+    path = options.replay or Path()
+    return ReplayFeed(path, load_catalogue()[0], interval=interval, seconds_per_spin=options.seconds_per_spin)
+
+
+def _live(options: Options, once: bool) -> LiveFeed:
+    interval = _checked(options.interval or (ONCE_INTERVAL if once else INTERVAL))
     loaded = load_config(options.config_file)
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     for problem in problems:
         print(f"ase-exporter: {problem}", file=sys.stderr)
-    samplers = [
-        TargetSampler(loaded, target, catalogue, interval) for target in _targets(loaded, options.targets)
-    ]
-    return LiveFeed(samplers, options.seconds_per_spin)
+    targets = _targets(loaded, options.targets)
+    if options.record is None:
+        samplers = [TargetSampler(loaded, target, catalogue, interval) for target in targets]
+        return LiveFeed(samplers, options.seconds_per_spin)
+    if len(targets) > 1:
+        raise UserError("--record: records one server; choose it by --target")
+    recording = Recording(options.record, catalogue, interval)
+    sampler = TargetSampler(
+        loaded,
+        targets[0],
+        catalogue,
+        interval,
+        open_connection=recording.recorder.open,
+        save=recording.save,
+    )
+    return LiveFeed([sampler], options.seconds_per_spin)
 
 
 def _targets(loaded: Config, names: Sequence[str]) -> list[Target]:
@@ -111,8 +139,14 @@ def _show(feed: Feed) -> None:
     show(feed, glyphs(sys.stdout.encoding))
 
 
-def _print_once(feed: LiveFeed, options: Options) -> None:
-    found = first_frames(feed)
+def _found(feed: LiveFeed | ReplayFeed) -> list[Frame]:
+    """The first frame of each server, or the last one of a recording."""
+    if isinstance(feed, LiveFeed):
+        return first_frames(feed)
+    return list(deque(feed.frames(), maxlen=1))
+
+
+def _print_once(found: Sequence[Frame], options: Options) -> None:
     if options.as_json:
         for each in found:
             print(as_json(each))

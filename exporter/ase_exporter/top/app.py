@@ -166,6 +166,7 @@ class TopApp(App[None]):
             self._paused = None
         else:
             self._paused = history[-1]
+        self._feed.pause(self._paused is not None)
         self._show()
 
     def action_step(self, by: int) -> None:
@@ -218,6 +219,7 @@ class TopApp(App[None]):
             self._filter = ""
         elif len(self._feed.targets) > 1:
             self._target = self._paused = None
+            self._feed.pause(False)
         self._show()
 
     def action_help(self) -> None:
@@ -281,7 +283,7 @@ class TopApp(App[None]):
 
     def _late(self) -> float:
         """Seconds since the last frame of the server, if the next one is overdue; else 0."""
-        if self._target is None or self._target not in self._arrived:
+        if not self._feed.is_live or self._target not in self._arrived:
             return 0.0
         passed = time.monotonic() - self._arrived[self._target]
         return passed if passed > self._feed.interval + 2.0 else 0.0

@@ -33,6 +33,13 @@ class Feed(Protocol):
     def start(self, deliver: Callable[[Frame], None]) -> None:
         """Begin; `deliver` is called on other threads."""
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it goes on while the screen is paused."""
+
+    def pause(self, paused: bool) -> None:
+        """Pause, or go on, where that is possible."""
+
     def stop(self) -> None:
         """End; log out where possible."""
 
@@ -56,6 +63,14 @@ class LiveFeed:
     def interval(self) -> float:
         """See `Feed`."""
         return self._interval
+
+    @property
+    def is_live(self) -> bool:
+        """See `Feed`."""
+        return True
+
+    def pause(self, paused: bool) -> None:
+        """See `Feed`: servers do not pause."""
 
     @property
     def timeout(self) -> float:

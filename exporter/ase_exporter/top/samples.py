@@ -77,7 +77,7 @@ class Sample:
     ase_exporter_target_error. series: by metric. missing: collectors that this server does not give, with the reason.
     stretched: collectors that are read less often to keep the budget, with how many times their interval. interval:
     seconds between two samples, as asked for. changes: seen since the first sample, the oldest first. facts:
-    `catalogue.ServerFacts` of the server, None before the first login.
+    `catalogue.ServerFacts` of the server, None before the first login. note: about the recording, '' if all is well.
     """
 
     target: str
@@ -94,6 +94,7 @@ class Sample:
     cost: CostTotals = CostTotals()
     cost_before: CostTotals = CostTotals()
     changes: tuple[Change, ...] = ()
+    note: str = ""
     facts: Any = None
 
     def values(self, metric: str) -> list[tuple[dict[str, str], float]]:

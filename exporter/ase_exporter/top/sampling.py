@@ -75,7 +75,8 @@ class TargetSampler:
     """Samples of one target. For one thread at a time, which must not be the main one.
 
     interval: seconds between samples. timeout: seconds of a scrape; by default that of the configuration. clock,
-    open_connection, timing: as those of TargetScraper.
+    open_connection, timing: as those of TargetScraper. save: called after each sample, to record it; returns a note
+    for the screen or ''.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class TargetSampler:
         open_connection: Opener[Connection] = Connection.open,
         timing: Timing = TIMING,
         login_backoff: LoginBackoff | None = None,
+        save: Callable[[], str] | None = None,
     ) -> None:
         self.target = target
         self.interval = interval
@@ -111,6 +113,7 @@ class TargetSampler:
         self._tracker = Tracker(windowed_counters(catalogue))
         self._changes = ChangeLog(target.name)
         self._cost = CostTotals()
+        self._save = save
 
     def take(self) -> Sample:
         """Scrape once. Never raises: an error is part of the sample."""
@@ -161,6 +164,7 @@ class TargetSampler:
             cost_before=before,
             changes=tuple(self._changes.changes),
             facts=self._scraper.facts,
+            note=self._save() if self._save else "",
         )
 
 

@@ -172,9 +172,10 @@ def _cost(scene: Scene) -> str:
         used = f"{cost.cpu:.2%} of an engine"
     else:
         used = f"statements {percent(cost.statement_share)} of the time"
-    budget = f", budget {cost.budget:.1%}" if cost.budget is not None else ", no budget"
+    budget = f", budget {cost.budget:.1%}" if cost.budget is not None else ""
     slower = f", {len(cost.stretched)} parts read less often" if cost.stretched else ""
-    return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s"
+    note = f", {sample.note}" if sample.note else ""
+    return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s{note}"
 
 
 def _trend(scene: Scene, value: Callable[[Figures], float | None]) -> str:

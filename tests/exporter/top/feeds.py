@@ -21,7 +21,7 @@ class HandFed:
     def __init__(self, *targets: str) -> None:
         self._targets = targets
         self._deliver: Callable[[Frame], None] = lambda new: None
-        self.stopped = False
+        self.stopped = self.paused = False
 
     @property
     def targets(self) -> Sequence[str]:
@@ -30,6 +30,13 @@ class HandFed:
     @property
     def interval(self) -> float:
         return INTERVAL
+
+    @property
+    def is_live(self) -> bool:
+        return True
+
+    def pause(self, paused: bool) -> None:
+        self.paused = paused
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
         self._deliver = deliver

@@ -1,6 +1,6 @@
 """Samples of simulated servers whose time the test moves, so that figures do not depend on the machine's load."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -10,13 +10,14 @@ import yaml
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import Running, running
 
-from ase_exporter.ase.connection import Connection
+from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.recording import Recording
 from ase_exporter.top.sampling import TargetSampler
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
@@ -82,8 +83,9 @@ def watched(
     auth: Auth = AUTH,
     budget: float | None = 0.01,
     warm_up: float = 60.0,
+    record: Callable[[Clock], Recording] | None = None,
 ) -> Iterator[Watched]:
-    """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time."""
+    """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording."""
     (server,) = load_scenario(scenario, speed=0, version=version)
     assert isinstance(server, SimulatedServer)
     start = server.now().replace(tzinfo=None).timestamp()
@@ -97,6 +99,8 @@ def watched(
             modules={"default": module or Module()},
             scrape=Scrape(connect_timeout=60.0, budget=budget),
         )
+        opener: Opener[Connection] = partial(Connection.open, watchdog=Watchdog(clock))
+        recording = record(clock) if record else None
         sampler = TargetSampler(
             config,
             target,
@@ -104,7 +108,8 @@ def watched(
             interval,
             timeout=LONG,
             clock=clock,
-            open_connection=partial(Connection.open, watchdog=Watchdog(clock)),
+            open_connection=recording.recorder.open if recording else opener,
+            save=recording.save if recording else None,
             timing=replace(TIMING, login_pause=(48.0, 48.0)),
         )
         watching = Watched(server, run, sampler, time)
