@@ -30,7 +30,7 @@ STYLES: Mapping[State, str] = {
     "idle": "bold",
     "starting": "bold",
 }
-TREND = 11
+TREND = 9
 # Sparklines are scaled to this contention at least, so that noise does not look like a mountain.
 TREND_FLOOR = 0.1
 FULL = 0.9

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 
@@ -84,13 +85,17 @@ def watched(
     budget: float | None = 0.01,
     warm_up: float = 60.0,
     record: Callable[[Clock], Recording] | None = None,
+    start: datetime | None = None,
 ) -> Iterator[Watched]:
-    """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording."""
-    (server,) = load_scenario(scenario, speed=0, version=version)
+    """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording.
+
+    start: the server's date at first, UTC.
+    """
+    (server,) = load_scenario(scenario, speed=0, version=version, start=start)
     assert isinstance(server, SimulatedServer)
-    start = server.now().replace(tzinfo=None).timestamp()
+    began = server.now().replace(tzinfo=UTC).timestamp()
     time = Moved()
-    clock = Clock(lambda: time.ahead, lambda: start + time.ahead)
+    clock = Clock(lambda: time.ahead, lambda: began + time.ahead)
     with running(lambda: simulation(server, None, HOST, 0)) as run:
         target = Target(name=server.name, host=HOST, port=run.port)
         config = Config(
