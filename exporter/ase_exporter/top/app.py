@@ -20,10 +20,12 @@ from textual.widgets import DataTable, Input, Static
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.header import header, title
 from ase_exporter.top.plain import padded, table_lines
+from ase_exporter.top.scene import Row, Scene, Table
 from ase_exporter.top.terminal import without_colours
 from ase_exporter.top.text import UNICODE, Glyphs, clock
-from ase_exporter.top.view import SECTIONS, Row, Scene, Table
+from ase_exporter.top.view import SECTIONS
 
 SERVERS = "servers"
 # From this height on, the most important rows of the other parts are shown below the table.
@@ -272,7 +274,7 @@ class TopApp(App[None]):
 
     def _show_title(self) -> None:
         scene = self._scene()
-        text = Text(view.title(scene) if scene else self._target or f"{len(self._feed.targets)} servers")
+        text = Text(title(scene) if scene else self._target or f"{len(self._feed.targets)} servers")
         if self._paused is not None:
             text.append(f"  PAUSED at {clock(self._paused.sample.at)}", style="reverse")
         elif (late := self._late()) > 0:
@@ -291,7 +293,7 @@ class TopApp(App[None]):
     def _head(self, scene: Scene | None) -> Text:
         if scene is None:
             return Text("Waiting for the first sample" if self._target else "")
-        return Text("\n").join(view.header(scene, self.size.width))
+        return Text("\n").join(header(scene, self.size.width))
 
     def _parts(self) -> Text:
         if self._target is None:

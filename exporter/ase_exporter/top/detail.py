@@ -9,8 +9,9 @@ from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.top.figures import Cache, Figures, Spinlock
 from ase_exporter.top.frames import Frame
+from ase_exporter.top.scene import Scene, marks
 from ase_exporter.top.text import count, percent, size, sparkline
-from ase_exporter.top.view import TREND_FLOOR, Scene, marks
+from ase_exporter.top.view import TREND_FLOOR
 
 # Frames of the sparkline.
 LENGTH = 60

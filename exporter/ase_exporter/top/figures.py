@@ -177,7 +177,7 @@ class Figures:
     waits: tuple[Wait, ...]
     blocked_processes: float | None
     blocked_long: float | None
-    longest_block: float | None
+    max_block: float | None
     blocked: tuple[Blocked, ...]
     open_transactions: tuple[Transaction, ...]
     devices: tuple[Device, ...]
@@ -216,7 +216,7 @@ def figures(sample: Sample, seconds_per_spin: float | None = None) -> Figures:
         waits=_waits(sample),
         blocked_processes=_sum(sample.values("ase_processes_blocked")),
         blocked_long=_sum(sample.values("ase_lock_waits_over_threshold")),
-        longest_block=_max(sample.values("ase_process_longest_block_seconds")),
+        max_block=_max(sample.values("ase_process_max_block_seconds")),
         blocked=_blocked(sample),
         open_transactions=_open_transactions(sample),
         devices=_devices(sample),

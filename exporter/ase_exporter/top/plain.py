@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.header import header, title
+from ase_exporter.top.scene import Align, Scene, Table
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.view import SECTIONS, Align, Scene, Table, header, servers, title
+from ase_exporter.top.view import SECTIONS, servers
 
 MAX_ROWS = 10
 # A line of a file is cut nowhere; the strip of a thousand engines fits.

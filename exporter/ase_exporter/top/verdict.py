@@ -84,7 +84,7 @@ def _contended(figures: Figures) -> Verdict | None:
 def _waits(figures: Figures) -> Verdict | None:
     if not figures.blocked_long or figures.blocked_long < BLOCKED:
         return None
-    longest = f", for up to {figures.longest_block:.0f} s" if figures.longest_block else ""
+    longest = f", for up to {figures.max_block:.0f} s" if figures.max_block else ""
     roots = root_blockers(figures)
     most = f"; most by spid {roots[0][0]} ({roots[0][1]})" if roots else ""
     count = figures.blocked_processes or figures.blocked_long

@@ -39,7 +39,15 @@ def test_what_is_not_known_is_a_dash(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0s"), (12e-6, "12us"), (0.0034, "3.4ms"), (8, "8s"), (1.5, "1.5s"), (125, "2m05s"), (11400, "3h10m")],
+    [
+        (0, "0s"),
+        (12e-6, "12us"),
+        (0.0034, "3.4ms"),
+        (8, "8s"),
+        (1.5, "1.5s"),
+        (125, "2m05s"),
+        (11400, "3h10m"),
+    ],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
@@ -75,7 +83,14 @@ def test_engines_fit_any_width_and_none_is_lost(shares: list[float | None], widt
 
 @pytest.mark.parametrize(
     ("encoding", "expected"),
-    [("utf-8", UNICODE), ("UTF8", UNICODE), ("ascii", ASCII), ("latin-1", ASCII), (None, ASCII), ("x", ASCII)],
+    [
+        ("utf-8", UNICODE),
+        ("UTF8", UNICODE),
+        ("ascii", ASCII),
+        ("latin-1", ASCII),
+        (None, ASCII),
+        ("x", ASCII),
+    ],
 )
 def test_characters_are_those_that_the_encoding_has(encoding: str | None, expected: object) -> None:
     assert glyphs(encoding) is expected
