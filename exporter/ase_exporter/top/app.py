@@ -96,7 +96,7 @@ class TopApp(App[None]):
         super().__init__(ansi_color="NO_COLOR" in os.environ)
         self._feed = feed
         self._glyphs = characters
-        self._histories = {name: History() for name in feed.targets}
+        self._histories = {name: History(len(feed.targets)) for name in feed.targets}
         self._arrived: dict[str, float] = {}
         self._target: str | None = feed.targets[0] if len(feed.targets) == 1 else None
         self._part = next(iter(SECTIONS))

@@ -8,8 +8,9 @@ from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
 from ase_exporter.top.verdict import Verdict, verdict
 
-# Frames of a server that are kept: ten minutes at two seconds, about 30 MB.
+# Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
 MAX_FRAMES = 300
+MIN_FRAMES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,10 @@ def frame(sample: Sample, seconds_per_spin: float | None = None) -> Frame:
 
 
 class History:
-    """The last frames of one server, the oldest first."""
+    """The last frames of one server, the oldest first. servers: how many there are."""
 
-    def __init__(self) -> None:
-        self._frames: deque[Frame] = deque(maxlen=MAX_FRAMES)
+    def __init__(self, servers: int = 1) -> None:
+        self._frames: deque[Frame] = deque(maxlen=max(MIN_FRAMES, MAX_FRAMES // servers))
 
     def add(self, new: Frame) -> None:
         """Append the newest frame."""

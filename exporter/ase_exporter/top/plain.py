@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from ase_exporter.top.frames import Frame, History
@@ -56,12 +57,18 @@ def table_lines(table: Table, limit: int) -> Iterator[Text]:
 
 def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) -> list[list[str]]:
     """Lines of cells, each cell as wide as its column, with a gap before the next one."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     gaps = [GAP] * (len(widths) - 1) + [""]
     return [
         [
-            (cell.rjust(width) if align == "right" else cell.ljust(width)) + gap
+            _aligned(cell, width, align) + gap
             for cell, width, gap, (_, align) in zip(cells, widths, gaps, titles, strict=True)
         ]
         for cells in lines
     ]
+
+
+def _aligned(cell: str, width: int, align: Align) -> str:
+    """The cell, filled up to a width on the terminal: some characters take two places."""
+    blanks = " " * (width - cell_len(cell))
+    return blanks + cell if align == "right" else cell + blanks

@@ -23,7 +23,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import CostTotals, Sample, Tracker
+from ase_exporter.top.samples import CostTotals, Sample, Tracker, printable
 from ase_exporter.top.sampling import TOP, module_of, windowed_counters
 
 # Seconds: a longer pause of the recording is shown as one of these.
@@ -39,6 +39,8 @@ class Recording:
     def __init__(
         self, path: Path, catalogue: Catalogue, interval: float, clock: Clock = SYSTEM_CLOCK
     ) -> None:
+        if path.exists():
+            raise UserError(f"--record {path}: exists already; expected a new file")
         self.recorder = Recorder(clock)
         header = Header(
             exporter=version("ase-exporter"),
@@ -116,7 +118,7 @@ class Replayer:
             at=self._time.clock.time(),
             monotonic=self._time.passed,
             interval=self._header.interval,
-            error=str(error or ""),
+            error=printable(str(error or "")),
             kind=error.kind if error else "",
             version=str(self._facts.version) if self._facts else "",
             series=self._tracker.series(),

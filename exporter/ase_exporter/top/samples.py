@@ -113,6 +113,13 @@ class Sample:
         return list(found.rates(windowed=windowed)) if found else []
 
 
+def printable(text: str) -> str:
+    """The text without control characters: names of programs are their users' choice, and terminals obey escapes."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else " " if each.isspace() else "?" for each in text)
+
+
 class Tracker:
     """Keeps the readings of every metric that rates are calculated from: the last two.
 
@@ -144,7 +151,7 @@ class Tracker:
         if self._families.get(family.name) is family:
             return
         self._families[family.name] = family
-        values = {tuple(values): float(value) for values, value in family.samples}
+        values = {tuple(map(printable, values)): float(value) for values, value in family.samples}
         readings = self._readings.setdefault(family.name, deque())
         readings.append(Reading(at, family.labels, values))
         begin = at - WINDOW if family.name in self._windowed else at

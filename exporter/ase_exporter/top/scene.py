@@ -7,6 +7,7 @@ from typing import Literal
 
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.samples import printable
 from ase_exporter.top.text import Glyphs
 from ase_exporter.top.verdict import State
 
@@ -72,4 +73,4 @@ def marks(scene: Scene, length: int) -> list[bool]:
 
 def short(described: str) -> str:
     """A change in words, without how exact its time is."""
-    return described.partition(" (seen at ")[0]
+    return printable(described.partition(" (seen at ")[0])

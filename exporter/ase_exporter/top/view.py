@@ -145,7 +145,7 @@ def _chains(blocked: Sequence[Blocked], glyphs: Glyphs) -> Iterator[Row]:
         state = f"{first.blocker_state} {first.blocker_application}".strip()
         number = _size(root, below, frozenset())
         cells = (f"spid {root} blocks {number}", "", first.blocker_login, "", state)
-        yield Row(root, cells, (number, 0.0, first.blocker_login, "", state), "bold")
+        yield Row(f"{root} blocks", cells, (number, 0.0, first.blocker_login, "", state), "bold")
         yield from _below(root, below, 1, seen, glyphs)
 
 

@@ -2,14 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from ase_exporter.metrics.families import Family
 from ase_exporter.top.app import HELP, TopApp
+from ase_exporter.top.figures import figures
 from ase_exporter.top.frames import Frame
+from ase_exporter.top.samples import Tracker
 from ase_exporter.top.text import ASCII, UNICODE, Glyphs
 from ase_exporter.top.view import SECTIONS
 
@@ -370,6 +375,46 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
             assert "".join(inside).isascii()
 
     drive(steps, "STORM", characters=ASCII)
+
+
+def test_an_answer_that_is_late_is_said_while_it_is_waited_for() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.show(*recorded("storm", "wrong remedy"))
+        assert "no answer" not in screen.text
+        screen.app._arrived["STORM"] -= 9.0
+        screen.app._show_title()
+        await screen.press("1")
+        assert "no answer for 9 s" in screen.lines[0]
+        await screen.show(recorded("storm", "wrong remedy")[-1])
+        assert "no answer" not in screen.text
+
+    drive(steps, "STORM")
+
+
+def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
+    evil = "\x1b[31mred\x07 [bold]x[/] 表空間"
+    frames = recorded("storm", "lock storm")
+    family = Family(
+        "ase_blocked_process_seconds",
+        "gauge",
+        "Help text.",
+        ("blocked_by", "blocker_application", "blocker_login", "blocker_state", "database", "login", "spid"),
+        [(("7", evil, evil, "x", evil, evil, "8"), 5.0)],
+    )
+    tracker = Tracker()
+    tracker.note(0.0, {"blocking": [family]})
+    shown = replace(frames[-1], figures=figures(replace(frames[-1].sample, series=tracker.series())))
+
+    async def steps(screen: Screen) -> None:
+        await screen.show(shown)
+        await screen.press("4")
+        assert "\x1b" not in screen.text and "\x07" not in screen.text
+        assert "?[31mred? [bold]x[/] 表空間" in screen.text
+        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Process"))
+        at = screen.lines[head].index("State")
+        assert cell_len(screen.lines[head + 2].partition("blocked")[0]) == at
+
+    drive(steps, "STORM", size=(160, 24))
 
 
 def test_quitting_stops_the_feed() -> None:

@@ -126,6 +126,14 @@ def test_a_full_disk_is_a_note_and_not_the_end(tmp_path: Path) -> None:
     recording.close()
 
 
+def test_a_recording_never_overwrites_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    path.write_text("kept")
+    with pytest.raises(UserError, match="exists already; expected a new file"):
+        Recording(path, catalogue(), 2.0)
+    assert path.read_text() == "kept"
+
+
 def damaged(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
