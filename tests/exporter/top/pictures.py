@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,7 +25,7 @@ from ase_exporter.top.frames import Frame
 FOLDER = DOCS / "images"
 SIZE = (80, 24)
 START = datetime(2026, 3, 2, 9, 0)
-FRAMES, INTERVAL = 16, 2.0
+FRAMES, INTERVAL = 10, 2.0
 # textual lets a browser load its font from a server; the pictures ask nobody for anything.
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 _TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
@@ -55,7 +56,7 @@ def draw(picture: Picture) -> str:
     async def run() -> str:
         app = TopApp(feed)
         async with app.run_test(size=SIZE) as pilot:
-            feed.feed(*_frames(picture))
+            feed.feed(*_frames(picture.scenario, picture.step))
             await pilot.pause()
             await pilot.press(*picture.keys)
             await pilot.pause()
@@ -71,11 +72,10 @@ def words(svg: str) -> list[str]:
     return [text for text in found if text]
 
 
-def _frames(picture: Picture) -> list[Frame]:
+@cache
+def _frames(scenario: str, step: str) -> list[Frame]:
     with TemporaryDirectory() as directory:
-        chosen = (
-            one_step(picture.scenario, picture.step, Path(directory)) if picture.step else picture.scenario
-        )
+        chosen = one_step(scenario, step, Path(directory)) if step else scenario
         with watched(chosen, start=START) as watching:
             return list(watching.frames(FRAMES, INTERVAL))
 

@@ -10,7 +10,7 @@ from ase_exporter.top.frames import Frame
 from ase_exporter.top.verdict import root_blockers
 
 
-def last(scenario: str, frames: int = 9) -> Frame:
+def last(scenario: str, frames: int = 4) -> Frame:
     with watched(scenario) as watching:
         return list(watching.frames(frames, 2.0))[-1]
 
