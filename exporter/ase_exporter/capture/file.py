@@ -9,6 +9,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -20,6 +21,8 @@ from ase_exporter.errors import UserError
 
 FORMAT = "ase-exporter capture"
 VERSION = 1
+# In place of the SQL of a statement: a login that failed. A comment, so that no exporter ever sends it.
+LOGIN = "-- login"
 # Bytes after decompression: a crafted file must not fill the memory.
 MAX_SIZE = 256 << 20
 
@@ -60,13 +63,18 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One execution of a statement. scrape: counts from 1. seconds: until its last row was fetched."""
+    """One execution of a statement, or a login that failed (LOGIN).
+
+    scrape: counts from 1. seconds: until its last row was fetched. at: seconds from the begin of the capture to that
+    of the statement; None if it is not known.
+    """
 
     scrape: int
     sql: str
     seconds: float
     results: Sequence[Result] = ()
     error: Failure | None = None
+    at: float | None = None
 
     @property
     def rows(self) -> Sequence[Sequence[Value]]:
@@ -112,8 +120,15 @@ def dump(capture: Capture) -> bytes:
 
 def lines(capture: Capture) -> Iterator[str]:
     """The lines of a file."""
-    header = capture.header
-    yield _json(
+    yield header_line(capture.header)
+    for statement in capture.statements:
+        yield statement_line(statement)
+    yield end_line(len(capture.statements))
+
+
+def header_line(header: Header) -> str:
+    """The first line of a file."""
+    return _json(
         {
             "format": FORMAT,
             "version": VERSION,
@@ -127,9 +142,16 @@ def lines(capture: Capture) -> Iterator[str]:
             "statements_digest": header.statements_digest,
         }
     )
-    for statement in capture.statements:
-        yield _json(_statement(statement))
-    yield _json({"end": len(capture.statements)})
+
+
+def statement_line(statement: Statement) -> str:
+    """The line of one statement."""
+    return _json(_statement(statement))
+
+
+def end_line(count: int) -> str:
+    """The last line of a file. count: of the statements."""
+    return _json({"end": count})
 
 
 def load(path: Path) -> Capture:
@@ -152,37 +174,73 @@ def load(path: Path) -> Capture:
 
 def parse(texts: Sequence[str], where: str) -> Capture:
     """A capture from the lines of a file. Raises UserError, with `where` and the line."""
-    header: Header | None = None
-    statements: list[Statement] = []
-    ended = False
-    for number, text in enumerate(texts, start=1):
-        if not text and number == len(texts):
+    header, statements = read(texts, where)
+    return Capture(header, list(statements))
+
+
+def read(texts: Iterable[str], where: str) -> tuple[Header, Iterator[Statement]]:
+    """The header and, one by one, the statements of a file, given its lines. Both raise UserError, as `parse` does."""
+    numbered = _numbered(texts, where)
+    for number, line in numbered:
+        with _located(where, number):
+            header = _read_header(line)
+        return header, _statements(numbered, header, where)
+    raise _incomplete(where)
+
+
+def _statements(
+    numbered: Iterator[tuple[int, dict[str, Any]]], header: Header, where: str
+) -> Iterator[Statement]:
+    count = 0
+    for number, line in numbered:
+        with _located(where, number):
+            if "end" not in line:
+                count += 1
+                statement = _read_statement(line, header.scrapes)
+            elif line["end"] != count:
+                raise _WrongError(f"end: expected {count}, the number of statements")
+        if "end" in line:
             break
-        try:
+        yield statement
+    else:
+        raise _incomplete(where)
+    for number, _ in numbered:
+        with _located(where, number):
+            raise _WrongError("line: expected nothing after the line `end`")
+
+
+def _numbered(texts: Iterable[str], where: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines with their numbers; only the last one may be empty."""
+    empty = 0
+    for number, text in enumerate(texts, start=1):
+        with _located(where, empty or number):
+            if empty:
+                raise ValueError
+            if not text.rstrip("\n"):
+                empty = number
+                continue
             line = _object(json.loads(text), "line")
-            if ended:
-                raise _WrongError("line: expected nothing after the line `end`")
-            if header is None:
-                header = _read_header(line)
-            elif "end" in line:
-                ended = True
-                if line["end"] != len(statements):
-                    raise _WrongError(f"end: expected {len(statements)}, the number of statements")
-            else:
-                statements.append(_read_statement(line, header.scrapes))
-        except _WrongError as error:
-            raise UserError(f"{where}: line {number}: {error}") from None
-        except (ValueError, RecursionError):
-            raise UserError(f"{where}: line {number}: expected JSON") from None
-    if header is None or not ended:
-        raise UserError(f"{where}: not a complete capture: expected a last line with the key `end`")
-    return Capture(header, statements)
+        yield number, line
+
+
+@contextmanager
+def _located(where: str, number: int) -> Iterator[None]:
+    try:
+        yield
+    except _WrongError as error:
+        raise UserError(f"{where}: line {number}: {error}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{where}: line {number}: expected JSON") from None
+
+
+def _incomplete(where: str) -> UserError:
+    return UserError(f"{where}: not a complete capture: expected a last line with the key `end`")
 
 
 def comparable(capture: Capture) -> Capture:
     """The capture without what no two captures share: when and how long, and the order that follows from names."""
     statements = [
-        replace(each, seconds=0.0, sql=_SECONDS_AGO.sub("dateadd(ss, 0,", each.sql))
+        replace(each, seconds=0.0, at=None, sql=_SECONDS_AGO.sub("dateadd(ss, 0,", each.sql))
         for each in capture.statements
     ]
     return Capture(replace(capture.header, created=""), sorted(statements, key=lambda s: (s.scrape, s.sql)))
@@ -199,6 +257,8 @@ def _statement(statement: Statement) -> dict[str, Any]:
         "seconds": round(statement.seconds, 6),
         "results": [_result(result) for result in statement.results],
     }
+    if statement.at is not None:
+        line["at"] = round(statement.at, 6)
     if statement.error:
         error = statement.error
         line["error"] = {"kind": error.kind, "number": error.number, "text": error.text}
@@ -279,6 +339,7 @@ def _read_statement(line: Mapping[str, Any], scrapes: int) -> Statement:
         seconds=_number(line, "seconds"),
         results=[_read_result(_object(each, "results")) for each in _list(line, "results")],
         error=None if error is None else _read_failure(_object(error, "error")),
+        at=_number(line, "at") if "at" in line else None,
     )
 
 

@@ -1,6 +1,7 @@
 """Answers statements from a capture, as a connection to the server that was recorded would."""
 
 import re
+from collections.abc import Iterable
 from typing import Self
 
 from ase_exporter.ase.connection import DatabaseError, Row
@@ -29,6 +30,10 @@ class Playback:
             known = self._by_sql.get(each.sql)
             if known is None or known.scrape < each.scrape <= scrape:
                 self._by_sql[each.sql] = each
+
+    def add(self, statements: Iterable[Statement]) -> None:
+        """Go on to a later scrape, with these statements."""
+        self._by_sql.update((each.sql, each) for each in statements)
 
     def query(self, sql: str, deadline: float = 0.0) -> list[Row]:
         """The recorded rows. Raises the recorded error, and one with the text NOT_RECORDED for other statements."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
-from ase_exporter.capture.file import Column, Failure, Result, Statement
+from ase_exporter.capture.file import LOGIN, Column, Failure, Result, Statement
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.metrics.columns import Columns
 
@@ -22,25 +22,38 @@ class Recorder:
         self.statements: list[Statement] = []
         self.driver: dict[str, str] = {}
         self.monotonic = clock.monotonic
+        self._began = clock.monotonic()
         self._watchdog = SYSTEM_WATCHDOG if clock is SYSTEM_CLOCK else Watchdog(clock)
 
     def open(
         self, endpoint: Endpoint, user: str, password: str, *, deadline: float, program: str
     ) -> "RecordingConnection":
         """Log in, as `Connection.open` does."""
-        connection = RecordingConnection.open(
-            endpoint, user, password, deadline=deadline, program=program, watchdog=self._watchdog
-        )
+        started = self.monotonic()
+        try:
+            connection = RecordingConnection.open(
+                endpoint, user, password, deadline=deadline, program=program, watchdog=self._watchdog
+            )
+        except DatabaseError as error:
+            self.add(LOGIN, started, [], error)
+            raise
         connection.recorder = self
         self.driver = connection.driver_versions()
         return connection
 
-    def add(self, sql: str, seconds: float, results: Sequence[Result], error: DatabaseError | None) -> None:
-        """Record one execution."""
+    def add(self, sql: str, started: float, results: Sequence[Result], error: DatabaseError | None) -> None:
+        """Record one execution that has just ended. started: monotonic."""
         if _PING.fullmatch(sql):
             return
         failure = None if error is None else Failure(error.kind, error.number, _text(error))
-        self.statements.append(Statement(self.scrape, sql, seconds, results, failure))
+        seconds, at = self.monotonic() - started, started - self._began
+        self.statements.append(Statement(self.scrape, sql, seconds, results, failure, at))
+
+    def take(self) -> list[Statement]:
+        """What was recorded since the last call; the next scrape begins."""
+        taken, self.statements = self.statements, []
+        self.scrape += 1
+        return taken
 
 
 class RecordingConnection(Connection):
@@ -87,7 +100,7 @@ class RecordingConnection(Connection):
                 raise
             lines += [f"Msg {error.number}, Level 16, State 1:", str(error)]
         finally:
-            self.recorder.add(sql, self.recorder.monotonic() - started, results, failure)
+            self.recorder.add(sql, started, results, failure)
         return first or [], lines
 
 

@@ -22,6 +22,7 @@ from ase_exporter.commands.mcp import mcp
 from ase_exporter.commands.probe import probe
 from ase_exporter.commands.report import report
 from ase_exporter.commands.sysmon import app as sysmon
+from ase_exporter.commands.top import top
 from ase_exporter.errors import UserError
 
 _NAME = "ase-exporter"
@@ -110,7 +111,7 @@ def _typed(option: serve.Option) -> object:
 
 
 app.command("serve", help=serve.HELP)(_serve_command())
-for each in (probe, check, changes, annotate, hugepages, compare, report, advise, mcp, capture, demo):
+for each in (probe, top, check, changes, annotate, hugepages, compare, report, advise, mcp, capture, demo):
     app.command()(each)
 for asset in (rules, dashboards, sql, config):
     app.command()(asset)

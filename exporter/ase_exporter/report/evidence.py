@@ -5,7 +5,9 @@ from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
 
-NOT_IN_PROMETHEUS = "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
+NOT_IN_PROMETHEUS = (
+    "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
+)
 
 
 def advice_at(

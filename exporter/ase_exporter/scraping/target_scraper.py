@@ -147,6 +147,20 @@ class TargetScraper:
         """Whether there is a connection, which the server may have closed meanwhile."""
         return self._session is not None
 
+    @property
+    def facts(self) -> ServerFacts | None:
+        """What the plan was made from; None before the first login."""
+        return self._facts
+
+    @property
+    def budget(self) -> float | None:
+        """The share of one engine's time that scrapes may take; None for no limit."""
+        return self._budget.share
+
+    def stretches(self) -> dict[str, float]:
+        """Collectors that are read less often to keep the budget, with how many times their own interval."""
+        return {name: stretch for name, stretch in self._collector.stretches() if stretch > 1}
+
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
         self._drop_session()

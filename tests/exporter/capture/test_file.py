@@ -65,6 +65,7 @@ STATEMENTS = st.builds(
     results=st.lists(results(), max_size=2),
     error=st.none()
     | st.builds(Failure, kind=st.just("query_failed"), number=st.integers(1, 30000), text=st.text()),
+    at=st.none() | st.floats(0, 1e6).map(lambda seconds: round(seconds, 6)),
 )
 
 

@@ -1,0 +1,38 @@
+"""Frames as JSON for scripts: one object on one line for each server and sample.
+
+Ratios are 0-1, rates per second, sizes bytes, durations seconds; null is what is not known.
+"""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from ase_exporter.top.frames import Frame
+
+
+def as_json(frame: Frame) -> str:
+    """One line."""
+    return json.dumps(content(frame), ensure_ascii=False, allow_nan=False)
+
+
+def content(frame: Frame) -> dict[str, Any]:
+    """The object: the sample's time, the verdict, then all figures."""
+    sample, figures = frame.sample, asdict(frame.figures)
+    for space, described in zip(frame.figures.spaces, figures["spaces"], strict=True):
+        described["used"] = space.used
+    return {
+        "target": sample.target,
+        "time": datetime.fromtimestamp(sample.at, UTC).isoformat(timespec="milliseconds"),
+        "version": sample.version,
+        "error": sample.error or None,
+        "error_kind": sample.kind or None,
+        "state": frame.verdict.state,
+        "verdict": frame.verdict.text,
+        "interval": sample.interval,
+        "window": figures.pop("seconds"),
+        "hottest": frame.figures.hottest.name if frame.figures.hottest else None,
+        **figures,
+        "missing": dict(sample.missing),
+        "changes": [change.json() for change in sample.changes],
+    }

@@ -1,0 +1,134 @@
+"""Details of one spinlock (what it protects, what eases it, from `advise`) or of one data cache."""
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from ase_exporter.advise.advice import SpinlockFinding, advise
+from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.top.figures import Cache, Figures, Spinlock
+from ase_exporter.top.frames import Frame
+from ase_exporter.top.scene import Scene, marks
+from ase_exporter.top.text import count, percent, size, sparkline
+from ase_exporter.top.view import TREND_FLOOR
+
+# Frames of the sparkline.
+LENGTH = 60
+
+
+def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
+    """What it protects, how contended it is, and what eases it."""
+    found = next((each for each in scene.figures.spinlocks if each.name == name), None)
+    yield Text(f"Spinlock {name}", style="bold")
+    if found is None:
+        yield Text("It does not spin in this interval.")
+        return
+    finding = _finding(scene.frame, name)
+    if finding and finding.protects:
+        yield Text(f"Protects {finding.protects}")
+    yield Text(
+        f"{percent(found.contention)} contention, {percent(found.cpu)} of the CPU"
+        f" (about {found.engines or 0:.1f} engines)"
+    )
+    yield Text(f"{count(found.grabs)} grabs/s, {count(found.waits)} waits/s, {count(found.spins)} spins/s")
+    yield _trend(scene, name)
+    yield Text()
+    yield from _ease(scene.frame, found, finding)
+
+
+def _trend(scene: Scene, name: str) -> Text:
+    def contention(figures: Figures) -> float | None:
+        return next((each.contention for each in figures.spinlocks if each.name == name), None)
+
+    values = scene.history.trend(scene.frame, LENGTH, contention)
+    known = [value for value in values if value is not None]
+    line = sparkline(values, scene.glyphs, TREND_FLOOR, marks(scene, LENGTH))
+    return Text(f"{line}  {percent(min(known, default=None))} to {percent(max(known, default=None))}")
+
+
+def _finding(frame: Frame, name: str) -> SpinlockFinding | None:
+    if not isinstance(frame.sample.facts, ServerFacts):
+        return None
+    advice = advise(_evidence(frame, frame.sample.facts))
+    return next((each for each in advice.findings if each.spinlock.name == name), None)
+
+
+def _evidence(frame: Frame, facts: ServerFacts) -> Evidence:
+    """What `advise` would measure, but for the objects in the caches, which are too expensive to read every time."""
+    figures = frame.figures
+    return Evidence(
+        version=facts.version,
+        seconds=figures.seconds,
+        engines=len(figures.engines),
+        transactions=figures.transactions or 0.0,
+        options={**facts.options, **frame.options},
+        spinlocks=tuple(
+            SpinlockRates(each.name, each.spinlock_class, each.grabs, each.spins, each.waits)
+            for each in figures.spinlocks
+        ),
+        caches=tuple(
+            DataCache(
+                each.name,
+                each.size or 0.0,
+                int(each.partitions or 1),
+                each.relaxed,
+                min((pool.size for pool in each.pools), default=0.0),
+            )
+            for each in figures.caches
+        ),
+        page_size=facts.page_size,
+    )
+
+
+def _ease(frame: Frame, found: Spinlock, finding: SpinlockFinding | None) -> Iterator[Text]:
+    if finding is None:
+        yield Text("No advice: the server is not known yet.")
+        return
+    if finding.current:
+        yield Text(f"Now: {finding.current}")
+    if finding.severity in ("quiet", "busy"):
+        yield Text("Nothing to do: it is below the threshold, or too rarely used to matter.")
+        return
+    for step in finding.steps:
+        yield Text("What eases it:", style="bold")
+        for statement in step.statements:
+            yield Text(f"  {statement}", style="bold cyan")
+        yield Text(f"  why: {step.why}")
+        if step.predicted is not None:
+            yield Text(f"  predicted contention: {percent(step.predicted)}")
+        yield Text(f"  takes effect {'at the next start of the server' if step.restart else 'at once'}")
+    for caution in finding.cautions:
+        yield Text(f"Note: {caution}")
+    if not finding.steps or found.spinlock_class == "data_cache":
+        yield Text(
+            f"Run: ase-exporter advise --target {frame.sample.target}"
+            " (it also reads the objects in the caches, and names tables to move)",
+            style="dim",
+        )
+    yield Text("Do not add engines: each of them would spin, too.", style="dim")
+
+
+def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
+    """Its figures and pools, then its spinlock."""
+    found = next((each for each in scene.figures.caches if each.name == name), None)
+    yield Text(f"Cache {name}", style="bold")
+    if found is None:
+        yield Text("It is not known in this interval.")
+        return
+    yield from _cache(found)
+    yield Text()
+    yield from spinlock_lines(scene, name)
+
+
+def _cache(found: Cache) -> Iterator[Text]:
+    yield Text(f"{size(found.size)}, {count(found.partitions)} partitions, {found.strategy}")
+    yield Text(
+        f"{percent(found.hits)} hits of {count(found.searches)} searches/s, {count(found.physical_reads)} reads/s,"
+        f" {count(found.physical_writes)} writes/s, {count(found.stalls)} stalls/s"
+    )
+    for pool in found.pools:
+        yield Text(
+            f"  pool {pool.io_size}: {size(pool.size)}, {count(pool.physical_reads)} reads/s,"
+            f" {count(pool.stalls)} stalls/s"
+        )

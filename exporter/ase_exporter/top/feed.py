@@ -1,0 +1,128 @@
+"""Feeds: where frames come from, live or recorded, for scripts and for the screen alike."""
+
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from ase_exporter.errors import UserError
+from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.samples import Sample
+from ase_exporter.top.sampling import TargetSampler, Watcher
+
+# Seconds beyond the timeouts of two scrapes after which a driver that does not return is given up.
+SLACK = 5.0
+# Seconds in which all servers may log out.
+STOP_SECONDS = 1.0
+# Over a second or two, engines that count whole seconds may not have moved: a few more samples are taken then.
+MAX_SAMPLES = 5
+
+
+class Feed(Protocol):
+    """Frames of one or more servers."""
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """Names of the servers."""
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two frames of one server."""
+
+    def start(self, deliver: Callable[[Frame], None]) -> None:
+        """Begin; `deliver` is called on other threads."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it goes on while the screen is paused."""
+
+    def pause(self, paused: bool) -> None:
+        """Pause, or go on, where that is possible."""
+
+    def stop(self) -> None:
+        """End; log out where possible."""
+
+
+class LiveFeed:
+    """Samples servers, each on a thread and a connection of its own. seconds_per_spin: as for `figures`."""
+
+    def __init__(self, samplers: Sequence[TargetSampler], seconds_per_spin: float | None = None) -> None:
+        self._targets = [sampler.target.name for sampler in samplers]
+        self._interval = samplers[0].interval
+        self._samplers = samplers
+        self._seconds_per_spin = seconds_per_spin
+        self._watchers: list[Watcher] = []
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """See `Feed`."""
+        return self._targets
+
+    @property
+    def interval(self) -> float:
+        """See `Feed`."""
+        return self._interval
+
+    @property
+    def is_live(self) -> bool:
+        """See `Feed`."""
+        return True
+
+    def pause(self, paused: bool) -> None:
+        """See `Feed`: servers do not pause."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that the first two samples take at most."""
+        return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
+
+    def start(self, deliver: Callable[[Frame], None]) -> None:
+        """See `Feed`."""
+
+        def on_sample(sample: Sample) -> None:
+            deliver(frame(sample, self._seconds_per_spin))
+
+        self._watchers = [Watcher(sampler, on_sample) for sampler in self._samplers]
+        for watcher in self._watchers:
+            watcher.start()
+
+    def stop(self) -> None:
+        """See `Feed`."""
+        for watcher in self._watchers:
+            watcher.ask_to_stop()
+        # A driver that hangs is left to itself: its thread ends with the process.
+        end = time.monotonic() + STOP_SECONDS
+        for watcher in self._watchers:
+            watcher.stop(max(0.0, end - time.monotonic()))
+
+
+def first_frames(feed: LiveFeed) -> list[Frame]:
+    """The first frame of each server that has figures, or the error in their place. Raises UserError if one hangs."""
+    found: dict[str, Frame] = {}
+    seen: Counter[str] = Counter()
+    for each in frames(feed, feed.timeout):
+        seen[each.sample.target] += 1
+        if _is_whole(each) or seen[each.sample.target] > MAX_SAMPLES:
+            found.setdefault(each.sample.target, each)
+        if len(found) == len(feed.targets):
+            break
+    return [found[name] for name in feed.targets]
+
+
+def _is_whole(given: Frame) -> bool:
+    """Whether waiting for another sample would add nothing."""
+    return bool(given.sample.error or given.figures.cpu_busy is not None or "engines" in given.sample.missing)
+
+
+def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:
+    """All frames as they come, until the caller stops. Raises UserError after `timeout` seconds without one."""
+    incoming: queue.Queue[Frame] = queue.Queue()
+    feed.start(incoming.put)
+    try:
+        while True:
+            yield incoming.get(timeout=timeout)
+    except queue.Empty:
+        raise UserError("top: the driver did not return in time") from None
+    finally:
+        feed.stop()

@@ -1,0 +1,425 @@
+"""Figures of one interval, by the definitions of the recording rules (alerts/rules): pure functions of a sample.
+
+Ratios are 0-1, rates per second, sizes bytes. Figures of CPU time are of up to `samples.WINDOW` seconds. What the
+sample lacks is None or an empty table, never 0. Over the instances of a cluster, parts are summed before they are
+divided.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ase_exporter.advise.remedies import remedies
+from ase_exporter.scraping.budget import SESSION_CPU
+from ase_exporter.top.samples import Sample
+
+BUSY = ("user", "system")
+# ase:spinlock_spins:rate1m leaves out spinlocks below this many spins a second that belong to no data cache.
+MIN_SPINS = 100.0
+DATA_CACHE = "data_cache"
+# ase:spinlock_contention:ratio_rate1m divides by at least this many grabs a second.
+MIN_GRABS = 0.001
+# ase:wait_top_seconds:rate1m leaves these out: an idle server waits for its clients and its own timers.
+IDLE_WAITS = frozenset({"waiting for internal system event", "waiting for input from the network"})
+
+
+@dataclass(frozen=True, slots=True)
+class Spinlock:
+    """One spinlock name.
+
+    cpu: share of all engine time that spins on it (an estimate); engines: the same as a number of engines. They and
+    spins are of the window, grabs, waits and contention of the last interval.
+    """
+
+    name: str
+    spinlock_class: str
+    grabs: float
+    spins: float
+    waits: float
+    contention: float
+    cpu: float | None = None
+    engines: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """busy: share of its time in user and system mode, None if its counters have not moved yet."""
+
+    name: str
+    busy: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A buffer pool of a cache. io_size: as the server has it, such as 16K."""
+
+    io_size: str
+    size: float
+    physical_reads: float | None
+    stalls: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A data cache. hits: share of searches that read nothing from disk. contention: of its spinlock."""
+
+    name: str
+    size: float | None
+    partitions: float | None
+    strategy: str
+    searches: float | None
+    hits: float | None
+    physical_reads: float | None
+    physical_writes: float | None
+    stalls: float | None
+    contention: float | None
+    relaxed: bool = False
+    pools: tuple[Pool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait event. seconds: waited per second, by all tasks together. each: seconds of one wait."""
+
+    event: str
+    wait_class: str
+    waits: float
+    seconds: float
+    each: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A blocked process, and who blocks it. state: of the blocker (sysprocesses.status)."""
+
+    spid: str
+    login: str
+    database: str
+    seconds: float
+    blocked_by: str
+    blocker_login: str
+    blocker_application: str
+    blocker_state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """The oldest open transaction of a database. spid and login are '' if they are not known."""
+
+    database: str
+    seconds: float
+    spid: str = ""
+    login: str = ""
+    application: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device. latency: seconds of one I/O."""
+
+    name: str
+    reads: float
+    writes: float
+    ios: float
+    latency: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Space of a database by use: data, log or mixed."""
+
+    database: str
+    use: str
+    size: float
+    free: float
+
+    @property
+    def used(self) -> float:
+        """Share in use, 0-1."""
+        return 1.0 - self.free / self.size
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCost:
+    """What top costs this server. cpu: share of one engine that its session used; None if that is not known.
+
+    statement_share: share of the time in which a statement of it ran. budget: the limit of the share, None without.
+    stretched: collectors that are read less often to keep it, with how many times their interval.
+    """
+
+    cpu: float | None
+    statement_share: float | None
+    statements: float | None
+    budget: float | None
+    stretched: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One server. seconds: the window of CPU, spins, transactions and waits; 0 while that is too short.
+
+    blocked_long: processes that wait for a lock for longer than the server's threshold (monState.LockWaits).
+    cpu_units: CPU seconds per second; throughput: transactions per CPU unit; spinning: share of all engine time.
+    """
+
+    seconds: float
+    cpu_busy: float | None
+    spinning: float | None
+    cpu_units: float | None
+    transactions: float | None
+    throughput: float | None
+    run_queue: float | None
+    connections: float | None
+    engines: tuple[Engine, ...]
+    spinlocks: tuple[Spinlock, ...]
+    caches: tuple[Cache, ...]
+    waits: tuple[Wait, ...]
+    blocked_processes: float | None
+    blocked_long: float | None
+    max_block: float | None
+    blocked: tuple[Blocked, ...]
+    open_transactions: tuple[Transaction, ...]
+    devices: tuple[Device, ...]
+    spaces: tuple[Space, ...]
+    logs_full: tuple[str, ...]
+    cost: OwnCost
+
+    @property
+    def hottest(self) -> Spinlock | None:
+        """The spinlock that burns most CPU; None if none spins."""
+        return self.spinlocks[0] if self.spinlocks and self.spinlocks[0].spins > 0 else None
+
+
+def figures(sample: Sample, seconds_per_spin: float | None = None) -> Figures:
+    """All figures of a sample. seconds_per_spin: CPU seconds of one spin; None for the one of `advise`."""
+    window = sample.window("ase_engine_cpu_seconds_total")
+    engine_time = sample.rates("ase_engine_cpu_seconds_total", windowed=True) if window else []
+    all_time = math.fsum(rate for _, rate in engine_time)
+    busy_time = math.fsum(rate for labels, rate in engine_time if labels["mode"] in BUSY)
+    threads = _sum(sample.rates("ase_thread_cpu_seconds_total", windowed=True))
+    units = threads or (busy_time if engine_time else None)
+    transactions = _sum(sample.rates("ase_transactions_total", windowed=True))
+    spinlocks = _spinlocks(sample, all_time, seconds_per_spin or remedies().seconds_per_spin)
+    return Figures(
+        seconds=window,
+        cpu_busy=busy_time / all_time if all_time else None,
+        spinning=min(1.0, math.fsum(s.cpu or 0.0 for s in spinlocks)) if spinlocks and all_time else None,
+        cpu_units=units,
+        transactions=transactions,
+        throughput=transactions / units if transactions is not None and units else None,
+        run_queue=_sum(sample.values("ase_run_queue_length")),
+        connections=_sum(sample.values("ase_connections")),
+        engines=_engines(engine_time),
+        spinlocks=spinlocks,
+        caches=_caches(sample, {spinlock.name: spinlock.contention for spinlock in spinlocks}),
+        waits=_waits(sample),
+        blocked_processes=_sum(sample.values("ase_processes_blocked")),
+        blocked_long=_sum(sample.values("ase_lock_waits_over_threshold")),
+        max_block=_max(sample.values("ase_process_longest_block_seconds")),
+        blocked=_blocked(sample),
+        open_transactions=_open_transactions(sample),
+        devices=_devices(sample),
+        spaces=_spaces(sample),
+        logs_full=tuple(
+            labels["database"] for labels, full in sample.values("ase_database_log_full") if full
+        ),
+        cost=_cost(sample),
+    )
+
+
+Samples = Sequence[tuple[dict[str, str], float]]
+
+
+def _sum(samples: Samples) -> float | None:
+    return math.fsum(value for _, value in samples) if samples else None
+
+
+def _max(samples: Samples) -> float | None:
+    return max((value for _, value in samples), default=None)
+
+
+def _by(samples: Samples, *labels: str) -> dict[tuple[str, ...], float]:
+    """Sums by the values of these labels."""
+    found: dict[tuple[str, ...], float] = {}
+    for values, value in samples:
+        key = tuple(values.get(label, "") for label in labels)
+        found[key] = found.get(key, 0.0) + value
+    return found
+
+
+def _one(samples: Samples, label: str) -> dict[str, float]:
+    """Sums by one label."""
+    return {key[0]: value for key, value in _by(samples, label).items()}
+
+
+def _spinlocks(sample: Sample, all_time: float, seconds_per_spin: float) -> tuple[Spinlock, ...]:
+    """By CPU burnt, the hottest first; see ase:spinlock_spins:rate1m for those that are left out."""
+    spins = _by(sample.rates("ase_spinlock_spins_total", windowed=True), "spinlock", "class")
+    grabs = _by(sample.rates("ase_spinlock_grabs_total"), "spinlock", "class")
+    waits = _by(sample.rates("ase_spinlock_waits_total"), "spinlock", "class")
+    kept = {key: rate for key, rate in spins.items() if key[1] == DATA_CACHE or rate > MIN_SPINS}
+    scale = _scale(kept.values(), all_time, seconds_per_spin)
+    found = [
+        Spinlock(
+            name=key[0],
+            spinlock_class=key[1],
+            grabs=grabs.get(key, 0.0),
+            spins=rate,
+            waits=waits.get(key, 0.0),
+            contention=waits.get(key, 0.0) / max(grabs.get(key, 0.0), MIN_GRABS),
+            cpu=rate * scale / all_time if all_time else None,
+            engines=rate * scale,
+        )
+        for key, rate in kept.items()
+    ]
+    return tuple(sorted(found, key=lambda spinlock: (-spinlock.spins, -spinlock.grabs, spinlock.name)))
+
+
+def _scale(spins: Iterable[float], all_time: float, seconds_per_spin: float) -> float:
+    """Seconds of one spin, such that all spins take no more than all engine time."""
+    total = math.fsum(spins) * seconds_per_spin
+    return seconds_per_spin * (all_time / total if 0 < all_time < total else 1.0)
+
+
+def _engines(engine_time: Samples) -> tuple[Engine, ...]:
+    everything = _by(engine_time, "instance_id", "engine")
+    busy = _by([each for each in engine_time if each[0]["mode"] in BUSY], "instance_id", "engine")
+    in_order = sorted(everything, key=lambda key: (_number(key[0]), _number(key[1])))
+    return tuple(
+        Engine(
+            f"{key[0]}/{key[1]}" if key[0] else key[1],
+            busy.get(key, 0.0) / everything[key] if everything[key] else None,
+        )
+        for key in in_order
+    )
+
+
+def _number(text: str) -> float:
+    return int(text) if text.isdigit() else -1
+
+
+def _caches(sample: Sample, contention: dict[str, float]) -> tuple[Cache, ...]:
+    def rates(name: str) -> dict[str, float]:
+        return _one(sample.rates(f"ase_cache_{name}_total"), "cache")
+
+    info = {labels["cache"]: labels for labels, _ in sample.values("ase_cache_info")}
+    pools = _one(sample.values("ase_cache_pool_size_bytes"), "cache")
+    sizes = pools | _one(sample.values("ase_cache_size_bytes"), "cache")
+    partitions = {labels["cache"]: value for labels, value in sample.values("ase_cache_partitions")}
+    relaxed = _one(sample.values("ase_cache_relaxed_replacement"), "cache")
+    searches, reads = rates("searches"), rates("physical_reads")
+    writes, stalls = rates("physical_writes"), rates("stalls")
+    found = [
+        Cache(
+            name=name,
+            size=sizes.get(name),
+            partitions=partitions.get(name),
+            strategy=info[name].get("strategy", ""),
+            searches=searches.get(name),
+            hits=_hits(searches.get(name), reads.get(name)),
+            physical_reads=reads.get(name),
+            physical_writes=writes.get(name),
+            stalls=stalls.get(name),
+            contention=contention.get(name),
+            relaxed=bool(relaxed.get(name)),
+            pools=_pools(sample, name),
+        )
+        for name in info
+    ]
+    return tuple(sorted(found, key=lambda cache: (-(cache.contention or 0.0), -(cache.searches or 0.0))))
+
+
+def _pools(sample: Sample, cache: str) -> tuple[Pool, ...]:
+    def of(samples: Samples) -> dict[str, float]:
+        return _one([each for each in samples if each[0]["cache"] == cache], "io_size")
+
+    reads = of(sample.rates("ase_cache_pool_physical_reads_total"))
+    stalls = of(sample.rates("ase_cache_pool_stalls_total"))
+    sizes = of(sample.values("ase_cache_pool_size_bytes"))
+    return tuple(Pool(name, size, reads.get(name), stalls.get(name)) for name, size in sizes.items())
+
+
+def _hits(searches: float | None, reads: float | None) -> float | None:
+    return max(0.0, 1.0 - reads / searches) if searches and reads is not None else None
+
+
+def _waits(sample: Sample) -> tuple[Wait, ...]:
+    if not sample.window("ase_wait_seconds_total"):
+        return ()
+    seconds = _by(sample.rates("ase_wait_seconds_total", windowed=True), "event", "class")
+    counts = _by(sample.rates("ase_waits_total", windowed=True), "event", "class")
+    found = [
+        Wait(key[0], key[1], counts.get(key, 0.0), rate, rate / counts[key] if counts.get(key) else None)
+        for key, rate in seconds.items()
+        if rate > 0 and key[1] not in IDLE_WAITS
+    ]
+    return tuple(sorted(found, key=lambda wait: -wait.seconds))
+
+
+def _blocked(sample: Sample) -> tuple[Blocked, ...]:
+    found = [
+        Blocked(
+            spid=labels["spid"],
+            login=labels["login"],
+            database=labels["database"],
+            seconds=value,
+            blocked_by=labels["blocked_by"],
+            blocker_login=labels["blocker_login"],
+            blocker_application=labels["blocker_application"],
+            blocker_state=labels["blocker_state"],
+        )
+        for labels, value in sample.values("ase_blocked_process_seconds")
+        if labels["spid"] != "rest"
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.seconds, _number(each.spid))))
+
+
+def _open_transactions(sample: Sample) -> tuple[Transaction, ...]:
+    """With the process where it is known, else by database alone."""
+    owned = {
+        labels["database"]: Transaction(
+            labels["database"], value, labels["spid"], labels["login"], labels["application"], labels["state"]
+        )
+        for labels, value in sample.values("ase_open_transaction_seconds")
+        if labels["spid"] != "rest"
+    }
+    for labels, value in sample.values("ase_database_oldest_transaction_seconds"):
+        owned.setdefault(labels["database"], Transaction(labels["database"], value))
+    return tuple(sorted(owned.values(), key=lambda each: -each.seconds))
+
+
+def _devices(sample: Sample) -> tuple[Device, ...]:
+    ios = _by(sample.rates("ase_device_ios_total"), "device", "operation")
+    seconds = _one(sample.rates("ase_device_io_seconds_total"), "device")
+    found = []
+    for name in dict.fromkeys(device for device, _ in ios):
+        of = {operation: rate for (device, operation), rate in ios.items() if device == name}
+        total = math.fsum(of.values())
+        latency = seconds[name] / total if total and name in seconds else None
+        reads = of.get("read", 0.0) + of.get("apf_read", 0.0)
+        found.append(Device(name, reads, of.get("write", 0.0), total, latency))
+    return tuple(sorted(found, key=lambda device: -device.ios))
+
+
+def _spaces(sample: Sample) -> tuple[Space, ...]:
+    """The fullest first."""
+    free = _by(sample.values("ase_database_free_bytes"), "database", "use")
+    sizes = _by(sample.values("ase_database_size_bytes"), "database", "use")
+    found = [
+        Space(key[0], key[1], size, free[key]) for key, size in sizes.items() if size > 0 and key in free
+    ]
+    return tuple(sorted(found, key=lambda space: -space.used))
+
+
+def _cost(sample: Sample) -> OwnCost:
+    cpu = sample.series.get(SESSION_CPU)
+    passed, before = sample.cost, sample.cost_before
+    scrapes = passed.scrapes - before.scrapes
+    return OwnCost(
+        cpu=_sum(sample.rates(SESSION_CPU)) if cpu and cpu.before else None,
+        statement_share=(passed.seconds - before.seconds) / (scrapes * sample.interval) if scrapes else None,
+        statements=(passed.statements - before.statements) / scrapes if scrapes else None,
+        budget=sample.budget,
+        stretched=dict(sample.stretched),
+    )

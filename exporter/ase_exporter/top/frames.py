@@ -1,0 +1,60 @@
+"""Frames: one moment of one server as it is shown, and the frames of the last minutes."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from ase_exporter.top.figures import Figures, figures
+from ase_exporter.top.samples import Sample
+from ase_exporter.top.verdict import Verdict, verdict
+
+# Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
+MAX_FRAMES = 300
+MIN_FRAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A sample, without its readings, and what follows from them. options: run values of the configuration."""
+
+    sample: Sample
+    figures: Figures
+    verdict: Verdict
+    options: dict[str, int]
+
+
+def frame(sample: Sample, seconds_per_spin: float | None = None) -> Frame:
+    """The frame of a sample. seconds_per_spin: as for `figures`."""
+    found = figures(sample, seconds_per_spin)
+    options = {labels["name"]: int(value) for labels, value in sample.values("ase_config_value")}
+    return Frame(replace(sample, series={}), found, verdict(sample, found), options)
+
+
+class History:
+    """The last frames of one server, the oldest first. servers: how many there are."""
+
+    def __init__(self, servers: int = 1) -> None:
+        self._frames: deque[Frame] = deque(maxlen=max(MIN_FRAMES, MAX_FRAMES // servers))
+
+    def add(self, new: Frame) -> None:
+        """Append the newest frame."""
+        self._frames.append(new)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __getitem__(self, index: int) -> Frame:
+        return self._frames[index]
+
+    def until(self, shown: Frame) -> Iterator[Frame]:
+        """The frames up to one of them."""
+        for each in self._frames:
+            yield each
+            if each is shown:
+                return
+
+    def trend(
+        self, shown: Frame, length: int, value: Callable[[Figures], float | None]
+    ) -> list[float | None]:
+        """A figure in the last `length` frames up to one; None where it is missing."""
+        return [value(each.figures) for each in list(self.until(shown))[-length:]]

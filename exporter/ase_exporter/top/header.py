@@ -1,0 +1,112 @@
+"""The lines above the tables: which server, the verdict, and what matters most."""
+
+from rich.text import Text
+
+from ase_exporter.top.figures import Figures
+from ase_exporter.top.scene import FULL, STYLES, Scene, short
+from ase_exporter.top.text import clock, count, duration, groups, level, percent
+from ase_exporter.top.verdict import contended
+
+
+def header(scene: Scene, width: int) -> list[Text]:
+    """The lines above the tables, the verdict first, each at most `width` characters."""
+    found = [Text(scene.frame.verdict.text, style=STYLES[scene.frame.verdict.state])]
+    if scene.frame.sample.error:
+        found.append(Text(_last_answer(scene)))
+    else:
+        found += [
+            Text(_load(scene.figures)),
+            _strip(scene, width),
+            _hottest(scene.figures),
+            Text(_others(scene)),
+            Text(_cost(scene), style="dim"),
+        ]
+    if scene.frame.sample.changes:
+        last = scene.frame.sample.changes[-1]
+        found.append(Text(f"Changed {clock(last.at)}: {short(last.describe())}", style="bold cyan"))
+    for line in found:
+        line.truncate(width, overflow="ellipsis" if scene.glyphs.levels[-1] == "█" else "crop")
+    return found
+
+
+def _last_answer(scene: Scene) -> str:
+    answered = [each for each in scene.history.until(scene.frame) if not each.sample.error]
+    since = f"Last answer at {clock(answered[-1].sample.at)}" if answered else "No answer yet"
+    return f"{since}; tried again every {scene.frame.sample.interval:g} s, a refused login only after a pause"
+
+
+def title(scene: Scene) -> str:
+    """Which server, and when."""
+    sample = scene.frame.sample
+    parts = [sample.target, f"ASE {sample.version}" if sample.version else "", clock(sample.at)]
+    engines = len(scene.figures.engines)
+    parts.insert(2, f"{engines} engines" if engines else "")
+    return "  ".join(part for part in parts if part)
+
+
+def _load(figures: Figures) -> str:
+    window = f" over {figures.seconds:.0f} s" if figures.seconds else ""
+    return (
+        f"CPU busy {percent(figures.cpu_busy)}  spinning {percent(figures.spinning)}{window}"
+        f"  {count(figures.transactions)} tx/s = {count(figures.throughput)} tx/s per CPU unit"
+    )
+
+
+def _strip(scene: Scene, width: int) -> Text:
+    """One character for each engine, or for a group of them."""
+    line = Text("Engines ")
+    shares = [engine.busy for engine in scene.figures.engines]
+    cells = groups(shares, width - len(line))
+    for share in cells:
+        line.append("?" if share is None else level(share, scene.glyphs), style=heat(share))
+    if not cells:
+        line.append("not known yet", style="dim")
+    return line
+
+
+def heat(share: float | None) -> str:
+    """The colour of a busy share."""
+    if share is None:
+        return "dim"
+    return "red" if share >= FULL else "yellow" if share >= 0.6 else "green"
+
+
+def _hottest(figures: Figures) -> Text:
+    spinlock = figures.hottest
+    if spinlock is None:
+        return Text(f"Hottest spinlock: {'none spins' if figures.spinlocks else 'not known'}")
+    engines = f", {spinlock.engines:.1f} engines spin on it" if spinlock.engines is not None else ""
+    style = "bold red" if contended(spinlock) else ""
+    line = Text("Hottest spinlock: ")
+    line.append(spinlock.name, style=style or "bold")
+    line.append(f"  {percent(spinlock.contention)} contention{engines}", style=style)
+    return line
+
+
+def _others(scene: Scene) -> str:
+    figures, parts = scene.figures, []
+    if figures.blocked_processes is not None:
+        longest = f" up to {duration(figures.max_block)}" if figures.max_block else ""
+        parts.append(f"blocked {figures.blocked_processes:.0f}{longest}")
+    if figures.open_transactions:
+        oldest = figures.open_transactions[0]
+        parts.append(f"oldest tx {duration(oldest.seconds)} ({oldest.database})")
+    logs = [space for space in figures.spaces if space.use != "data"]
+    if logs:
+        parts.append(f"log {logs[0].used:.0%} ({logs[0].database})")
+    temporary = [space for space in figures.spaces if space.database.startswith("tempdb")]
+    if temporary:
+        parts.append(f"tempdb {temporary[0].used:.0%}")
+    return scene.glyphs.separator.join(parts)
+
+
+def _cost(scene: Scene) -> str:
+    cost, sample = scene.figures.cost, scene.frame.sample
+    if cost.cpu is not None:
+        used = f"{cost.cpu:.2%} of an engine"
+    else:
+        used = f"statements {percent(cost.statement_share)} of the time"
+    budget = f", budget {cost.budget:.1%}" if cost.budget is not None else ""
+    slower = f", {len(cost.stretched)} parts read less often" if cost.stretched else ""
+    note = f", {sample.note}" if sample.note else ""
+    return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s{note}"

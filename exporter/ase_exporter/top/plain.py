@@ -1,0 +1,74 @@
+"""Frames as plain text, for pipes, tickets and terminals without a screen."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.header import header, title
+from ase_exporter.top.scene import Align, Scene, Table
+from ase_exporter.top.text import Glyphs
+from ase_exporter.top.view import SECTIONS, servers
+
+MAX_ROWS = 10
+# A line of a file is cut nowhere; the strip of a thousand engines fits.
+MAX_WIDTH = 1100
+GAP = "  "
+
+
+def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[Text]:
+    """One server in full, or several as a list; the lines to print."""
+    if len(frames) == 1:
+        yield from _server(frames[0], glyphs)
+    else:
+        yield from table_lines(servers(frames), limit=len(frames))
+
+
+def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
+    history = History()
+    history.add(frame)
+    scene = Scene(frame, history, glyphs)
+    yield Text(title(scene), style="bold")
+    if frame.sample.error:
+        yield header(scene, MAX_WIDTH)[0]
+        return
+    yield from header(scene, MAX_WIDTH)
+    for make in SECTIONS.values():
+        yield Text()
+        yield from table_lines(make(scene), limit=MAX_ROWS)
+
+
+def table_lines(table: Table, limit: int) -> Iterator[Text]:
+    """A table with aligned columns; its name is that of its first column."""
+    if not table.rows:
+        yield Text(f"{table.title}: {table.empty}")
+        return
+    rows = table.rows[:limit]
+    heads, *lines = padded(
+        table.titles, [tuple(name for name, _ in table.titles), *(row.cells for row in rows)]
+    )
+    yield Text("".join(heads).rstrip(), style="bold")
+    for row, cells in zip(rows, lines, strict=True):
+        yield Text("".join(cells).rstrip(), style=row.style)
+    if (more := len(table.rows) - limit) > 0:
+        yield Text(f"({more} more)", style="dim")
+
+
+def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Lines of cells, each cell as wide as its column, with a gap before the next one."""
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    gaps = [GAP] * (len(widths) - 1) + [""]
+    return [
+        [
+            _aligned(cell, width, align) + gap
+            for cell, width, gap, (_, align) in zip(cells, widths, gaps, titles, strict=True)
+        ]
+        for cells in lines
+    ]
+
+
+def _aligned(cell: str, width: int, align: Align) -> str:
+    """The cell, filled up to a width on the terminal: some characters take two places."""
+    blanks = " " * (width - cell_len(cell))
+    return blanks + cell if align == "right" else cell + blanks

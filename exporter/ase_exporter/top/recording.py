@@ -1,0 +1,258 @@
+"""Records what top reads, in the format of captures, and shows such a file again (docs/capture.md)."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.capture.file import LOGIN, Capture, Header, Statement
+from ase_exporter.capture.playback import NOT_RECORDED, Playback
+from ase_exporter.capture.recording import Recorder
+from ase_exporter.capture.statements import statements_digest
+from ase_exporter.capture.stream import CaptureWriter, read_scrapes
+from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, read_facts
+from ase_exporter.catalogue.facts import SERVER
+from ase_exporter.changes.detect import OPTIONS, ConfigWatcher
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config import Module
+from ase_exporter.errors import UnreadableError, UserError
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
+from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.marks import ChangeLog
+from ase_exporter.top.samples import CostTotals, Sample, Tracker, printable
+from ase_exporter.top.sampling import TOP, module_of, windowed_counters
+
+# Seconds: a longer pause of the recording is shown as one of these.
+MAX_PAUSE = 60.0
+
+
+class Recording:
+    """Writes the statements of a sampler that logs in by `recorder.open`. interval: seconds between its samples.
+
+    Raises UserError if the file cannot be written.
+    """
+
+    def __init__(
+        self, path: Path, catalogue: Catalogue, interval: float, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        if path.exists():
+            raise UserError(f"--record {path}: exists already; expected a new file")
+        self.recorder = Recorder(clock)
+        header = Header(
+            exporter=version("ase-exporter"),
+            created=datetime.fromtimestamp(clock.time(), UTC).isoformat(timespec="milliseconds"),
+            scrapes=1,
+            interval=interval,
+            statements_digest=statements_digest(catalogue),
+        )
+        self._writer = CaptureWriter(path, header)
+
+    def save(self) -> str:
+        """Write what was recorded since the last call; returns why nothing more is recorded, or ''."""
+        try:
+            self._writer.add(self.recorder.take())
+        except UserError as error:
+            return str(error)
+        return "the recording is full" if self._writer.is_full else ""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+
+
+@dataclass
+class _Moved:
+    """The time of the recording: seconds since its begin, and Unix time of that."""
+
+    began: float
+    passed: float = 0.0
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(lambda: self.passed, lambda: self.began + self.passed)
+
+
+class Replayer:
+    """Turns the scrapes of a capture into samples, as they were then.
+
+    Each collector is read in the scrapes in which all its statements were recorded: the budget and the intervals
+    were those of the recording. target: the name to show.
+    """
+
+    def __init__(self, header: Header, target: str, catalogue: Catalogue) -> None:
+        self._header = header
+        self._target = target
+        self._catalogue = catalogue
+        self._module = module_of(Module(), catalogue)
+        self._time = _Moved(datetime.fromisoformat(header.created).timestamp())
+        self._tracker = Tracker(windowed_counters(catalogue))
+        self._counters = CounterStore()
+        self._changes = ChangeLog(target)
+        self._watch = ConfigWatcher(0.0, self._time.clock)
+        self._playback = Playback(Capture(header, ()))
+        self._facts: ServerFacts | None = None
+        self._planned: Sequence[PlannedCollector] = ()
+        self._cost = CostTotals()
+
+    def sample(self, statements: Sequence[Statement]) -> Sample:
+        """The sample of one scrape. Never raises: an error is part of the sample."""
+        first = statements[0]
+        self._time.passed = (first.scrape - 1) * self._header.interval if first.at is None else first.at
+        self._playback.add(statements)
+        current = {each.sql: each for each in statements}
+        before, self._cost = self._cost, _cost(self._cost, statements)
+        error, missing = _fatal(statements), dict[str, str]()
+        try:
+            if not error:
+                missing = self._read(current)
+        except (DatabaseError, UserError, TypeError, ValueError, IndexError) as problem:
+            error = DatabaseError("query_failed", str(problem))
+        if error:
+            self._tracker.forget()
+        return Sample(
+            target=self._target,
+            at=self._time.clock.time(),
+            monotonic=self._time.passed,
+            interval=self._header.interval,
+            error=printable(str(error or "")),
+            kind=error.kind if error else "",
+            version=str(self._facts.version) if self._facts else "",
+            series=self._tracker.series(),
+            missing=missing,
+            cost=self._cost,
+            cost_before=before,
+            changes=tuple(self._changes.changes),
+            facts=self._facts,
+        )
+
+    def _read(self, current: Mapping[str, Statement]) -> dict[str, str]:
+        """Read what this scrape has; returns the collectors that are missing, with the reason."""
+        if self._facts is None or SERVER in current:
+            self._facts = read_facts(self._playback.query, self._facts)
+            self._planned = plan(self._catalogue, self._facts, self._module.collectors, TOP)
+        # After a login, the scrape began later than the first statement.
+        known = [current[sql].at for each in self._planned for sql in each.statements if sql in current]
+        self._time.passed = min((at for at in known if at is not None), default=self._time.passed)
+        collected: dict[str, list[Family]] = {}
+        missing: dict[str, str] = {each.name: each.reason for each in self._planned if not each.available}
+        for collector in (each for each in self._planned if each.available):
+            try:
+                collected[collector.name] = self._collect(collector, current)
+            except (DatabaseError, UnreadableError) as error:
+                missing[collector.name] = "not recorded" if NOT_RECORDED in str(error) else _kind(error)
+        self._tracker.note(self._time.passed, collected, missing)
+        if OPTIONS in current:
+            self._changes.note(self._watch.take_snapshot(self._playback.query))
+        return missing
+
+    def _collect(self, collector: PlannedCollector, current: Mapping[str, Statement]) -> list[Family]:
+        """Its families; none if it was not due in this scrape."""
+        answers = [self._playback.query(sql) for sql in collector.statements]
+        if not all(sql in current for sql in collector.statements):
+            return []
+        return collector.families(answers, self._counters, self._time.passed, lambda problem: None)
+
+
+def _fatal(statements: Sequence[Statement]) -> DatabaseError | None:
+    """The error that ended the scrape, if one did: of the login, or of the connection."""
+    for each in statements:
+        if each.error and (each.sql == LOGIN or each.error.kind in ("lost", "out_of_step")):
+            return DatabaseError(each.error.kind, each.error.text, each.error.number)
+    if all(each.error and each.error.kind == "deadline" for each in statements):
+        return DatabaseError("deadline", "no answer in time")
+    return None
+
+
+def _kind(error: Exception) -> str:
+    return error.kind if isinstance(error, DatabaseError) else "unreadable"
+
+
+def _cost(before: CostTotals, statements: Sequence[Statement]) -> CostTotals:
+    return CostTotals(
+        before.scrapes + 1,
+        before.statements + len(statements),
+        before.seconds + sum(each.seconds for each in statements),
+    )
+
+
+class ReplayFeed:
+    """Shows a file again. interval: seconds between frames, None for those of the recording; 0 for no pause.
+
+    Raises UserError if the file is not a capture: all of it is read once before.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        catalogue: Catalogue,
+        *,
+        interval: float | None = None,
+        seconds_per_spin: float | None = None,
+    ) -> None:
+        header, scrapes = read_scrapes(path)
+        if not sum(1 for _ in scrapes):
+            raise UserError(f"--replay {path}: expected at least one scrape")
+        self._path = path
+        self._header = header
+        self._target = path.name.removesuffix(".gz").removesuffix(".capture")
+        self._catalogue = catalogue
+        self._pace = interval
+        self._seconds_per_spin = seconds_per_spin
+        self._stopped = threading.Event()
+        self._going = threading.Event()
+        self._going.set()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """See `Feed`: the name of the file, as captures do not hold that of the target."""
+        return [self._target]
+
+    @property
+    def interval(self) -> float:
+        """See `Feed`."""
+        return self._header.interval if self._pace is None else self._pace
+
+    @property
+    def is_live(self) -> bool:
+        """See `Feed`."""
+        return False
+
+    def start(self, deliver: Callable[[Frame], None]) -> None:
+        """See `Feed`."""
+        self._thread = threading.Thread(target=self._run, args=[deliver], name="top replay", daemon=True)
+        self._thread.start()
+
+    def pause(self, paused: bool) -> None:
+        """See `Feed`."""
+        (self._going.clear if paused else self._going.set)()
+
+    def stop(self) -> None:
+        """See `Feed`."""
+        self._stopped.set()
+        self._going.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def frames(self) -> Iterator[Frame]:
+        """All frames, without pauses."""
+        _, scrapes = read_scrapes(self._path)
+        replayer = Replayer(self._header, self._target, self._catalogue)
+        for statements in scrapes:
+            yield frame(replayer.sample(statements), self._seconds_per_spin)
+
+    def _run(self, deliver: Callable[[Frame], None]) -> None:
+        before: float | None = None
+        for each in self.frames():
+            if before is not None:
+                pause = each.sample.monotonic - before if self._pace is None else self._pace
+                self._stopped.wait(min(MAX_PAUSE, max(0.0, pause)))
+                self._going.wait()
+            if self._stopped.is_set():
+                return
+            deliver(each)
+            before = each.sample.monotonic

@@ -1,0 +1,172 @@
+"""Samples: the last two readings of every metric of a target, and the rates between them. Pure, no I/O."""
+
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ase_exporter.changes.change import Change
+from ase_exporter.metrics.families import Family
+
+LabelValues = tuple[str, ...]
+
+# Seconds over which some rates are taken. The server counts the CPU time of engines and the time of waits in whole
+# seconds: over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same
+# window.
+WINDOW = 15.0
+# Below this, such a rate is noise and is left out. A scrape may come a little early.
+MIN_WINDOW = 3.9
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One metric as it was read once. at: seconds, monotonic. values: by label values, in the order of `labels`."""
+
+    at: float
+    labels: tuple[str, ...]
+    values: Mapping[LabelValues, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """All series of one metric.
+
+    before: the reading before the last; oldest: one up to WINDOW seconds old, for metrics whose rates need that; both
+    None after the first reading, and after a gap.
+    """
+
+    last: Reading
+    before: Reading | None = None
+    oldest: Reading | None = None
+
+    @property
+    def window(self) -> float:
+        """Seconds between the oldest reading and the last; 0 if there is only one."""
+        oldest = self.oldest or self.before
+        return self.last.at - oldest.at if oldest else 0.0
+
+    def values(self) -> Iterator[tuple[dict[str, str], float]]:
+        """The last value of each series, with its labels."""
+        for values, value in self.last.values.items():
+            yield dict(zip(self.last.labels, values, strict=True)), value
+
+    def rates(self, *, windowed: bool = False) -> Iterator[tuple[dict[str, str], float]]:
+        """The growth per second of each series since the reading before. windowed: since the oldest."""
+        earlier = (self.oldest or self.before) if windowed else self.before
+        if earlier is None or (seconds := self.last.at - earlier.at) <= 0:
+            return
+        for values, value in self.last.values.items():
+            if (then := earlier.values.get(values)) is not None:
+                yield dict(zip(self.last.labels, values, strict=True)), max(0.0, value - then) / seconds
+
+
+@dataclass(frozen=True, slots=True)
+class CostTotals:
+    """What reading the target has cost so far, as in `ase.cost.Cost`."""
+
+    scrapes: int = 0
+    statements: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is known of a target after one scrape.
+
+    at: Unix time; monotonic: seconds. error: one line, '' if the target was read; kind: the same as one word, as in
+    ase_exporter_target_error. series: by metric. missing: collectors that this server does not give, with the reason.
+    stretched: collectors that are read less often to keep the budget, with how many times their interval. interval:
+    seconds between two samples, as asked for. changes: seen since the first sample, the oldest first. facts:
+    `catalogue.ServerFacts` of the server, None before the first login. note: about the recording, '' if all is well.
+    """
+
+    target: str
+    at: float
+    monotonic: float
+    interval: float
+    error: str = ""
+    kind: str = ""
+    version: str = ""
+    series: Mapping[str, Series] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    stretched: Mapping[str, float] = field(default_factory=dict)
+    budget: float | None = None
+    cost: CostTotals = CostTotals()
+    cost_before: CostTotals = CostTotals()
+    changes: tuple[Change, ...] = ()
+    note: str = ""
+    facts: Any = None
+
+    def values(self, metric: str) -> list[tuple[dict[str, str], float]]:
+        """The last value of each series of a metric; empty without the metric."""
+        found = self.series.get(metric)
+        return list(found.values()) if found else []
+
+    def window(self, metric: str) -> float:
+        """Seconds of a metric's windowed rates; 0 while they are fewer than MIN_WINDOW."""
+        found = self.series.get(metric)
+        return found.window if found and found.window >= MIN_WINDOW else 0.0
+
+    def rates(self, metric: str, *, windowed: bool = False) -> list[tuple[dict[str, str], float]]:
+        """The growth per second of each series of a counter, as `Series.rates`; empty without two readings."""
+        found = self.series.get(metric)
+        return list(found.rates(windowed=windowed)) if found else []
+
+
+def printable(text: str) -> str:
+    """The text without control characters: names of programs are their users' choice, and terminals obey escapes."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else " " if each.isspace() else "?" for each in text)
+
+
+class Tracker:
+    """Keeps the readings of every metric that rates are calculated from: the last two.
+
+    A collector that was not due is exposed again with the objects of its last reading, and one that the budget holds
+    back without its counters: both keep the readings they have. One that failed loses them, so that old numbers do
+    not look like new ones.
+
+    windowed: metrics whose readings of the last WINDOW seconds are kept.
+    """
+
+    def __init__(self, windowed: Container[str] = ()) -> None:
+        self._windowed = windowed
+        self._readings: dict[str, deque[Reading]] = {}
+        self._families: dict[str, Family] = {}
+        self._metrics: dict[str, set[str]] = {}
+
+    def note(self, at: float, collected: Mapping[str, Iterable[Family]], failed: Container[str] = ()) -> None:
+        """Take what a scrape that began at `at` (monotonic) collected. failed: collectors without an answer."""
+        for collector in [name for name in self._metrics if name in failed or name not in collected]:
+            for metric in self._metrics.pop(collector):
+                del self._readings[metric], self._families[metric]
+        for collector, families in collected.items():
+            if collector not in failed:
+                for family in families:
+                    self._metrics.setdefault(collector, set()).add(family.name)
+                    self._note_family(at, family)
+
+    def _note_family(self, at: float, family: Family) -> None:
+        if self._families.get(family.name) is family:
+            return
+        self._families[family.name] = family
+        values = {tuple(map(printable, values)): float(value) for values, value in family.samples}
+        readings = self._readings.setdefault(family.name, deque())
+        readings.append(Reading(at, family.labels, values))
+        begin = at - WINDOW if family.name in self._windowed else at
+        while len(readings) > 2 and readings[1].at <= begin:
+            readings.popleft()
+
+    def forget(self) -> None:
+        """Begin again after a gap: a rate over it would mix the time before with the time after."""
+        self._readings.clear()
+        self._families.clear()
+        self._metrics.clear()
+
+    def series(self) -> dict[str, Series]:
+        """All metrics by name."""
+        return {
+            name: Series(readings[-1], *((readings[-2], readings[0]) if len(readings) > 1 else ()))
+            for name, readings in self._readings.items()
+        }

@@ -1,0 +1,214 @@
+"""Samples one target at an interval, by the scrape that `serve` makes: one connection, budget and login backoff."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from ase_exporter.ase.connection import Connection, Opener
+from ase_exporter.ase.login_backoff import LoginBackoff
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.catalogue import Catalogue
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.config import Config, Module, Target
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.top.marks import ChangeLog
+from ase_exporter.top.samples import CostTotals, Sample, Tracker, printable
+
+# What the screen shows, and nothing else; those that are off by default are switched on. A collector that the
+# target's module switches off stays off.
+COLLECTORS = (
+    "state",
+    "threads",
+    "engines",
+    "run_queues",
+    "spinlocks",
+    "data_caches",
+    "cache_pools",
+    "waits",
+    "processes",
+    "blocking",
+    "oldest_transactions",
+    "open_transactions",
+    "devices",
+    "databases",
+    "database_space",
+    "configuration",
+    "own_session",
+)
+# Seconds between readings of what changes slowly, in place of the catalogue's.
+INTERVALS = {"configuration": 30.0, "cache_pools": 10.0, "databases": 10.0}
+DIVIDED_BY_CPU = frozenset(
+    {"ase_spinlock_spins_total", "ase_thread_cpu_seconds_total", "ase_transactions_total", "ase_waits_total"}
+)
+# Rows with series of their own in the tables that can grow.
+TOP = 50
+
+
+def module_of(module: Module, catalogue: Catalogue) -> Module:
+    """The module of a target, cut down to what the screen shows."""
+    chosen = {name: name in COLLECTORS and module.collectors.get(name, True) for name in catalogue.collectors}
+    return Module(collectors=chosen, series_limit=module.series_limit, top=TOP)
+
+
+def slowed(catalogue: Catalogue) -> Catalogue:
+    """The catalogue with the intervals of INTERVALS."""
+    collectors = {
+        name: replace(each, interval=max(each.interval, INTERVALS.get(name, 0.0)))
+        for name, each in catalogue.collectors.items()
+    }
+    return replace(catalogue, collectors=collectors)
+
+
+def windowed_counters(catalogue: Catalogue) -> frozenset[str]:
+    """Counters that the server keeps in whole seconds, and those that figures divide by them."""
+    return DIVIDED_BY_CPU | {
+        name
+        for collector in catalogue.collectors.values()
+        for name, metric in collector.metrics.items()
+        if metric.unit == "seconds" and name.endswith("_total")
+    }
+
+
+class TargetSampler:
+    """Samples of one target. For one thread at a time, which must not be the main one.
+
+    interval: seconds between samples. timeout: seconds of a scrape; by default that of the configuration. clock,
+    open_connection, timing: as those of TargetScraper. save: called after each sample, to record it; returns a note
+    for the screen or ''.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        target: Target,
+        catalogue: Catalogue,
+        interval: float,
+        *,
+        timeout: float | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        open_connection: Opener[Connection] = Connection.open,
+        timing: Timing = TIMING,
+        login_backoff: LoginBackoff | None = None,
+        save: Callable[[], str] | None = None,
+    ) -> None:
+        self.target = target
+        self.interval = interval
+        self.timeout = timeout or config.scrape.timeout
+        self._clock = clock
+        watch = ConfigWatcher(config.changes.interval, clock) if config.changes.enabled else None
+        self._scraper = TargetScraper(
+            replace(target, module="default", sysmon=None),
+            config.auth[target.auth],
+            module_of(config.module(target.module), catalogue),
+            config.scrape,
+            slowed(catalogue),
+            watch,
+            login_backoff=login_backoff,
+            clock=clock,
+            open_connection=open_connection,
+            timing=timing,
+        )
+        self._tracker = Tracker(windowed_counters(catalogue))
+        self._changes = ChangeLog(target.name)
+        self._cost = CostTotals()
+        self._save = save
+
+    def take(self) -> Sample:
+        """Scrape once. Never raises: an error is part of the sample."""
+        deadline = self._clock.monotonic() + self.timeout
+        result = ScrapeResult(deadline, clock=self._clock)
+        if not self._scraper.connected:
+            # Log in and plan first: the time for that must not be part of the time between two readings.
+            result.collectors = frozenset()
+            self._scraper.scrape(result)
+            if not result.summary.error:
+                result = ScrapeResult(deadline, clock=self._clock)
+        at, started = self._clock.time(), self._clock.monotonic()
+        if not result.summary.error:
+            self._scraper.scrape(result)
+        return self._sample(result, at, started)
+
+    def close(self) -> None:
+        """Log out."""
+        self._scraper.close()
+
+    def _sample(self, result: ScrapeResult, at: float, started: float) -> Sample:
+        error, kind = result.summary.error, result.error_kind
+        if not error and not result.summary.up:
+            # Each collector has timed out on its own, and none has been answered.
+            error, kind = f"no answer within {self.timeout:g} s", "deadline"
+        if error:
+            self._tracker.forget()
+        else:
+            failed = {name for name, each in result.outcomes.items() if each.reason not in ("", "unreadable")}
+            self._tracker.note(started, result.collected, failed)
+        if result.config_snapshot:
+            self._changes.note(result.config_snapshot)
+        cost = self._scraper.cost
+        before, self._cost = self._cost, CostTotals(cost.scrapes, cost.statements, cost.seconds)
+        return Sample(
+            target=self.target.name,
+            at=at,
+            monotonic=started,
+            interval=self.interval,
+            error=printable(error),
+            kind=kind,
+            version=result.summary.version,
+            series=self._tracker.series(),
+            missing=_missing(result),
+            stretched=self._scraper.stretches(),
+            budget=self._scraper.budget,
+            cost=self._cost,
+            cost_before=before,
+            changes=tuple(self._changes.changes),
+            facts=self._scraper.facts,
+            note=self._save() if self._save else "",
+        )
+
+
+def _missing(result: ScrapeResult) -> dict[str, str]:
+    """Collectors without an answer, with the reason: not available, or failed in this scrape."""
+    failed = {name: each.reason for name, each in result.outcomes.items() if each.reason}
+    return failed | dict(result.unavailable)
+
+
+class Watcher:
+    """A thread that samples one target at its interval and hands each sample on. `stop` ends it after its statement."""
+
+    def __init__(
+        self,
+        sampler: TargetSampler,
+        deliver: Callable[[Sample], None],
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.sampler = sampler
+        self._deliver = deliver
+        self._clock = clock
+        self._stopped = threading.Event()
+        # A daemon: a driver that hangs must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name=f"top {sampler.target.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def ask_to_stop(self) -> None:
+        """Ask it to log out and end."""
+        self._stopped.set()
+
+    def stop(self, seconds: float) -> None:
+        """Ask it to log out and end, and wait that long."""
+        self.ask_to_stop()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            due = self._clock.monotonic() + self.sampler.interval
+            self._deliver(self.sampler.take())
+            # After a scrape that took longer than the interval, the server gets a pause of half as long.
+            now = self._clock.monotonic()
+            late = now - due
+            self._stopped.wait(max(due - now, late / 2))
+        self.sampler.close()

@@ -1,0 +1,76 @@
+"""What is shown of a frame, as data: scenes, tables and their rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from ase_exporter.top.figures import Figures
+from ase_exporter.top.frames import Frame, History
+from ase_exporter.top.samples import printable
+from ase_exporter.top.text import Glyphs
+from ase_exporter.top.verdict import State
+
+Value = float | str
+Align = Literal["left", "right"]
+
+# By state. Each verdict begins with a word of its own, so colours only repeat it.
+STYLES: Mapping[State, str] = {
+    "down": "bold white on red",
+    "unknown": "bold white on red",
+    "spins": "bold white on red",
+    "contended": "bold yellow",
+    "waits": "bold yellow",
+    "saturated": "bold yellow",
+    "works": "bold green",
+    "idle": "bold",
+    "starting": "bold",
+}
+# From this share on, an engine is busy and a database is full.
+FULL = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """key: tells rows apart from frame to frame. cells: as shown. values: to sort by, one for each cell."""
+
+    key: str
+    cells: tuple[str, ...]
+    values: tuple[Value, ...]
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """titles: of the columns, each with its alignment. empty: said in place of rows."""
+
+    title: str
+    titles: tuple[tuple[str, Align], ...]
+    rows: tuple[Row, ...]
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A frame with its history, and the characters that the terminal can show."""
+
+    frame: Frame
+    history: History
+    glyphs: Glyphs
+
+    @property
+    def figures(self) -> Figures:
+        """The figures of the frame."""
+        return self.frame.figures
+
+
+def marks(scene: Scene, length: int) -> list[bool]:
+    """In which of the last frames a change was seen first."""
+    frames = list(scene.history.until(scene.frame))[-length - 1 :]
+    found = [len(after.sample.changes) > len(before.sample.changes) for before, after in pairwise(frames)]
+    return found if len(frames) > length else [False, *found]
+
+
+def short(described: str) -> str:
+    """A change in words, without how exact its time is."""
+    return printable(described.partition(" (seen at ")[0])

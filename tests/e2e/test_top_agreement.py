@@ -1,0 +1,92 @@
+"""The figures of `top` equal those of the shipped recording rules over the same samples, by Prometheus's own engine."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.e2e.evaluation import evaluate
+from tests.e2e.simulated_time import INTERVAL, Recording, record
+from tests.exporter.top.watching import one_step
+
+from ase_exporter.top.figures import Figures, Spinlock, figures
+from ase_exporter.top.samples import LabelValues, Reading, Sample, Series
+
+pytestmark = pytest.mark.e2e
+
+SCRAPES = 7
+# A range of a minute holds four samples, 15 s apart.
+IN_A_MINUTE = 4
+
+
+def sample(recording: Recording, first: int, last: int) -> Sample:
+    """What top would have read at two scrapes of a recording."""
+    readings: dict[str, dict[int, dict[LabelValues, float]]] = {}
+    labels = {}
+    for (name, names, values), numbers in recording.series.items():
+        labels[name] = names
+        for scrape in (first, last):
+            value = numbers[scrape] if scrape < len(numbers) else None
+            if value is not None:
+                readings.setdefault(name, {first: {}, last: {}})[scrape][values] = value
+    series = {
+        name: Series(
+            Reading(float(last * INTERVAL), labels[name], both[last]),
+            Reading(float(first * INTERVAL), labels[name], both[first]),
+        )
+        for name, both in readings.items()
+    }
+    return Sample("server", 0.0, 0.0, float(INTERVAL), series=series)
+
+
+def of_spinlocks(value: Callable[[Spinlock], float | None]) -> Callable[[Figures], dict[str, float]]:
+    return lambda found: {each.name: value(each) or 0.0 for each in found.spinlocks}
+
+
+def of_server(value: Callable[[Figures], float | None]) -> Callable[[Figures], dict[str, float]]:
+    return lambda found: {"": number} if (number := value(found)) is not None else {}
+
+
+# By recording rule: the label that names a row, and the same figures of top.
+RULES: dict[str, tuple[str, Callable[[Figures], dict[str, float]]]] = {
+    "ase:cpu_busy:ratio_rate1m": ("", of_server(lambda found: found.cpu_busy)),
+    "ase:cpu_spinning:ratio_rate1m": ("", of_server(lambda found: found.spinning)),
+    "ase:cpu_units:rate1m": ("", of_server(lambda found: found.cpu_units)),
+    "ase:transactions:rate1m": ("", of_server(lambda found: found.transactions)),
+    "ase:transactions_per_cpu_unit:ratio_rate1m": ("", of_server(lambda found: found.throughput)),
+    "ase:spinlock_contention:ratio_rate1m": ("spinlock", of_spinlocks(lambda each: each.contention)),
+    "ase:spinlock_spins:rate1m": ("spinlock", of_spinlocks(lambda each: each.spins)),
+    "ase:engine_busy:ratio_rate1m": (
+        "engine",
+        lambda found: {engine.name: engine.busy for engine in found.engines if engine.busy is not None},
+    ),
+}
+HOTTEST = "ase:spinlock_hottest_contention:ratio_rate1m"
+BURNT = "ase:spinlock_top_cpu:ratio_rate1m"
+# Prometheus extrapolates to the ends of the range, from 45 s to a minute; ratios are the same.
+RATES = {"ase:cpu_units:rate1m", "ase:transactions:rate1m", "ase:spinlock_spins:rate1m"}
+
+
+def shares(parts: dict[str, float]) -> dict[str, float]:
+    return {name: part / sum(parts.values()) for name, part in parts.items()}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "step"),
+    [("memscale", "series 2 run 05"), ("memscale", "series 2 run 14"), ("storm", "wrong remedy")],
+)
+def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: str) -> None:
+    recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL)
+    shown = figures(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1))
+    at = SCRAPES * INTERVAL
+    recorded = evaluate(recording, tmp_path, [(rule, at) for rule in (*RULES, HOTTEST, BURNT)])
+    for rule, (label, of) in RULES.items():
+        expected = {each.labels.get(label, ""): each.value for each in recorded[rule, at]}
+        assert expected, rule
+        rel, absolute = (0.05, None) if rule in RATES else (None, 1e-9)
+        assert of(shown) == pytest.approx(expected, rel=rel, abs=absolute), rule
+    (hottest,) = recorded[HOTTEST, at]
+    assert shown.hottest and shown.hottest.name == hottest.labels["spinlock"]
+    # Not of exactly the same samples: the rule takes the spinning share of the evaluation before.
+    burnt = {each.labels["spinlock"]: each.value for each in recorded[BURNT, at]}
+    found = {each.name: each.cpu or 0.0 for each in shown.spinlocks if each.name in burnt}
+    assert shares(found) == pytest.approx(shares(burnt), abs=1e-5)

@@ -1,0 +1,149 @@
+"""`ase-exporter top` for scripts: --once, --json, pipes, and what it says about bad input."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.exporter.commands.command_line import Run
+from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.ports import free_block
+
+ESCAPE = "\x1b"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04", "quiet-oltp") as started:
+        yield started
+
+
+@pytest.fixture
+def config(server: Simulated, tmp_path: Path) -> str:
+    return written(tmp_path, ONE=server.address[1])
+
+
+def written(directory: Path, **ports: int) -> str:
+    """A configuration with these targets."""
+    file = directory / "exporter.yml"
+    targets = ", ".join(f"{{name: {name}, host: 127.0.0.1, port: {port}}}" for name, port in ports.items())
+    file.write_text(
+        f"auth: {{default: {{user: monitor, password: '{PASSWORD}'}}}}\n"
+        f"scrape: {{timeout: 60s, connect_timeout: 60s}}\ntargets: [{targets}]\n"
+    )
+    return str(file)
+
+
+def test_once_prints_one_server_in_full_and_no_colours_on_a_pipe(run: Run, config: str) -> None:
+    ended = run("top", "--config.file", config, "--once", "--interval", "1s", FORCE_COLOR="", TERM="xterm")
+    assert ended.returncode == 0, ended.stderr
+    assert ESCAPE not in ended.stdout
+    title, verdict, *_ = ended.stdout.splitlines()
+    assert title.startswith("ONE  ASE 16.0 SP04") and verdict.startswith(("WORKS: ", "IDLE: "))
+    for heading in ("Spinlock", "Cache", "Wait event", "Device", "Database", "Changes"):
+        assert re.search(rf"^{heading}\b", ended.stdout, re.MULTILINE), heading
+
+
+def test_a_pipe_without_options_gets_one_report(run: Run, config: str) -> None:
+    ended = run("top", "--config.file", config, "--interval", "1")
+    assert ended.returncode == 0 and ended.stdout.startswith("ONE  ASE")
+
+
+def test_json_once_is_one_object_with_ratios(run: Run, config: str) -> None:
+    ended = run("top", "--config.file", config, "--once", "--json", "--interval", "1")
+    (line,) = ended.stdout.splitlines()
+    content = json.loads(line)
+    assert content["target"] == "ONE" and content["error"] is None
+    assert 0 <= content["cpu_busy"] <= 1 and 0 <= content["spinlocks"][0]["contention"] <= 1
+    assert content["cost"]["budget"] == 0.01 and content["cost"]["cpu"] is not None
+
+
+def test_several_servers_are_a_list_and_one_that_fails_is_an_error_at_the_end(
+    run: Run, server: Simulated, tmp_path: Path
+) -> None:
+    config = written(tmp_path, GOOD=server.address[1], GONE=free_block(1))
+    ended = run("top", "--config.file", config, "--once", "--interval", "1")
+    assert ended.returncode == 2
+    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["Server", "GONE", "GOOD"]
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("ase-exporter: target GONE: 127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--interval", "0.5s"], "--interval: 0.5 s: expected 1 s to 60 s"),
+        (["--interval", "2m"], "--interval: 120 s: expected 1 s to 60 s"),
+        (["--interval", "often"], "--interval: 'often': expected a duration"),
+        (["--target", "OTHER"], "--target: OTHER: no such target in the configuration; it has ONE"),
+    ],
+)
+def test_bad_input_is_one_line(run: Run, config: str, arguments: list[str], said: str) -> None:
+    ended = run("top", "--config.file", config, "--once", *arguments)
+    assert ended.returncode == 2 and ended.stdout == ""
+    assert ended.stderr.startswith(f"ase-exporter: {said}") and ended.stderr.count("\n") == 1
+
+
+def test_without_a_target_the_line_says_what_to_set(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASE_HOST", raising=False)
+    ended = run("top", "--once")
+    assert (
+        ended.returncode == 2
+        and "no target: give --config.file with targets, or set ASE_HOST" in ended.stderr
+    )
+
+
+def test_the_screen_needs_textual_and_scripts_do_not(
+    run: Run, config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "textual", None)
+    monkeypatch.setattr("ase_exporter.commands.top_output.sys.stdout.isatty", lambda: True, raising=False)
+    ended = run("top", "--config.file", config)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "ase-exporter: top needs textual for its screen, which is not installed: pip install 'ase-exporter[top]'"
+        " (--once and --json need nothing)\n"
+    )
+    assert run("top", "--config.file", config, "--once", "--json", "--interval", "1").returncode == 0
+
+
+@pytest.mark.parametrize("module", ["figures", "sampling", "plain", "as_json", "feed", "view", "detail"])
+def test_only_the_screen_imports_textual(module: str) -> None:
+    code = f"import sys, ase_exporter.top.{module}; assert not [m for m in sys.modules if m.startswith('textual')]"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_stream_ends_quietly_when_its_reader_goes(config: str) -> None:
+    stream = subprocess.Popen(
+        [sys.executable, "-m", "ase_exporter", "top", "--config.file", config, "--json", "--interval", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert stream.stdout and stream.stderr
+    lines = [json.loads(stream.stdout.readline()) for _ in range(2)]
+    stream.stdout.close()
+    assert stream.wait(60) == 0 and stream.stderr.read() == ""
+    stream.stderr.close()
+    assert lines[0]["transactions"] is None and lines[1]["transactions"] is not None
+
+
+def test_a_terminal_that_cannot_move_its_cursor_is_told_what_to_use(config: str) -> None:
+    ours, theirs = pty.openpty()
+    ended = subprocess.run(
+        [sys.executable, "-m", "ase_exporter", "top", "--config.file", config],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"TERM": "dumb", "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
+    for each in (ours, theirs):
+        os.close(each)
+    assert ended.returncode == 2 and "not TERM=dumb; --once and --json need none" in ended.stderr

@@ -1,0 +1,73 @@
+"""A feed whose frames the test hands over, and frames of simulated servers to hand over."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.exporter.top.watching import one_step, watched
+
+from ase_exporter.changes.change import Change
+from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.samples import Sample
+
+INTERVAL = 2.0
+
+
+class HandFed:
+    """Frames of the test's choice. stopped: the screen has ended."""
+
+    def __init__(self, *targets: str) -> None:
+        self._targets = targets
+        self._deliver: Callable[[Frame], None] = lambda new: None
+        self.stopped = self.paused = False
+
+    @property
+    def targets(self) -> Sequence[str]:
+        return self._targets
+
+    @property
+    def interval(self) -> float:
+        return INTERVAL
+
+    @property
+    def is_live(self) -> bool:
+        return True
+
+    def pause(self, paused: bool) -> None:
+        self.paused = paused
+
+    def start(self, deliver: Callable[[Frame], None]) -> None:
+        self._deliver = deliver
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def feed(self, *frames: Frame) -> None:
+        """Hand frames over, as a sampler's thread would."""
+        for each in frames:
+            self._deliver(each)
+
+
+@cache
+def recorded(scenario: str, step: str = "", count: int = 6) -> tuple[Frame, ...]:
+    """Frames of a simulated server, two seconds apart; the first is without figures."""
+    with TemporaryDirectory() as directory:
+        chosen = one_step(scenario, step, Path(directory)) if step else scenario
+        with watched(chosen) as watching:
+            return tuple(watching.frames(count, INTERVAL))
+
+
+def renamed(given: Frame, target: str) -> Frame:
+    return replace(given, sample=replace(given.sample, target=target))
+
+
+def failed(target: str, error: str, kind: str) -> Frame:
+    return frame(Sample(target, 1_700_000_000.0, 0.0, INTERVAL, error=error, kind=kind))
+
+
+def changed(given: Frame, name: str) -> Frame:
+    """The frame with one more change."""
+    change = Change("id", given.sample.target, "option", name, "100", "5", given.sample.at)
+    return replace(given, sample=replace(given.sample, changes=(*given.sample.changes, change)))

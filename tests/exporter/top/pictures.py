@@ -1,0 +1,102 @@
+"""The pictures of docs/top.md: the screen at 80 x 24 on simulated servers, at moments that are always the same.
+
+`python -m tests.exporter.top.pictures` writes them.
+"""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.exporter.top.feeds import HandFed
+from tests.exporter.top.watching import one_step, watched
+from tests.paths import DOCS
+
+from ase_exporter.top.app import TopApp
+from ase_exporter.top.frames import Frame
+
+FOLDER = DOCS / "images"
+SIZE = (80, 24)
+START = datetime(2026, 3, 2, 9, 0)
+FRAMES, INTERVAL = 10, 2.0
+# textual lets a browser load its font from a server; the pictures ask nobody for anything.
+_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+_TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A screen. step: of the scenario, '' without steps. keys: pressed before it is taken."""
+
+    scenario: str
+    step: str = ""
+    keys: Sequence[str] = ()
+
+
+PICTURES: Mapping[str, Picture] = {
+    "top-memscale": Picture("memscale", "series 2 run 05"),
+    "top-vldb": Picture("vldb"),
+    "top-storm": Picture("storm", "wrong remedy"),
+    "top-spinlock": Picture("vldb", keys=["enter"]),
+    "top-blocking": Picture("storm", "lock storm", keys=["4"]),
+}
+
+
+def draw(picture: Picture) -> str:
+    """The picture as SVG."""
+    feed = HandFed(picture.scenario.upper())
+
+    async def run() -> str:
+        app = TopApp(feed)
+        async with app.run_test(size=SIZE) as pilot:
+            feed.feed(*_frames(picture.scenario, picture.step))
+            await pilot.pause()
+            await pilot.press(*picture.keys)
+            await pilot.pause()
+            return app.export_screenshot()
+
+    with _utc():
+        return _FONTS.sub("", asyncio.run(run()))
+
+
+def words(svg: str) -> list[str]:
+    """All texts of a picture: what has to be the same, whatever textual's way to draw it."""
+    found = (text.replace("&#160;", " ").strip() for text in _TEXT.findall(svg))
+    return [text for text in found if text]
+
+
+@cache
+def _frames(scenario: str, step: str) -> list[Frame]:
+    with TemporaryDirectory() as directory:
+        chosen = one_step(scenario, step, Path(directory)) if step else scenario
+        with watched(chosen, start=START) as watching:
+            return list(watching.frames(FRAMES, INTERVAL))
+
+
+@contextmanager
+def _utc() -> Iterator[None]:
+    """Times as UTC: the screen shows those of the machine."""
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    try:
+        yield
+    finally:
+        os.environ.pop("TZ")
+        if before is not None:
+            os.environ["TZ"] = before
+        time.tzset()
+
+
+if __name__ == "__main__":
+    for name, picture in PICTURES.items():
+        path = FOLDER / f"{name}.svg"
+        path.write_text(draw(picture), encoding="utf-8")
+        print(f"{path}: {path.stat().st_size} bytes")

@@ -1,0 +1,205 @@
+"""A recording, shown again, gives the figures that were on the screen."""
+
+import gzip
+import json
+import queue
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.exporter.capture.recorded import record as record_capture
+from tests.exporter.top.watching import catalogue, one_step, watched
+
+from ase_exporter.capture import stream
+from ase_exporter.capture.file import Failure, Header, Result, Statement, load
+from ase_exporter.capture.session import Plan
+from ase_exporter.capture.stream import CaptureWriter, read_scrapes
+from ase_exporter.errors import UserError
+from ase_exporter.top.frames import Frame
+from ase_exporter.top.recording import Recording, ReplayFeed
+from ase_simulator.replay.file import read_capture
+
+HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
+
+
+def figures(given: Frame) -> dict[str, Any]:
+    """What must be the same; the cost is that of recording, and not of replaying."""
+    return {**asdict(given.figures), "cost": None, "state": given.verdict.state, "options": given.options}
+
+
+def recorded(path: Path, scenario: str, *after: float) -> list[Frame]:
+    with watched(scenario, record=lambda clock: Recording(path, catalogue(), 2.0, clock)) as watching:
+        return [watching.frame(), *(watching.frame(seconds) for seconds in after)]
+
+
+def replayed(path: Path) -> list[Frame]:
+    return list(ReplayFeed(path, catalogue()).frames())
+
+
+def test_replayed_figures_equal_those_that_were_shown(tmp_path: Path) -> None:
+    path = tmp_path / "incident.capture.gz"
+    # Intervals that differ, and collectors that are not due in every scrape.
+    live = recorded(path, one_step("storm", "lock storm", tmp_path), *[2.0] * 6, 11.0, *[2.0] * 3, 61.0, 2.0)
+    again = replayed(path)
+    assert [figures(each) for each in again] == [figures(each) for each in live]
+    assert live[-1].figures.blocked and live[-1].figures.spinlocks and live[-1].figures.spaces
+    assert [each.sample.at for each in again] == pytest.approx([each.sample.at for each in live], abs=0.01)
+    assert again[0].sample.target == "incident"
+
+
+def test_changes_outages_and_recoveries_are_shown_again(tmp_path: Path) -> None:
+    path = tmp_path / "incident.capture.gz"
+    with watched("quiet-oltp", record=lambda clock: Recording(path, catalogue(), 2.0, clock)) as watching:
+        live = list(watching.frames(3, 30.0))
+        watching.run.ask(lambda: watching.server.set_option("number of locks", 300_000, "sa"))
+        live += [watching.frame(30.0) for _ in range(3)]
+        watching.run.ask(watching.run.listener.drop)
+        watching.run.listener.faults.refuse = True
+        live += [watching.frame(30.0) for _ in range(2)]
+        watching.run.listener.faults.refuse = False
+        live += [watching.frame(30.0) for _ in range(2)]
+    again = replayed(path)
+    assert [each.verdict.state for each in again] == [each.verdict.state for each in live]
+    assert [bool(each.sample.error) for each in live] == [False] * 6 + [True] * 2 + [False] * 2
+    assert [change.name for change in again[-1].sample.changes] == ["number of locks"]
+    assert [figures(each) for each in again] == [figures(each) for each in live]
+
+
+def test_the_file_is_a_capture_for_all_other_tools(tmp_path: Path) -> None:
+    path = tmp_path / "incident.capture.gz"
+    recorded(path, "quiet-oltp", 2.0)
+    capture = load(path)
+    assert capture.header.scrapes == 2 and capture.header.names == "kept"
+    assert len(read_capture(path)) == len(capture.statements)
+
+
+def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
+    path = tmp_path / "mine.capture.gz"
+    capture = record_capture("16.0 SP04", "quiet-oltp", Plan(3, 0.25))
+    with CaptureWriter(path, capture.header) as writer:
+        writer.add(capture.statements)
+    first, second, third = replayed(path)
+    assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
+    assert third.figures.spaces and third.sample.missing["blocking"] == "not recorded"
+
+
+@pytest.mark.parametrize("scrapes", [0, 1, 2, 5])
+def test_a_recorder_that_is_killed_leaves_a_whole_capture(tmp_path: Path, scrapes: int) -> None:
+    path = tmp_path / "x.capture.gz"
+    writer = CaptureWriter(path, HEADER)
+    statements = [
+        Statement(number, f"select {number}", 0.1, [], at=2.0 * number) for number in range(1, scrapes + 1)
+    ]
+    for each in statements:
+        writer.add([each])
+    # Not closed: what is in the file now is what a kill leaves.
+    capture = load(path)
+    assert list(capture.statements) == statements and capture.header.scrapes == max(1, scrapes)
+    assert [list(found) for found in read_scrapes(path)[1]] == [[each] for each in statements]
+    writer.close()
+
+
+def test_a_recording_ends_before_it_is_too_large_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.capture.gz"
+    monkeypatch.setattr(stream, "MAX_SIZE", 3000)
+    recording = Recording(path, catalogue(), 2.0)
+    notes = []
+    for _ in range(4):
+        recording.recorder.statements = [
+            Statement(recording.recorder.scrape, "select 1", 0.1, [Result(["x" * 700])])
+        ]
+        notes.append(recording.save())
+    recording.close()
+    assert notes == ["", "", "the recording is full", "the recording is full"]
+    assert len(load(path).statements) == 2
+
+
+def test_a_full_disk_is_a_note_and_not_the_end(tmp_path: Path) -> None:
+    recording = Recording(tmp_path / "x.capture.gz", catalogue(), 2.0)
+    recording._writer._file.close()
+    recording._writer._file = open("/dev/full", "wb", buffering=0)  # noqa: PTH123, SIM115
+    recording.recorder.statements = [Statement(1, "select 1", 0.1)]
+    assert "No space left on device" in recording.save()
+    recording.close()
+
+
+def test_a_recording_never_overwrites_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    path.write_text("kept")
+    with pytest.raises(UserError, match="exists already; expected a new file"):
+        Recording(path, catalogue(), 2.0)
+    assert path.read_text() == "kept"
+
+
+def damaged(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"no gzip", "not a capture: expected a complete gzip file"),
+        (gzip.compress(b"{}\n"), "line 1: format: expected `ase-exporter capture`"),
+        (gzip.compress(b"\xff\n"), "not a capture: expected UTF-8 text"),
+        (gzip.compress(b""), "not a complete capture"),
+    ],
+)
+def test_another_file_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "x.capture.gz"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=said) as caught:
+        ReplayFeed(path, catalogue())
+    assert "\n" not in str(caught.value)
+
+
+def test_damage_in_the_middle_and_an_empty_recording_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    recorded(path, "idle", 2.0)
+    damaged(path)
+    with pytest.raises(UserError, match="expected a complete gzip file"):
+        ReplayFeed(path, catalogue())
+    CaptureWriter(path, HEADER).close()
+    with pytest.raises(UserError, match="expected at least one scrape"):
+        ReplayFeed(path, catalogue())
+
+
+def test_the_reader_and_the_stream_reader_say_the_same_of_a_wrong_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    CaptureWriter(path, HEADER).close()
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    for wrong in ([lines[0]], [lines[0], json.dumps({"end": 3})], [*lines, "{}"], [lines[0], "", lines[1]]):
+        path.write_bytes(gzip.compress("".join(line + "\n" for line in wrong).encode()))
+        with pytest.raises(UserError) as whole:
+            load(path)
+        with pytest.raises(UserError) as streamed:
+            [list(found) for found in read_scrapes(path)[1]]
+        assert str(whole.value) == str(streamed.value)
+
+
+def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    recorded(path, "idle", 2.0, 2.0, 2.0)
+    feed, shown = ReplayFeed(path, catalogue(), interval=0.01), queue.Queue[Frame]()
+    feed.pause(True)
+    feed.start(shown.put)
+    first = shown.get(timeout=60)
+    with pytest.raises(queue.Empty):
+        shown.get(timeout=0.2)
+    feed.pause(False)
+    rest = [shown.get(timeout=60) for _ in range(3)]
+    feed.stop()
+    assert first.figures.spinlocks == () and rest[-1].figures.connections is not None
+    assert feed._thread and not feed._thread.is_alive()
+
+
+def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> None:
+    path = tmp_path / "x.capture.gz"
+    statement = Statement(1, "-- login", 0.1, error=Failure("login_failed", 4002, "Login failed."), at=0.0)
+    with CaptureWriter(path, HEADER) as writer:
+        writer.add([statement])
+    (only,) = replayed(path)
+    assert only.verdict.text.startswith("DOWN: ") and "Login failed." in only.verdict.text

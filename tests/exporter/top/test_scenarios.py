@@ -1,0 +1,106 @@
+"""What top says of the simulator's scenarios: the verdict, and the spinlock that the scenario is about."""
+
+from pathlib import Path
+
+import pytest
+from tests.exporter.top.watching import one_step, watched
+
+from ase_exporter.config import Module
+from ase_exporter.top.frames import Frame
+from ase_exporter.top.verdict import root_blockers
+
+
+def last(scenario: str, frames: int = 4) -> Frame:
+    with watched(scenario) as watching:
+        return list(watching.frames(frames, 2.0))[-1]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "step", "state", "guilty", "contention"),
+    [
+        ("memscale", "series 2 run 05", "contended", "system tables cache", 0.856),
+        ("memscale", "series 2 run 13", "spins", "system tables cache", 0.916),
+        ("storm", "login storm", "contended", "default data cache", 0.393),
+        ("storm", "wrong remedy", "spins", "default data cache", 0.596),
+    ],
+)
+def test_the_guilty_spinlock_is_named(
+    tmp_path: Path, scenario: str, step: str, state: str, guilty: str, contention: float
+) -> None:
+    shown = last(one_step(scenario, step, tmp_path))
+    assert shown.verdict.state == state
+    assert guilty in shown.verdict.text
+    hottest = shown.figures.hottest
+    assert hottest and hottest.name == guilty
+    assert hottest.contention == pytest.approx(contention, abs=0.005)
+
+
+def test_the_batch_of_the_vldb_case_study_spins_on_address_locks() -> None:
+    shown = last("vldb")
+    assert shown.verdict.text.startswith("SPINS: ") and "addrlockspins" in shown.verdict.text
+    assert shown.figures.spinning and 0.5 < shown.figures.spinning <= 1.0
+
+
+def test_a_lock_storm_waits_and_names_who_blocks_whom(tmp_path: Path) -> None:
+    shown = last(one_step("storm", "lock storm", tmp_path))
+    assert shown.verdict.state == "waits"
+    blocked = {each.spid for each in shown.figures.blocked}
+    ((root, count), *_) = root_blockers(shown.figures)
+    assert root not in blocked and 0 < count <= len(blocked)
+    assert f"spid {root} ({count})" in shown.verdict.text
+
+
+def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
+    assert last("quiet-oltp").verdict.state == "works"
+    assert last("idle").verdict.text.startswith("IDLE: engines 0.")
+
+
+def test_cpu_figures_wait_for_a_few_seconds() -> None:
+    with watched("quiet-oltp") as watching:
+        first = watching.frame()
+        assert first.verdict.state == "starting" and first.figures.spinlocks == ()
+        second, third = watching.frame(2.0), watching.frame(2.0)
+    # Contention is known at once, what whole seconds are counted for only after a few of them.
+    assert second.figures.spinlocks and second.figures.cpu_busy is None and second.figures.waits == ()
+    assert third.figures.seconds == pytest.approx(4.0)
+    assert third.figures.cpu_busy is not None and third.figures.waits
+
+
+def test_a_server_without_spinlock_monitoring_says_so() -> None:
+    with watched("quiet-oltp", version="15.5") as watching:
+        shown = list(watching.frames(3, 10.0))[-1]
+    assert shown.sample.missing["spinlocks"] == "version"
+    assert "spinlocks cannot be read (version)" in shown.verdict.text
+    assert shown.figures.spinlocks == () and shown.figures.spinning is None
+    assert shown.figures.cpu_busy
+
+
+def test_a_collector_that_the_configuration_switches_off_stays_off() -> None:
+    module = Module(collectors={"blocking": False, "open_transactions": False})
+    with watched("quiet-oltp", module=module) as watching:
+        shown = list(watching.frames(2, 10.0))[-1]
+    assert shown.figures.blocked == ()
+    # The age of the oldest transaction is still known, its owner is not.
+    assert {each.spid for each in shown.figures.open_transactions} <= {""}
+
+
+def test_a_change_appears_once_and_a_first_snapshot_is_none() -> None:
+    with watched("quiet-oltp") as watching:
+        before = list(watching.frames(4, 30.0))[-1]
+        assert before.sample.changes == ()
+        watching.run.ask(lambda: watching.server.set_option("number of locks", 300_000, "sa"))
+        after = [watching.frame(30.0) for _ in range(4)][-1]
+    assert [change.name for change in after.sample.changes] == ["number of locks"]
+
+
+def test_a_cluster_is_one_server_whose_parts_are_summed() -> None:
+    with watched("quiet-oltp", version="15.7 SP138 CE") as watching:
+        shown = list(watching.frames(3, 10.0))[-1]
+    assert len({spinlock.name for spinlock in shown.figures.spinlocks}) == len(shown.figures.spinlocks)
+    assert shown.figures.cpu_busy and shown.figures.cpu_busy <= 1.0
+
+
+def test_the_budget_bounds_what_a_short_interval_costs() -> None:
+    with watched("quiet-oltp", interval=1.0, budget=0.000001) as watching:
+        shown = list(watching.frames(12, 1.0))[-1]
+    assert shown.figures.cost.budget == 0.000001

@@ -1,0 +1,96 @@
+"""Figures as text: short, and never wrong by more than they say."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ase_exporter.top.text import (
+    ABSENT,
+    ASCII,
+    UNICODE,
+    count,
+    duration,
+    glyphs,
+    groups,
+    level,
+    percent,
+    size,
+    sparkline,
+)
+
+UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+SHARES = st.none() | st.floats(0, 1)
+
+
+@given(st.floats(0, 9e14))
+def test_a_count_has_five_characters_at_most_and_is_right_to_a_few_percent(number: float) -> None:
+    text = count(number)
+    assert len(text) <= 5
+    value = float(text.rstrip("kMGT")) * UNITS.get(text[-1], 1.0)
+    assert value == pytest.approx(number, rel=0.051, abs=0.0051)
+
+
+@pytest.mark.parametrize("text", [count(None), count(math.nan), percent(None), size(None), duration(None)])
+def test_what_is_not_known_is_a_dash(text: str) -> None:
+    assert text == ABSENT
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (12e-6, "12us"),
+        (0.0034, "3.4ms"),
+        (8, "8s"),
+        (1.5, "1.5s"),
+        (125, "2m05s"),
+        (11400, "3h10m"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@given(st.floats(0, 1), st.sampled_from([UNICODE, ASCII]))
+def test_a_level_grows_with_its_share(share: float, characters: object) -> None:
+    levels = UNICODE.levels if characters is UNICODE else ASCII.levels
+    found = level(share, UNICODE if characters is UNICODE else ASCII)
+    assert abs(levels.index(found) - share * len(levels)) <= 1
+
+
+@given(st.lists(SHARES, max_size=40), st.data())
+def test_a_sparkline_has_a_character_for_each_value_and_marks_changes(
+    values: list[float | None], data: st.DataObject
+) -> None:
+    marks = data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
+    text = sparkline(values, UNICODE, 0.1, marks)
+    assert len(text) == len(values)
+    for character, value, marked in zip(text, values, marks, strict=True):
+        assert (character == UNICODE.mark) == marked
+        assert marked or (character == " ") == (value is None)
+
+
+@given(st.lists(SHARES, max_size=1100), st.integers(1, 200))
+def test_engines_fit_any_width_and_none_is_lost(shares: list[float | None], width: int) -> None:
+    found = groups(shares, width)
+    assert len(found) <= width and (not shares or found)
+    each = math.ceil(len(shares) / width)
+    known = [share for share in shares[:each] if share is not None]
+    assert not shares or found[0] == (pytest.approx(sum(known) / len(known)) if known else None)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("utf-8", UNICODE),
+        ("UTF8", UNICODE),
+        ("ascii", ASCII),
+        ("latin-1", ASCII),
+        (None, ASCII),
+        ("x", ASCII),
+    ],
+)
+def test_characters_are_those_that_the_encoding_has(encoding: str | None, expected: object) -> None:
+    assert glyphs(encoding) is expected

@@ -1,0 +1,125 @@
+"""Samples of simulated servers whose time the test moves, so that figures do not depend on the machine's load."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+
+import yaml
+from tests.paths import REPOSITORY
+from tests.simulator.tds.running import Running, running
+
+from ase_exporter.ase.connection import Connection, Opener
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import Watchdog
+from ase_exporter.catalogue import Catalogue, load_catalogue
+from ase_exporter.clock import Clock
+from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.recording import Recording
+from ase_exporter.top.sampling import TargetSampler
+from ase_simulator.model import SimulatedServer, load_scenario
+from ase_simulator.simulation import simulation
+
+SCENARIOS = REPOSITORY / "simulator" / "ase_simulator" / "scenarios"
+HOST = "127.0.0.1"
+AUTH = Auth(user="ase_exporter", password="exporter")
+# Seconds of a deadline that is never reached: the clock stands still during a scrape.
+LONG = 3600.0
+
+
+@cache
+def catalogue() -> Catalogue:
+    return load_catalogue()[0]
+
+
+def one_step(scenario: str, step: str, directory: Path) -> str:
+    """A scenario that stays in one step of another: the path of its file. step: how its name begins."""
+    content = yaml.safe_load((SCENARIOS / f"{scenario}.yaml").read_text())
+    (chosen,) = (each for each in content["steps"] if each["name"].startswith(step))
+    content["steps"] = [{**chosen, "seconds": 86400}]
+    file = directory / f"{scenario}.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return str(file)
+
+
+@dataclass
+class Moved:
+    """Seconds by which the test has moved the time."""
+
+    ahead: float = 0.0
+
+
+@dataclass
+class Watched:
+    """A simulated server and its sampler. server: use it by `run.ask` alone."""
+
+    server: SimulatedServer
+    run: Running
+    sampler: TargetSampler
+    time: Moved
+
+    def frame(self, after: float = 0.0) -> Frame:
+        """The next frame, that many simulated seconds later."""
+        self.time.ahead += after
+        self.run.ask(partial(self.server.world.clock.advance, after))
+        return frame(self.sampler.take())
+
+    def frames(self, count: int, interval: float) -> Iterator[Frame]:
+        """That many frames; the first is without figures."""
+        yield self.frame()
+        for _ in range(count - 1):
+            yield self.frame(interval)
+
+
+@contextmanager
+def watched(
+    scenario: str,
+    *,
+    interval: float = 2.0,
+    version: str | None = None,
+    module: Module | None = None,
+    auth: Auth = AUTH,
+    budget: float | None = 0.01,
+    warm_up: float = 60.0,
+    record: Callable[[Clock], Recording] | None = None,
+    start: datetime | None = None,
+) -> Iterator[Watched]:
+    """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording.
+
+    start: the server's date at first, UTC.
+    """
+    (server,) = load_scenario(scenario, speed=0, version=version, start=start)
+    assert isinstance(server, SimulatedServer)
+    began = server.now().replace(tzinfo=UTC).timestamp()
+    time = Moved()
+    clock = Clock(lambda: time.ahead, lambda: began + time.ahead)
+    with running(lambda: simulation(server, None, HOST, 0)) as run:
+        target = Target(name=server.name, host=HOST, port=run.port)
+        config = Config(
+            targets=(target,),
+            auth={"default": auth},
+            modules={"default": module or Module()},
+            scrape=Scrape(connect_timeout=60.0, budget=budget),
+        )
+        opener: Opener[Connection] = partial(Connection.open, watchdog=Watchdog(clock))
+        recording = record(clock) if record else None
+        sampler = TargetSampler(
+            config,
+            target,
+            catalogue(),
+            interval,
+            timeout=LONG,
+            clock=clock,
+            open_connection=recording.recorder.open if recording else opener,
+            save=recording.save if recording else None,
+            timing=replace(TIMING, login_pause=(48.0, 48.0)),
+        )
+        watching = Watched(server, run, sampler, time)
+        run.ask(partial(server.world.clock.advance, warm_up))
+        try:
+            yield watching
+        finally:
+            sampler.close()
