@@ -34,6 +34,8 @@ _CORE = [
 _MIN_SECTIONS = 2
 # Tables that name the same things: every engine online, every thread pool. They are told by a sub-heading or a label.
 _ENGINES = re.compile(r"Engine \d+")
+# Columns that have no title of their own.
+_UNTITLED = re.compile(r"percent(_\d+)?|column_\d+|value")
 _POOLS = re.compile(r"ThreadPool : .*")
 _SAME_IN_ALL = (
     (
@@ -164,7 +166,7 @@ def _missing_names(report: Report) -> Iterator[str]:
 def _is_right(section: Section, row: Row, report: Report) -> bool:
     known, altered = grammar(), report.altered
     measures = known.measures(section.name, row.path, row.label)
-    found = {cell.measure for cell in row.cells}
+    found = {cell.measure for cell in row.cells if altered or not _UNTITLED.fullmatch(cell.measure)}
     version = report.header.version
     old = (release(version) or FIRST_RELEASE) < FIRST_RELEASE
     if not old and known.is_misplaced(section.name, row.path, row.label, nearest_release(version)):
@@ -174,4 +176,4 @@ def _is_right(section: Section, row: Row, report: Report) -> bool:
     if altered or known.is_elsewhere(row.path, row.label):
         return False
     texts = known.lines(section.name, row.label)
-    return not texts or any(line.kind == "row" and not line.label for line in texts)
+    return not texts or any(line.kind != "row" or not line.label for line in texts)

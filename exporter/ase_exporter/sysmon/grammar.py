@@ -29,6 +29,8 @@ _PATTERNS = (
 )
 _DEVICES = "Device Activity Detail"
 _BUCKETS = "Bucketpool Name"
+# Of 15.7, one section of a report is known.
+_KNOWN_WHOLE = ("15.0.3", "16.0")
 _RELEASE = re.compile(r"(?:Enterprise|Server)/(\d+)\.(\d+)")
 
 
@@ -101,13 +103,15 @@ class Grammar:
         """Whether the section has this label and each of these sub-headings, but not the one below the others.
 
         That is also so where only other releases know the place, and this release has one more heading above the
-        label. (Thread pools are none: a server without the threaded kernel has none of them.)
+        label. (Thread pools are none: a server without the threaded kernel has none of them. Totals are printed one
+        heading higher if there is something to count.)
         """
         known, name = path_pattern(path), _name(path, label)
         places = self._labels.get((section, name), {})
         if known in places:
-            deeper = (place for place, releases in places.items() if release in releases)
-            return release not in places[known] and any(_is_below(known, place) for place in deeper)
+            if release not in _KNOWN_WHOLE or release in places[known] or label.startswith("Total "):
+                return False
+            return any(release in releases and _is_below(known, place) for place, releases in places.items())
         headings = (part for part in known.split(" / ") if part)
         return bool(places) and all((section, heading) in self._texts for heading in headings)
 

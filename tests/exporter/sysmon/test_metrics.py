@@ -106,7 +106,15 @@ def test_cells_are_exported_for_the_sections_asked_for_alone() -> None:
 
 
 def test_a_row_that_is_printed_twice_keeps_both_figures_under_names_of_their_own() -> None:
-    lines = [row("  Total I/Os", "0.0", "0.0", 0), row("  Total I/Os", "0.0", "0.0", 0, "0.0")]
+    lines = [
+        "  Device:",
+        "    /data/master.dat",
+        f"    {'master':<30}{samples.TITLES}",
+        samples.UNDERLINE,
+        row("  Total I/Os", "0.0", "0.0", 0),
+        samples.UNDERLINE,
+        row("  Total I/Os", "0.0", "0.0", 0, "0.0"),
+    ]
     cells = sample(exported(samples.report(section("Disk I/O Management", *lines)), ("diskio",)), "cell")
     assert {labels[2] for labels in cells} == {"Total I/Os", "Total I/Os (2)"}
 
