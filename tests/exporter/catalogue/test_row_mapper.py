@@ -104,6 +104,16 @@ def test_a_date_before_time_began_is_no_sample() -> None:
         {"At": "datetime"},
     )
     assert read((datetime(1900, 1, 1),)) == {}
+
+
+def test_the_last_date_of_ase_is_a_time_west_of_greenwich_too() -> None:
+    west = ServerFacts(parse_version("16.0 SP04"), utc_offset=timedelta(hours=-5))
+    read = Reading(
+        collector(metrics={"ase_x_time": {"help": "Time.", "column": "At", "unit": "timestamp"}}),
+        {"At": "datetime"},
+        west,
+    )
+    assert read((datetime(9999, 12, 31, 23, 59, 59),)) == {"ase_x_time": {(): 253402300799 + 5 * 3600}}
     assert read((None,)) == {}
 
 
@@ -299,7 +309,9 @@ def test_a_table_without_the_times_of_its_counters_gives_its_metrics(columns: di
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf"), 1e300, Decimal("1e30")])
 @pytest.mark.parametrize("rows", [2, 2000])
-def test_a_number_that_no_type_of_ase_can_count_to_is_left_out_and_spoils_no_total(odd: float, rows: int) -> None:
+def test_a_number_that_no_type_of_ase_can_count_to_is_left_out_and_spoils_no_total(
+    odd: float, rows: int
+) -> None:
     read = Reading(
         collector(
             labels={"cache": "Name"},

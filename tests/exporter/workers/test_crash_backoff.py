@@ -16,13 +16,18 @@ from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.pool import WorkerPool
 
 
-def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not(tmp_path: Path) -> None:
+def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not(
+    tmp_path: Path,
+) -> None:
     # Nobody writes to it: a scrape that reads this password is in flight until its worker is killed.
     os.mkfifo(tmp_path / "password")
 
     async def main(host: str, port: int) -> None:
         config = Config(
-            targets=(Target(name="GOOD", host=host, port=port), Target(name="BAD", host=host, port=port, auth="bad")),
+            targets=(
+                Target(name="GOOD", host=host, port=port),
+                Target(name="BAD", host=host, port=port, auth="bad"),
+            ),
             auth={
                 "default": Auth(user="monitor", password=PASSWORD),
                 "bad": Auth(user="monitor", password_file=tmp_path / "password"),
@@ -49,7 +54,9 @@ def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_
             (survivor,) = pool.pids
             paused = await pool.scrape("BAD", time.monotonic() + 60)
             assert not paused.summary.up
-            assert paused.summary.error.startswith("its scrapes ended a worker 2 times in a row; tried again in")
+            assert paused.summary.error.startswith(
+                "its scrapes ended a worker 2 times in a row; tried again in"
+            )
             assert await good()
             assert pool.pids == [survivor]
         finally:
