@@ -1,7 +1,8 @@
 """A client of Prometheus's HTTP API (Prometheus, Mimir, VictoriaMetrics)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -70,8 +71,9 @@ class Prometheus:
     def query(self, query: str, at: float | None = None) -> list[Sample]:
         """The value of each series now, or at a Unix time, without NaN and infinite values."""
         time = {} if at is None else {"time": f"{at:.3f}"}
-        result = self._ask("POST", "api/v1/query", {"query": query} | time)["result"]
-        found = [Sample(series["metric"], float(series["value"][1])) for series in result]
+        with self._readable(200):
+            result = self._ask("POST", "api/v1/query", {"query": query} | time)["result"]
+            found = [Sample(series["metric"], float(series["value"][1])) for series in result]
         return [sample for sample in found if math.isfinite(sample.value)]
 
     def recorded(self, selector: str, start: float, end: float) -> list[Series]:
@@ -79,18 +81,20 @@ class Prometheus:
         seconds = max(1, math.ceil(end - start))
         query = {"query": f"{selector}[{seconds}s]", "time": f"{end:.3f}"}
         found = []
-        for series in self._ask("POST", "api/v1/query", query)["result"]:
-            samples = [
-                (float(time), float(value)) for time, value in series["values"] if float(time) >= start
-            ]
-            times, values = zip(*samples, strict=True) if samples else ((), ())
-            found.append(Series(series["metric"], np.array(times), np.array(values)))
+        with self._readable(200):
+            for series in self._ask("POST", "api/v1/query", query)["result"]:
+                samples = [
+                    (float(time), float(value)) for time, value in series["values"] if float(time) >= start
+                ]
+                times, values = zip(*samples, strict=True) if samples else ((), ())
+                found.append(Series(series["metric"], np.array(times), np.array(values)))
         return found
 
     def firing(self) -> list[Labels]:
         """The labels of every alert that is firing now."""
-        alerts = self._ask("GET", "api/v1/alerts", {})["alerts"]
-        return [alert["labels"] for alert in alerts if alert["state"] == "firing"]
+        with self._readable(200):
+            alerts = self._ask("GET", "api/v1/alerts", {})["alerts"]
+            return [alert["labels"] for alert in alerts if alert["state"] == "firing"]
 
     def over(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """The values of each series from start to end, both included, `step` seconds apart."""
@@ -101,14 +105,15 @@ class Prometheus:
             "end": f"{end:.3f}",
             "step": f"{step:.3f}",
         }
-        return [
-            Series(
-                labels=series["metric"],
-                times=np.array([float(time) for time, _ in series["values"]]),
-                values=np.array([float(value) for _, value in series["values"]]),
-            )
-            for series in self._ask("POST", "api/v1/query_range", parameters)["result"]
-        ]
+        with self._readable(200):
+            return [
+                Series(
+                    labels=series["metric"],
+                    times=np.array([float(time) for time, _ in series["values"]]),
+                    values=np.array([float(value) for _, value in series["values"]]),
+                )
+                for series in self._ask("POST", "api/v1/query_range", parameters)["result"]
+            ]
 
     def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""
@@ -118,15 +123,22 @@ class Prometheus:
             raise PrometheusError(f"Prometheus at {self._shown}: no answer in time") from error
         except httpx.HTTPError as error:
             raise PrometheusError(f"Prometheus at {self._shown}: {error or type(error).__name__}") from error
-        try:
+        with self._readable(answer.status_code):
             body = answer.json()
             if body["status"] == "success":
                 data: dict[str, Any] = body["data"]
                 return data
-            reason = str(body["error"])
-        except (ValueError, KeyError, TypeError):
-            reason = f"HTTP {answer.status_code}, not an answer of Prometheus's API"
-        raise PrometheusError(f"Prometheus at {self._shown}: {' '.join(reason.split())}")
+            reason = " ".join(str(body["error"]).split())
+        raise PrometheusError(f"Prometheus at {self._shown}: {reason}")
+
+    @contextmanager
+    def _readable(self, status: int) -> Iterator[None]:
+        """Take errors within the block for an answer of something else than Prometheus. status: of its response."""
+        try:
+            yield
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            reason = f"HTTP {status}, not an answer of Prometheus's API"
+            raise PrometheusError(f"Prometheus at {self._shown}: {reason}") from error
 
     @property
     def _shown(self) -> str:
