@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ase_exporter.errors import printable
+
 Format = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -17,7 +19,7 @@ class _Utc(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # of logging
         """One line, without the line breaks and the escape sequences that a server may put into its messages."""
-        record.message = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in record.message)
+        record.message = printable(record.message)
         return super().formatMessage(record)
 
 
