@@ -2,7 +2,8 @@
 
 import sys
 
-from ase_exporter.errors import UserError, printable
+from ase_exporter.errors import UserError
+from ase_exporter.logs import printable
 
 
 def main() -> None:

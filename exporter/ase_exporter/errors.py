@@ -11,8 +11,3 @@ class UserError(AseExporterError):
 
 class UnreadableError(AseExporterError):
     """A server's answer does not fit the request: it was damaged in transit, or the server is not an ASE."""
-
-
-def printable(text: str) -> str:
-    """Text as one line, without the line breaks and the escape sequences that a server may put into it."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ase_exporter.errors import printable
-
 Format = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
+
+
+def printable(text: str) -> str:
+    """Text as one line, without the line breaks and the escape sequences that a server may put into it."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 class _Utc(logging.Formatter):

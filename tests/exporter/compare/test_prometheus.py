@@ -22,7 +22,7 @@ class Answers(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(self.text)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # of the base class
         pass
 
 
