@@ -3,6 +3,7 @@
 import sys
 
 from ase_exporter.errors import UserError
+from ase_exporter.logs import printable
 
 
 def main() -> None:
@@ -14,7 +15,7 @@ def main() -> None:
         else:
             _other_command()
     except UserError as error:
-        print(f"ase-exporter: {error}", file=sys.stderr)
+        print(f"ase-exporter: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

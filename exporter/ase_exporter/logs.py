@@ -12,12 +12,17 @@ Format = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
 
 
+def printable(text: str) -> str:
+    """Text as one line, without the line breaks and the escape sequences that a server may put into it."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
 class _Utc(logging.Formatter):
     converter = staticmethod(time.gmtime)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # of logging
         """One line, without the line breaks and the escape sequences that a server may put into its messages."""
-        record.message = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in record.message)
+        record.message = printable(record.message)
         return super().formatMessage(record)
 
 

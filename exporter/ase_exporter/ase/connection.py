@@ -7,6 +7,7 @@ times of the watchdog's clock. Nothing here may run on the main thread: signals 
 """
 
 import contextlib
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,8 @@ from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns
 from ase_exporter.metrics.columns import Row as Row
 
 PROGRAM = "ase-exporter"
+# Environment variables that FreeTDS prefers to the connection string: the password would go to another server.
+_OVERRIDES = ("TDSHOST", "TDSPORT", "TDSVER")
 # No table that is read for metrics comes near it; a result beyond it must not fill the memory.
 MAX_ROWS = 100_000
 
@@ -464,6 +467,8 @@ def _connection_string(
     endpoint: Endpoint, address: tuple[str, int], user: str, password: str, program: str
 ) -> str:
     # Without TDS_Version, FreeTDS tries TDS 7 first, on a connection of its own.
+    for name in _OVERRIDES:
+        os.environ.pop(name, None)
     plain = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={address[0]};PORT={address[1]};"
     plain += f"ClientCharset={endpoint.charset};"
     if endpoint.encrypt_password:

@@ -67,6 +67,11 @@ class DatabaseError(AseExporterError):
         self.number = number
         self.usable = usable
 
+    def conceal(self, secret: str) -> None:
+        """Replace a password that the server repeats."""
+        if secret:
+            self.args = (str(self).replace(secret, "<password>"),)
+
 
 def login_error(driver_text: str, address: str, *, timed_out: bool) -> DatabaseError:
     """The error of a failed login to an address (HOST:PORT)."""

@@ -71,6 +71,7 @@ class Login(Generic[Opened]):
                 self._endpoint, user, password, deadline=deadline, program=self._program
             )
         except DatabaseError as error:
+            error.conceal(password)
             if error.kind in ("login_failed", "login_locked"):
                 self.backoff = next_backoff(
                     self.backoff,

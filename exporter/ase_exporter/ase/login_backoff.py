@@ -24,7 +24,7 @@ _SALT = secrets.token_hex(16)
 
 @lru_cache(1024)
 def _scrypt(password: str, salt: str) -> str:
-    return hashlib.scrypt(password.encode(), salt=salt.encode(), n=1 << 13, r=8, p=1).hex()
+    return hashlib.scrypt(password.encode(), salt=salt.encode(errors="replace"), n=1 << 13, r=8, p=1).hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class LoginBackoff:
         if not self.stored_hash:
             return password == self.password
         salt, _, digest = self.stored_hash.partition(":")
-        return hmac.compare_digest(_scrypt(password, salt), digest)
+        # A damaged one may not be ASCII.
+        return hmac.compare_digest(_scrypt(password, salt).encode(), digest.encode(errors="replace"))
 
     def hashed(self) -> str:
         """SALT:HASH of the password, to be stored."""

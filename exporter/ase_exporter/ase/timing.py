@@ -35,6 +35,8 @@ class Timing:
     about the driver.
     start_timeout: for a worker process to start, generous because a busy machine takes many seconds.
     restart_pause: before a worker is started again; doubled after each start that failed, up to max_restart_pause.
+    crash_pause: before a target is scraped again whose scrapes ended two workers in a row; doubled each time, up to
+    max_crash_pause.
     drain_timeout: for scrapes in flight, before the workers of an old configuration are stopped.
     stop_timeout: for all workers to end before they are killed.
     """
@@ -53,6 +55,8 @@ class Timing:
     start_timeout: float = 60.0
     restart_pause: float = 0.5
     max_restart_pause: float = 10.0
+    crash_pause: float = 60.0
+    max_crash_pause: float = 300.0
     drain_timeout: float = 30.0
     stop_timeout: float = 2.0
 

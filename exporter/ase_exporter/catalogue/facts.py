@@ -51,7 +51,8 @@ class UtcTimes:
         """Seconds since the epoch. utc_offset: the server's present local time minus UTC."""
         seconds = self._known.pop(date, None)
         if seconds is None:
-            seconds = (date - utc_offset - _EPOCH).total_seconds()
+            # A date minus the offset may be later than any date.
+            seconds = (date - _EPOCH - utc_offset).total_seconds()
         # The date that has not been used for longest comes first.
         self._known[date] = seconds
         if len(self._known) > _MAX_DATES:

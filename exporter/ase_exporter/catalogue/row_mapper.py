@@ -21,6 +21,8 @@ OnUnreadable = Callable[[str], None]
 
 _NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
 _DATES: frozenset[type] = frozenset((datetime, NoneType))
+# No type of ASE that counts reaches it. A counter that once had such a number, or NaN, would be wrong for ever.
+_MAX_NUMBER = float(1 << 64)
 _WIDTHS: dict[str, Width] = {
     "int": "int",
     "intn": "int",
@@ -169,7 +171,7 @@ class RowMapper:
         return self._groups[key]
 
     def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> Columns:
-        """The table with plain numbers, and NULL in columns that hold something else than expected."""
+        """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected."""
         # Checked before anything is counted: a counter that once held a text would be wrong for ever.
         if len(table.columns) < len(self._columns):
             raise UnreadableError(
@@ -185,6 +187,8 @@ class RowMapper:
                 wrong = ", ".join(sorted(kind.__name__ for kind in found - types))
                 expected = "dates" if types is _DATES else "numbers"
                 unreadable.append(f"column {list(self._columns)[index]} holds {wrong}, expected {expected}")
+            elif types is _NUMBERS and not found.isdisjoint((float, Decimal)):
+                columns[index] = _possible(columns[index])
         if unreadable:
             on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
         return Columns(columns, len(table))
@@ -322,6 +326,15 @@ def _plain_number(cell: Any) -> Any:
     if not isinstance(cell, Decimal):
         return cell
     return int(cell) if cell == cell.to_integral_value() else float(cell)
+
+
+def _possible(column: Any) -> Any:
+    """A column of numbers with NULL in place of NaN and of those that no counter reaches."""
+    if hasattr(column, "dtype"):
+        if (abs(column) < _MAX_NUMBER).all():
+            return column
+        column = column.tolist()
+    return [cell if cell is not None and abs(cell) < _MAX_NUMBER else None for cell in column]
 
 
 def is_narrow(kind: str) -> bool:

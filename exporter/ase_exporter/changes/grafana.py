@@ -4,7 +4,9 @@ Grafana's API has no idempotency key. So every annotation carries a tag with its
 unknown is searched by that tag before it is repeated, and a duplicate that arrived late is found and deleted.
 """
 
+import asyncio
 import html
+import json
 import ssl
 from typing import Any
 
@@ -13,8 +15,11 @@ import httpx
 from ase_exporter.changes.change import Change
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import AseExporterError
+from ase_exporter.logs import printable
 
 PATH = "/api/annotations"
+# Bytes. A hundred annotations are much less.
+MAX_ANSWER = 4 << 20
 # Status codes after which a repetition would fail, too.
 _PERMANENT = frozenset({400, 413, 415, 422})
 _UNUSABLE = "expected annotations with an id in the answer; is the address that of Grafana?"
@@ -78,22 +83,34 @@ class Grafana:
     async def _ask(self, method: str, path: str, **content: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.config.read_token()}"}
         try:
-            response = await self._client.request(method, path, headers=headers, **content)
-        except httpx.TimeoutException as error:
+            # httpx's own timeout begins again with each piece of an answer.
+            async with asyncio.timeout(self.config.timeout):
+                status, body = await self._exchange(method, path, headers=headers, **content)
+        except (httpx.TimeoutException, TimeoutError) as error:
             raise GrafanaError(f"no answer within {self.config.timeout:g} s") from error
         except httpx.HTTPError as error:
             raise GrafanaError(str(error) or type(error).__name__) from error
-        if response.status_code in (401, 403):
-            raise ForbiddenError(f"HTTP {response.status_code}: the token may not {method} annotations")
-        if response.status_code in _PERMANENT:
-            text = "".join(each for each in response.text[:200] if each.isprintable())
-            raise RejectedError(f"HTTP {response.status_code}: {text}")
-        if not response.is_success:
-            raise GrafanaError(f"HTTP {response.status_code}")
+        if status in (401, 403):
+            raise ForbiddenError(f"HTTP {status}: the token may not {method} annotations")
+        if status in _PERMANENT:
+            text = "".join(each for each in body[:200].decode(errors="replace") if each.isprintable())
+            raise RejectedError(f"HTTP {status}: {text}")
+        if not httpx.codes.is_success(status):
+            raise GrafanaError(f"HTTP {status}")
         try:
-            return response.json()
+            return json.loads(body)
         except (ValueError, RecursionError) as error:
             raise GrafanaError("expected JSON in the answer; is the address that of Grafana?") from error
+
+    async def _exchange(self, method: str, path: str, **content: Any) -> tuple[int, bytes]:
+        """Send a request; returns status and body of the answer. Raises GrafanaError for a body that is too large."""
+        body = bytearray()
+        async with self._client.stream(method, path, **content) as response:
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > MAX_ANSWER:
+                    raise GrafanaError("an answer of more than 4 MiB; is the address that of Grafana?")
+        return response.status_code, bytes(body)
 
 
 def _usable_id(annotation: object) -> int:
@@ -106,10 +123,8 @@ def _usable_id(annotation: object) -> int:
 
 def _plain(text: str) -> str:
     """Text of a server that Grafana shows as it is: no markup, no link, no control character."""
-    printable = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-    return (
-        html.escape(printable, quote=False).replace("[", "&#91;").replace("]", "&#93;").replace("`", "&#96;")
-    )
+    escaped = html.escape(printable(text), quote=False)
+    return escaped.replace("[", "&#91;").replace("]", "&#93;").replace("`", "&#96;")
 
 
 def id_tag(change_id: str) -> str:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 FILE = "changes.db"
 LOCK = "lock"
+# Seconds. Another program that has locked the file, a backup for example, must not delay the end of the exporter.
+LOCK_WAIT = 0.4
 # Maximum number of posts that wait for Grafana; the oldest are dropped, and counted.
 QUEUE_LIMIT = 10_000
 _VERSION = 1
@@ -365,7 +367,7 @@ def find(database: sqlite3.Connection, wanted: ChangeFilter) -> list[Change]:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_WAIT)
     database.text_factory = _text
     try:
         database.execute("PRAGMA journal_mode = WAL")

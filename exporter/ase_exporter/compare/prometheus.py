@@ -3,7 +3,8 @@
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,8 @@ from ase_exporter.urls import without_credentials
 
 # The API rejects queries with more points per series.
 MAX_POINTS = 11_000
+# Of one answer: far more than a week of a fleet takes.
+MAX_BYTES = 256 * 2**20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Labels = Mapping[str, str]
@@ -59,7 +62,7 @@ class Prometheus:
     """
 
     def __init__(
-        self, url: str, *, timeout: float = 30.0, max_bytes: float = math.inf, deadline: float = math.inf
+        self, url: str, *, timeout: float = 30.0, max_bytes: float = MAX_BYTES, deadline: float = math.inf
     ) -> None:
         # Not from the parsed URL: an `@` or `/` in a password makes a part of it the host or the path.
         self._shown = without_credentials(url).rstrip("/")
@@ -101,14 +104,15 @@ class Prometheus:
         A scalar is a value without labels. Raises PrometheusError also if the query gives ranges or text.
         """
         time = {} if at is None else {"time": f"{at:.3f}"}
-        data = self._ask("POST", "api/v1/query", {"query": query} | time)
-        kind = data.get("resultType", "vector")
-        if kind == "scalar":
-            found = [Sample({}, float(data["result"][1]))]
-        elif kind == "vector":
-            found = [Sample(series["metric"], float(series["value"][1])) for series in data["result"]]
-        else:
-            raise PrometheusError(f"query: it gives a {kind}; expected an instant vector or a scalar")
+        with self._readable(200):
+            data = self._ask("POST", "api/v1/query", {"query": query} | time)
+            kind = data.get("resultType", "vector")
+            if kind == "scalar":
+                found = [Sample({}, float(data["result"][1]))]
+            elif kind == "vector":
+                found = [Sample(series["metric"], float(series["value"][1])) for series in data["result"]]
+            else:
+                raise PrometheusError(f"query: it gives a {kind}; expected an instant vector or a scalar")
         return [sample for sample in found if math.isfinite(sample.value)]
 
     def recorded(self, selector: str, start: float, end: float) -> list[Series]:
@@ -116,22 +120,25 @@ class Prometheus:
         seconds = max(1, math.ceil(end - start))
         query = {"query": f"{selector}[{seconds}s]", "time": f"{end:.3f}"}
         found = []
-        for series in self._ask("POST", "api/v1/query", query)["result"]:
-            samples = [
-                (float(time), float(value)) for time, value in series["values"] if float(time) >= start
-            ]
-            times, values = zip(*samples, strict=True) if samples else ((), ())
-            found.append(Series(series["metric"], np.array(times), np.array(values)))
+        with self._readable(200):
+            for series in self._ask("POST", "api/v1/query", query)["result"]:
+                samples = [
+                    (float(time), float(value)) for time, value in series["values"] if float(time) >= start
+                ]
+                times, values = zip(*samples, strict=True) if samples else ((), ())
+                found.append(Series(series["metric"], np.array(times), np.array(values)))
         return found
 
     def alerts(self) -> list[dict[str, Any]]:
         """Every alert that is pending or firing now: labels, annotations, state, activeAt and value."""
-        alerts: list[dict[str, Any]] = self._ask("GET", "api/v1/alerts", {})["alerts"]
+        with self._readable(200):
+            alerts: list[dict[str, Any]] = self._ask("GET", "api/v1/alerts", {})["alerts"]
         return alerts
 
     def firing(self) -> list[Labels]:
         """The labels of every alert that is firing now."""
-        return [alert["labels"] for alert in self.alerts() if alert["state"] == "firing"]
+        with self._readable(200):
+            return [alert["labels"] for alert in self.alerts() if alert["state"] == "firing"]
 
     def over(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """The values of each series from start to end, both included, `step` seconds apart."""
@@ -142,14 +149,15 @@ class Prometheus:
             "end": f"{end:.3f}",
             "step": f"{step:.3f}",
         }
-        return [
-            Series(
-                labels=series["metric"],
-                times=np.array([float(time) for time, _ in series["values"]]),
-                values=np.array([float(value) for _, value in series["values"]]),
-            )
-            for series in self._ask("POST", "api/v1/query_range", parameters)["result"]
-        ]
+        with self._readable(200):
+            return [
+                Series(
+                    labels=series["metric"],
+                    times=np.array([float(time) for time, _ in series["values"]]),
+                    values=np.array([float(value) for _, value in series["values"]]),
+                )
+                for series in self._ask("POST", "api/v1/query_range", parameters)["result"]
+            ]
 
     def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""
@@ -160,16 +168,23 @@ class Prometheus:
             raise PrometheusError(f"Prometheus at {self._shown}: no answer in time") from error
         except httpx.HTTPError as error:
             raise PrometheusError(f"Prometheus at {self._shown}: {error or type(error).__name__}") from error
-        try:
+        with self._readable(status):
             body = json.loads(content)
             if body["status"] == "success":
                 data: dict[str, Any] = body["data"]
                 self.warnings += map(str, body.get("warnings", ()))
                 return data
-            reason = str(body["error"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+            reason = " ".join(str(body["error"]).split())
+        raise PrometheusError(f"Prometheus at {self._shown}: {reason}")
+
+    @contextmanager
+    def _readable(self, status: int) -> Iterator[None]:
+        """Take errors within the block for an answer of something else than Prometheus. status: of its response."""
+        try:
+            yield
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             reason = f"HTTP {status}, not an answer of Prometheus's API"
-        raise PrometheusError(f"Prometheus at {self._shown}: {' '.join(reason.split())}")
+            raise PrometheusError(f"Prometheus at {self._shown}: {reason}") from error
 
     def _read(self, method: str, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
         """Status and body of a response, within the limits."""

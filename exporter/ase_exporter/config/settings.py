@@ -22,6 +22,8 @@ from ase_exporter.errors import UserError
 
 DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
 DEFAULT_PORT = 5000
+# Characters that are read of a password file.
+MAX_PASSWORD_FILE = 64 * 1024
 
 _target_name = matching(r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$")
 _HOST = re.compile(r"[\w.:%-]+")
@@ -38,6 +40,21 @@ def _host(text: str) -> str:
             " (ASE_PORT, or `port` in the file)"
         )
     return text
+
+
+def _read(password_file: Path) -> str:
+    """The password in a file. Raises UserError."""
+    # A path that is not absolute may be a password in the wrong place.
+    where = f"password file {password_file}" if password_file.is_absolute() else "password_file"
+    try:
+        with password_file.open(encoding="utf-8") as file:
+            text = file.read(MAX_PASSWORD_FILE + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UserError(f"{where}: {reason}") from error
+    if len(text) > MAX_PASSWORD_FILE:
+        raise UserError(f"{where}: more than 64 KiB, expected a password")
+    return text.rstrip("\r\n")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,18 +75,13 @@ class Auth(Strict):
     def read_password(self) -> str:
         """The current password. Raises UserError if its file or variable cannot be read."""
         if self.password_file is not None:
-            try:
-                return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-                raise UserError(f"password file {self.password_file}: {reason}") from error
+            return _read(self.password_file)
         if self.password_env is not None:
-            try:
-                return os.environ[self.password_env]
-            except KeyError as error:
-                raise UserError(
-                    f"environment variable {self.password_env} (a password) is not set"
-                ) from error
+            password = os.environ.get(self.password_env)
+            if password is None:
+                # Not shown: it may be the password itself, from a template.
+                raise UserError(f"password_env of the login {self.user}: no such environment variable is set")
+            return password
         return self.password or ""
 
 

@@ -44,7 +44,7 @@ class BackoffFile:
             return dict(map(self._read, entries))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             log.error(
                 "state directory: %s cannot be read (%s); starting without it", FILE, type(error).__name__
             )

@@ -5,6 +5,7 @@ YAML and pydantic take 10 MiB of every process that imports them, but are needed
 """
 
 import pickle
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ def load(file: Path | None) -> Loaded:
 
 def main() -> None:
     """Entry point of the loading process. Argument: the file, if there is one."""
+    # If the exporter is stopped meanwhile, nobody reads the answer.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     answer: Loaded | UserError
     try:

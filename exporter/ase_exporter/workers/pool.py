@@ -19,6 +19,7 @@ from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.workers.backoff_file import NO_FILE, BackoffFile
 from ase_exporter.workers.backoff_register import BackoffRegister
 from ase_exporter.workers.channel import Channel
+from ase_exporter.workers.crash_backoff import CrashBackoff
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import (
     Admission,
@@ -75,6 +76,7 @@ class WorkerPool:
         self._known = known
         self._journal = journal
         self._timing = timing
+        self._crash_backoff = CrashBackoff(timing)
         allowlist = config.probe_allowlist
         max_targets = len(config.targets) + (allowlist.max_targets if allowlist.addresses else 0)
         count = min(config.workers or len(os.sched_getaffinity(0)), max_targets)
@@ -337,6 +339,8 @@ class WorkerPool:
 
     async def _request(self, index: int, request: ScrapeRequest) -> ScrapeReply:
         """Send a request to a worker and wait for its reply. Raises WorkerGoneError."""
+        if pause := self._crash_backoff.forbids(request.target):
+            raise WorkerGoneError(pause)
         if handover := self._handovers.get(request.target):
             await asyncio.wait([handover], timeout=request.deadline - time.monotonic())
             if not handover.done():
@@ -350,6 +354,7 @@ class WorkerPool:
             raise WorkerGoneError("the worker process is being started")
         answer: asyncio.Future[ScrapeReply] = asyncio.get_running_loop().create_future()
         worker.pending[request.number] = answer
+        worker.scraping.add(request.target)
         try:
             worker.channel.send(request)
             timeout = request.deadline + self._timing.silence - time.monotonic()
@@ -421,6 +426,10 @@ class WorkerPool:
                 elif isinstance(message, ScrapeReply) and worker:
                     self._note(message)
                     self._clear_suspicion(index, worker)
+                    # Without them, it was answered late and has not ended.
+                    if message.login_backoffs:
+                        worker.scraping.discard(message.target)
+                        self._crash_backoff.clear(message.target)
                     answer = worker.pending.get(message.number)
                     if answer and not answer.done():
                         answer.set_result(message)
@@ -448,6 +457,7 @@ class WorkerPool:
         status = await worker.process.wait()
         if not self._stopping:
             log.warning("worker %d ended with status %d; starting another", worker.process.pid, status)
+            self._crash_backoff.note(worker.scraping)
 
     async def _restart(self, index: int) -> None:
         """Start a worker again, with pauses that grow, until it can be started."""

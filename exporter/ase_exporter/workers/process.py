@@ -18,13 +18,18 @@ SEND_BUFFER = 1 << 20
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """A running worker. pending: replies awaited, by request number. suspicion: the timer that will kill it."""
+    """A running worker.
+
+    pending: replies awaited, by request number. scraping: targets with a scrape that has not ended, even if it was
+    answered. suspicion: the timer that will kill it.
+    """
 
     process: asyncio.subprocess.Process
     channel: Channel
     receiving: asyncio.Task[None]
     started: float = field(default_factory=time.monotonic)
     pending: dict[int, asyncio.Future[ScrapeReply]] = field(default_factory=dict)
+    scraping: set[str] = field(default_factory=set)
     suspicion: asyncio.TimerHandle | None = None
 
 

@@ -279,3 +279,13 @@ def test_large_results_are_no_messages_without_end(server: Running, backend: Scr
     rows = connection.query("wide", time.monotonic() + 120)
     assert [tuple(row) for row in rows] == [(wide,)] * 30_000
     connection.close()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("TDSHOST", "203.0.113.1"), ("TDSPORT", "1"), ("TDSVER", "7.4")]
+)
+def test_the_environment_sends_no_login_elsewhere(
+    server: Running, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    connect(server).close()

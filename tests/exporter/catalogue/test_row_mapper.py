@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.metrics.columns import Columns
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 
@@ -101,6 +104,16 @@ def test_a_date_before_time_began_is_no_sample() -> None:
         {"At": "datetime"},
     )
     assert read((datetime(1900, 1, 1),)) == {}
+
+
+def test_the_last_date_of_ase_is_a_time_west_of_greenwich_too() -> None:
+    west = ServerFacts(parse_version("16.0 SP04"), utc_offset=timedelta(hours=-5))
+    read = Reading(
+        collector(metrics={"ase_x_time": {"help": "Time.", "column": "At", "unit": "timestamp"}}),
+        {"At": "datetime"},
+        west,
+    )
+    assert read((datetime(9999, 12, 31, 23, 59, 59),)) == {"ase_x_time": {(): 253402300799 + 5 * 3600}}
     assert read((None,)) == {}
 
 
@@ -292,3 +305,43 @@ def test_a_table_without_the_times_of_its_counters_gives_its_metrics(columns: di
     date = [datetime(2026, 1, 1)] * len(columns)
     read((*date, 100))
     assert read((*date, 130)) == {"ase_x_waits_total": {(): 30}}
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf"), 1e300, Decimal("1e30")])
+@pytest.mark.parametrize("rows", [2, 2000])
+def test_a_number_that_no_type_of_ase_can_count_to_is_left_out_and_spoils_no_total(
+    odd: float, rows: int
+) -> None:
+    read = Reading(
+        collector(
+            labels={"cache": "Name"},
+            metrics={"ase_x_waits_total": WAITS, "ase_x_size": {"help": "Size.", "column": "Size"}},
+        ),
+        {"Name": "varchar", "Waits": "float", "Size": "float"},
+    )
+
+    def table(value: Any, growth: float) -> list[tuple[str, Any, Any]]:
+        return [("odd", value, value), *((f"n{number}", 5.0 + growth, 7.0) for number in range(rows - 1))]
+
+    read(*table(100.0, 0.0))
+    made = read(*table(odd, 1.0))
+    assert ("odd",) not in made["ase_x_waits_total"]
+    assert ("odd",) not in made["ase_x_size"]
+    assert made["ase_x_waits_total"][("n0",)] == 1.0
+    made = read(*table(110.0, 3.0))
+    assert made["ase_x_waits_total"][("odd",)] == 10.0
+    assert made["ase_x_waits_total"][("n0",)] == 3.0
+
+
+def test_such_numbers_are_left_out_of_arrays_too() -> None:
+    read = Reading(
+        collector(labels={"cache": "Name"}, metrics={"ase_x_waits_total": WAITS}),
+        {"Name": "varchar", "Waits": "float"},
+    )
+    names, samples = [f"n{number}" for number in range(1000)], []
+    for first in (5.0, float("inf"), 8.0):
+        waits = np.full(1000, 5.0)
+        waits[0] = first
+        (family,) = read.mapper.families(Columns([names, waits], 1000), read.counters, 15.0)
+        samples.append(dict(family.samples).get(("n0",)))
+    assert samples == [0.0, None, 3.0]

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -232,3 +232,34 @@ def test_a_payload_has_milliseconds_and_tags_once_each() -> None:
     body = payload(change, ("ddl",))
     assert body["time"] == 1_790_000_000_123
     assert body["tags"] == ["ase-exporter", "annotation", "ddl", "target:PROD", f"change:{change.id}"]
+
+
+async def endless() -> AsyncIterator[bytes]:
+    while True:
+        yield b" " * 65536
+        await asyncio.sleep(0)
+
+
+async def trickling() -> AsyncIterator[bytes]:
+    yield b"["
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(endless, "more than 4 MiB"), (trickling, "no answer within 0.2 s")],
+)
+def test_an_answer_without_end_is_a_failure(
+    settings: GrafanaConfig, content: Callable[[], AsyncIterator[bytes]], reason: str
+) -> None:
+    async def main() -> None:
+        transport = httpx.MockTransport(lambda request: httpx.Response(200, content=content()))
+        # The endless answer may take longer than the trickling one.
+        timeout = 0.2 if content is trickling else 60.0
+        grafana = Grafana(replace(settings, timeout=timeout), transport)
+        with pytest.raises(GrafanaError, match=reason):
+            async with asyncio.timeout(5):
+                await grafana.create(annotation())
+        await grafana.close()
+
+    asyncio.run(main())

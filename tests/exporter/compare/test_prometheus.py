@@ -1,6 +1,7 @@
 """The client of Prometheus keeps the password of its URL to itself, and its limits."""
 
 import base64
+import gzip
 import json
 import math
 import threading
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from ase_exporter.compare.marks import marks_from_exporter
-from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.compare.prometheus import MAX_BYTES, Prometheus, PrometheusError
 from ase_exporter.errors import UserError
 from ase_exporter.urls import without_credentials
 
@@ -21,7 +22,9 @@ PASSWORD = "p@ss/w:rd"
 
 
 @contextmanager
-def server(body: bytes, status: int = 200, chunks: int = 1) -> Iterator[tuple[str, list[str]]]:
+def server(
+    body: bytes, status: int = 200, chunks: int = 1, encoding: str = "identity"
+) -> Iterator[tuple[str, list[str]]]:
     """A server with one answer: its address without scheme, and the Authorization headers that it got.
 
     chunks: how often the body is sent, until the client hangs up.
@@ -30,8 +33,10 @@ def server(body: bytes, status: int = 200, chunks: int = 1) -> Iterator[tuple[st
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             seen.append(self.headers.get("Authorization", ""))
             self.send_response(status)
+            self.send_header("Content-Encoding", encoding)
             self.end_headers()
             try:
                 for _ in range(chunks):
@@ -148,3 +153,42 @@ def test_what_is_not_prometheus_is_said(body: bytes) -> None:
 )
 def test_urls_without_credentials(url: str, shown: str) -> None:
     assert without_credentials(url) == shown
+
+
+def success(result: object) -> str:
+    return json.dumps({"status": "success", "data": {"result": result}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        success("text"),
+        success([{"values": [[1, "1"]]}]),
+        success([{"metric": {}}]),
+        success([{"metric": {}, "value": [1], "values": [[1]]}]),
+        success([{"metric": {}, "value": [1, "x"], "values": [[1, "x"]]}]),
+        success([{"metric": {}, "value": [1, None], "values": [[None, None]]}]),
+        success([7]),
+        '{"status": "success", "data": null}',
+        "[" * 100_000,
+    ],
+)
+def test_an_answer_of_another_form_is_one_line(text: str) -> None:
+    with server(text.encode()) as (address, _), Prometheus(f"http://{address}") as prometheus:
+        for ask in (
+            lambda: prometheus.query("up"),
+            lambda: prometheus.recorded("up", 0, 10),
+            lambda: prometheus.over("up", 0, 10, 1),
+        ):
+            with pytest.raises(PrometheusError, match="HTTP 200, not an answer of Prometheus's API"):
+                ask()
+
+
+def test_a_compressed_answer_without_end_is_cut() -> None:
+    bomb = gzip.compress(b" " * (MAX_BYTES + 1), 1)
+    with (
+        server(bomb, encoding="gzip") as (address, _),
+        Prometheus(f"http://{address}") as prometheus,
+        pytest.raises(PrometheusError, match="the answer has over"),
+    ):
+        prometheus.query("up")

@@ -97,3 +97,14 @@ def test_an_error_shows_its_place_and_what_was_expected_but_no_value(
     assert MISPLACED.lower() not in message.lower()
     # Nor in a traceback, if somebody logs one.
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("key", ["password_env", "password_file"])
+def test_a_password_in_the_place_of_its_variable_or_file_is_not_shown(key: str) -> None:
+    settings = yaml_files.parse(
+        TARGETS + f"auth: {{default: {{user: a, {key}: {MISPLACED}}}}}\n", Config, "x.yml"
+    )
+    with pytest.raises(UserError) as caught:
+        settings.auth["default"].read_password()
+    assert MISPLACED not in str(caught.value)
+    assert key in str(caught.value)

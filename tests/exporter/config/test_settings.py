@@ -126,3 +126,8 @@ def test_a_gap_in_the_environment_is_named(environment: dict[str, str], problem:
 
 def test_without_ase_host_there_is_no_target() -> None:
     assert config.from_environment({}).targets == ()
+
+
+def test_a_password_file_without_end_is_an_error() -> None:
+    with pytest.raises(UserError, match="/dev/zero: more than 64 KiB"):
+        config.Auth(user="probe", password_file=Path("/dev/zero")).read_password()

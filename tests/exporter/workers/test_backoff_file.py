@@ -65,13 +65,24 @@ def test_a_directory_is_still_tried_every_hour_after_a_restart(tmp_path: Path) -
     assert not after.forbids("planted-wrong", now + DIRECTORY_RETRY + 60)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[7]", '[{"host": "x"}]', "null", "\xff"])
+@pytest.mark.parametrize("text", ["", "{", "[7]", '[{"host": "x"}]', "null", "\xff", "[" * 100_000])
 def test_a_damaged_file_is_left_out(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_bytes(text.encode("latin-1"))
     register = BackoffRegister(CONFIG, file=BackoffFile(tmp_path))
     assert register.of(TARGET) == LoginBackoffs()
     register.note(TARGET, refused(1), up=False)
     assert len(json.loads((tmp_path / FILE).read_text())) == 1
+
+
+@pytest.mark.parametrize("stored", ["salt:\\u00e9", "\\ud800:hash", "salt:\\udfff", "", ":"])
+def test_a_damaged_hash_is_of_no_password(tmp_path: Path, stored: str) -> None:
+    BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).note(TARGET, refused(LOGIN_ATTEMPTS), up=False)
+    (entry,) = json.loads((tmp_path / FILE).read_text())
+    entry["password"] = json.loads(f'"{stored}"')
+    (tmp_path / FILE).write_text(json.dumps([entry]))
+    backoff = BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).of(TARGET).scrape
+    assert backoff is not None
+    assert not backoff.forbids("planted-wrong", SYSTEM_CLOCK.monotonic())
 
 
 def test_restarts_of_the_exporter_do_not_get_a_login_locked(

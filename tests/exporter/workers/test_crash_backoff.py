@@ -1,0 +1,83 @@
+"""A target whose scrapes end its worker, again and again, is paused: the worker's other targets pay each time."""
+
+import asyncio
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tests.exporter.simulated import PASSWORD, run
+
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.workers.crash_backoff import CrashBackoff
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.pool import WorkerPool
+
+
+def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not(
+    tmp_path: Path,
+) -> None:
+    # Nobody writes to it: a scrape that reads this password is in flight until its worker is killed.
+    os.mkfifo(tmp_path / "password")
+
+    async def main(host: str, port: int) -> None:
+        config = Config(
+            targets=(
+                Target(name="GOOD", host=host, port=port),
+                Target(name="BAD", host=host, port=port, auth="bad"),
+            ),
+            auth={
+                "default": Auth(user="monitor", password=PASSWORD),
+                "bad": Auth(user="monitor", password_file=tmp_path / "password"),
+            },
+            scrape=Scrape(connect_timeout=60.0, budget=None),
+            workers=1,
+        )
+        pool = WorkerPool(Loaded.of(config), timing=replace(TIMING, restart_pause=0.0))
+        await pool.start()
+
+        async def good() -> bool:
+            return (await pool.scrape("GOOD", time.monotonic() + 60)).summary.up
+
+        try:
+            for _ in range(2):
+                assert await good()
+                bad = asyncio.create_task(pool.scrape("BAD", time.monotonic() + 60))
+                # It has reached the worker once a scrape that was asked for later is answered.
+                await asyncio.sleep(0)
+                assert await good()
+                os.kill(pool.pids[0], signal.SIGKILL)
+                assert "ended during the scrape" in (await bad).summary.error
+            assert await good()
+            (survivor,) = pool.pids
+            paused = await pool.scrape("BAD", time.monotonic() + 60)
+            assert not paused.summary.up
+            assert paused.summary.error.startswith(
+                "its scrapes ended a worker 2 times in a row; tried again in"
+            )
+            assert await good()
+            assert pool.pids == [survivor]
+        finally:
+            await pool.stop()
+
+    with run("16.0 SP04") as server:
+        asyncio.run(main(*server.address))
+
+
+def test_pauses_grow_and_end_with_a_scrape_that_ends() -> None:
+    now = 0.0
+    backoff = CrashBackoff(TIMING, lambda: now)
+    backoff.note({"ONE", "TWO"})
+    assert backoff.forbids("ONE") == ""
+    pauses = []
+    for _ in range(5):
+        backoff.note({"ONE"})
+        pauses.append(backoff.forbids("ONE").rpartition("in ")[2])
+        now += 300.0
+        assert backoff.forbids("ONE") == ""
+    assert pauses == ["60 s", "120 s", "240 s", "300 s", "300 s"]
+    backoff.clear("ONE")
+    backoff.note({"ONE"})
+    assert (backoff.forbids("ONE"), backoff.forbids("TWO")) == ("", "")
