@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ase_exporter.compare.marks import marks_from_exporter
-from ase_exporter.compare.prometheus import MAX_BYTES, Prometheus, PrometheusError
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.errors import UserError
 from ase_exporter.urls import without_credentials
 
@@ -185,10 +185,10 @@ def test_an_answer_of_another_form_is_one_line(text: str) -> None:
 
 
 def test_a_compressed_answer_without_end_is_cut() -> None:
-    bomb = gzip.compress(b" " * (MAX_BYTES + 1), 1)
+    bomb = gzip.compress(b" " * 20_000_000)
     with (
         server(bomb, encoding="gzip") as (address, _),
-        Prometheus(f"http://{address}") as prometheus,
+        Prometheus(f"http://{address}", max_bytes=1_000_000) as prometheus,
         pytest.raises(PrometheusError, match="the answer has over"),
     ):
         prometheus.query("up")
