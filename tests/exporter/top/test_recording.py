@@ -147,6 +147,7 @@ def damaged(path: Path) -> None:
         (gzip.compress(b"\xff\n"), "not a capture: expected UTF-8 text"),
         (gzip.compress(b""), "not a complete capture"),
     ],
+    ids=["no gzip", "no capture", "no text", "nothing"],
 )
 def test_another_file_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "x.capture.gz"
