@@ -156,23 +156,28 @@ def end_line(count: int) -> str:
 
 def load(path: Path) -> Capture:
     """Read a file. Raises UserError, in one line, if it is not a capture."""
+    return parse(text_lines(path), str(path))
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a file, one by one, at most MAX_SIZE bytes. Raises UserError."""
+    left = MAX_SIZE
     try:
         with gzip.open(path) as file:
-            data = file.read(MAX_SIZE + 1)
+            while line := file.readline(left + 1):
+                left -= len(line)
+                if left < 0:
+                    raise UserError(f"{path}: not a capture: expected at most {MAX_SIZE >> 20} MiB of text")
+                yield line.decode()
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise UserError(f"{path}: not a capture: expected a complete gzip file") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
-    if len(data) > MAX_SIZE:
-        raise UserError(f"{path}: not a capture: expected at most {MAX_SIZE >> 20} MiB of text")
-    try:
-        text = data.decode()
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a capture: expected UTF-8 text") from None
-    return parse(text.split("\n"), str(path))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
 
 
-def parse(texts: Sequence[str], where: str) -> Capture:
+def parse(texts: Iterable[str], where: str) -> Capture:
     """A capture from the lines of a file. Raises UserError, with `where` and the line."""
     header, statements = read(texts, where)
     return Capture(header, list(statements))

@@ -6,7 +6,6 @@ process that is killed loses at most the scrape that it was writing.
 """
 
 import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -22,6 +21,7 @@ from ase_exporter.capture.file import (
     header_line,
     read,
     statement_line,
+    text_lines,
 )
 from ase_exporter.errors import UserError
 
@@ -94,22 +94,5 @@ class CaptureWriter:
 
 def read_scrapes(path: Path) -> tuple[Header, Iterator[list[Statement]]]:
     """The header, then the statements of each scrape that has any. Both raise UserError if it is not a capture."""
-    header, statements = read(_lines(path), str(path))
+    header, statements = read(text_lines(path), str(path))
     return header, (list(found) for _, found in groupby(statements, key=lambda each: each.scrape))
-
-
-def _lines(path: Path) -> Iterator[str]:
-    size = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-            for line in file:
-                size += len(line)
-                if size > MAX_SIZE:
-                    raise UserError(f"{path}: not a capture: expected at most {MAX_SIZE >> 20} MiB of text")
-                yield line
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise UserError(f"{path}: not a capture: expected a complete gzip file") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not a capture: expected UTF-8 text") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
