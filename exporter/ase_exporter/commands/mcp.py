@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ase_exporter.commands.extras import require
 from ase_exporter.errors import UserError
 
 
@@ -35,12 +36,7 @@ def mcp(
     """
     if sysmon_dir is not None and not sysmon_dir.is_dir():
         raise UserError(f"--sysmon-dir: {sysmon_dir}: expected a directory")
-    try:
-        import mcp as _sdk  # noqa: F401
-    except ModuleNotFoundError:
-        raise UserError(
-            "mcp needs its SDK, which is not installed: pip install 'ase-exporter[mcp]'"
-        ) from None
+    require("mcp", "mcp", "mcp needs its SDK")
     from ase_exporter import logs
     from ase_exporter.mcp_server.server import serve
     from ase_exporter.mcp_server.sources import Sources

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.commands.extras import require
 from ase_exporter.commands.options import choose_target, load_config
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
@@ -51,7 +52,7 @@ def run(options: Options) -> None:
     once = options.once or not (options.as_json or sys.stdout.isatty())
     screen = not once and not options.as_json
     if screen:
-        _require_textual()
+        require("textual", "top", "top needs textual for its screen", "--once and --json need nothing")
         require_screen()
     logs.configure("text", "error")
     feed = _replay(options) if options.replay else _live(options, once)
@@ -119,16 +120,6 @@ def _targets(loaded: Config, names: Sequence[str]) -> list[Target]:
             f"--target: {len(chosen)} targets: expected at most {MAX_TARGETS}; choose some of them"
         )
     return chosen
-
-
-def _require_textual() -> None:
-    try:
-        import textual  # noqa: F401
-    except ModuleNotFoundError:
-        raise UserError(
-            "top needs textual for its screen, which is not installed: pip install 'ase-exporter[top]'"
-            " (--once and --json need nothing)"
-        ) from None
 
 
 def _show(feed: Feed) -> None:
