@@ -136,6 +136,8 @@ class Connection:
 
         Raises DatabaseError, at the latest at the deadline (whole seconds, at least one).
         """
+        for name in _OVERRIDES:
+            os.environ.pop(name, None)
         with gil_scheduler.released():
             addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
         *others, last = [(address, endpoint.port) for address in addresses]
@@ -467,8 +469,6 @@ def _connection_string(
     endpoint: Endpoint, address: tuple[str, int], user: str, password: str, program: str
 ) -> str:
     # Without TDS_Version, FreeTDS tries TDS 7 first, on a connection of its own.
-    for name in _OVERRIDES:
-        os.environ.pop(name, None)
     plain = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={address[0]};PORT={address[1]};"
     plain += f"ClientCharset={endpoint.charset};"
     if endpoint.encrypt_password:
