@@ -318,12 +318,7 @@ CHANGE_IMPACT = dashboard(
     one_server=True,
     variables=[
         CHANGE,
-        choice(
-            "window",
-            "Window",
-            {"10s": 10, "20s": 20, "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600},
-            "10m",
-        ),
+        choice("window", "Window", WINDOWS, "10m"),
         choice("settle", "Settling time after it", {"1s": 1, "5s": 5, "1m": 60, "5m": 300}, "1m"),
         *change_windows.VARIABLES,
     ],

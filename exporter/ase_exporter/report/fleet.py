@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.compare.windows import HARMLESS_KINDS
 from ase_exporter.errors import UserError
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance
 from ase_exporter.report.forecasts import HORIZON, RECENT, Forecast
@@ -23,7 +24,6 @@ _SERVERS = "group by (instance) (last_over_time(ase_up{%s}[%s]))"
 _SPUN = "sum by (instance, spinlock) (sum_over_time(ase:spinlock_top_%s:rate1m{%s}[%s]))"
 _CHANGES = 'count by (instance) (last_over_time(ase_change_timestamp_seconds{%s, kind!~"%s"}[%s]) >= %.0f)'
 _FULL = "bottomk by (instance) (1, last_over_time(ase:full:seconds_forecast{%s}[%s]) < %.0f)"
-_HARMLESS = "annotation|counters_cleared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def read_fleet(
     hottest, contention = _hottest(server, selector, period)
     progress("alerts")
     alerts = alerts_by_instance(server, selector, period, "instance", ALERT_STEP)
-    changes = _numbers(server, _CHANGES % (selector, _HARMLESS, whole, period.start), period)
+    changes = _numbers(server, _CHANGES % (selector, "|".join(HARMLESS_KINDS), whole, period.start), period)
     full = _full(server, selector, period)
     nothing = np.full(period.count, np.nan)
     found = [

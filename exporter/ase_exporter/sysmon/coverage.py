@@ -65,9 +65,10 @@ def missing_parts(report: Report) -> list[str]:
     """
     version = release(report.header.version)
     known = version is not None and version >= FIRST_RELEASE
+    nearest = nearest_release(report.header.version)
     found = [*_missing_sections(report, known)]
     for section in report.sections if known else ():
-        found += _missing_headings(section, nearest_release(report.header.version))
+        found += _missing_headings(section, nearest)
         found += _missing_rows(section)
     return [*found, *_missing_names(report)]
 
@@ -79,6 +80,9 @@ def check_rows(report: Report) -> None:
     other columns, rows of a table that are there twice (the lines between are lost), and all unknown rows of an
     altered text. A row of unknown sub-headings is kept: it may be of a version that we have not seen.
     """
+    version = report.header.version
+    old = (release(version) or FIRST_RELEASE) < FIRST_RELEASE
+    nearest = None if old else nearest_release(version)
     for section in report.sections:
         seen: dict[tuple[tuple[str, ...], str], int] = {}
         kept: list[Row] = []
@@ -88,7 +92,7 @@ def check_rows(report: Report) -> None:
             if above and _is_repeated(above, row):
                 first = row.line
             above = row
-            if not _is_right(section, row, report):
+            if not _is_right(section, row, nearest, report.altered):
                 report.unread.append(Remark(row.line, f"in a place where it is not known: {row.label}"))
             elif first != row.line:
                 report.unread.append(Remark(row.line, f"is there twice, first in line {first}: {row.label}"))
@@ -163,13 +167,12 @@ def _missing_names(report: Report) -> Iterator[str]:
                 yield f"{name} in {section_name} / {table}"
 
 
-def _is_right(section: Section, row: Row, report: Report) -> bool:
-    known, altered = grammar(), report.altered
+def _is_right(section: Section, row: Row, nearest: str | None, altered: bool) -> bool:
+    """nearest: the release that its report is of, None before those of the grammar. altered: as the report's."""
+    known = grammar()
     measures = known.measures(section.name, row.path, row.label)
     found = {cell.measure for cell in row.cells if altered or not _UNTITLED.fullmatch(cell.measure)}
-    version = report.header.version
-    old = (release(version) or FIRST_RELEASE) < FIRST_RELEASE
-    if not old and known.is_misplaced(section.name, row.path, row.label, nearest_release(version)):
+    if nearest is not None and known.is_misplaced(section.name, row.path, row.label, nearest):
         return False
     if measures is not None:
         return found <= measures if altered else found <= measures | known.columns(section.name, row.path)
