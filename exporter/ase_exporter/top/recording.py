@@ -23,7 +23,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import CostTotals, Sample, Tracker, printable
+from ase_exporter.top.samples import CostTotals, Sample, Tracker, on_screen
 from ase_exporter.top.sampling import TOP, module_of, windowed_counters
 
 # Seconds: a longer pause of the recording is shown as one of these.
@@ -118,7 +118,7 @@ class Replayer:
             at=self._time.clock.time(),
             monotonic=self._time.passed,
             interval=self._header.interval,
-            error=printable(str(error or "")),
+            error=on_screen(str(error or "")),
             kind=error.kind if error else "",
             version=str(self._facts.version) if self._facts else "",
             series=self._tracker.series(),

@@ -113,7 +113,7 @@ class Sample:
         return list(found.rates(windowed=windowed)) if found else []
 
 
-def printable(text: str) -> str:
+def on_screen(text: str) -> str:
     """The text without control characters: names of programs are their users' choice, and terminals obey escapes."""
     if text.isprintable():
         return text
@@ -151,7 +151,7 @@ class Tracker:
         if self._families.get(family.name) is family:
             return
         self._families[family.name] = family
-        values = {tuple(map(printable, values)): float(value) for values, value in family.samples}
+        values = {tuple(map(on_screen, values)): float(value) for values, value in family.samples}
         readings = self._readings.setdefault(family.name, deque())
         readings.append(Reading(at, family.labels, values))
         begin = at - WINDOW if family.name in self._windowed else at

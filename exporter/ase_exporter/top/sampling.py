@@ -14,7 +14,7 @@ from ase_exporter.config import Config, Module, Target
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import CostTotals, Sample, Tracker, printable
+from ase_exporter.top.samples import CostTotals, Sample, Tracker, on_screen
 
 # What the screen shows, and nothing else; those that are off by default are switched on. A collector that the
 # target's module switches off stays off.
@@ -153,7 +153,7 @@ class TargetSampler:
             at=at,
             monotonic=started,
             interval=self.interval,
-            error=printable(error),
+            error=on_screen(error),
             kind=kind,
             version=result.summary.version,
             series=self._tracker.series(),

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame, History
-from ase_exporter.top.samples import printable
+from ase_exporter.top.samples import on_screen
 from ase_exporter.top.text import Glyphs
 from ase_exporter.top.verdict import State
 
@@ -73,4 +73,4 @@ def marks(scene: Scene, length: int) -> list[bool]:
 
 def short(described: str) -> str:
     """A change in words, without how exact its time is."""
-    return printable(described.partition(" (seen at ")[0])
+    return on_screen(described.partition(" (seen at ")[0])
