@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ase_exporter.errors import UserError
+from ase_exporter.errors import MissingExtraError, UserError
 
 
 def mcp(
@@ -38,9 +38,7 @@ def mcp(
     try:
         import mcp as _sdk  # noqa: F401
     except ModuleNotFoundError:
-        raise UserError(
-            "mcp needs its SDK, which is not installed: pip install 'ase-exporter[mcp]'"
-        ) from None
+        raise MissingExtraError("mcp needs its SDK", "mcp") from None
     from ase_exporter import logs
     from ase_exporter.mcp_server.server import serve
     from ase_exporter.mcp_server.sources import Sources

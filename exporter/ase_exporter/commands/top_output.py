@@ -14,7 +14,7 @@ from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import choose_target, load_config
 from ase_exporter.config import Config, Target
-from ase_exporter.errors import UserError
+from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.top import plain
 from ase_exporter.top.as_json import as_json
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
@@ -125,9 +125,8 @@ def _require_textual() -> None:
     try:
         import textual  # noqa: F401
     except ModuleNotFoundError:
-        raise UserError(
-            "top needs textual for its screen, which is not installed: pip install 'ase-exporter[top]'"
-            " (--once and --json need nothing)"
+        raise MissingExtraError(
+            "top needs textual for its screen", "top", "--once and --json need nothing"
         ) from None
 
 

@@ -145,6 +145,12 @@ MISTAKES = [
         file=TARGET + AUTH,
     ),
     Mistake(
+        "the servers of the shipped configuration, which are examples",
+        "check --config.file={directory}/exporter.yaml",
+        "target A: a.invalid: no such host\nase-exporter: target B: b.invalid: no such host",
+        file="targets: [{{name: A, host: a.invalid}}, {{name: B, host: b.invalid}}]\n" + AUTH,
+    ),
+    Mistake(
         "the port is taken",
         "serve --web.listen-address=127.0.0.1:{ssh}",
         "--web.listen-address: 127.0.0.1:{ssh}: Address already in use",
