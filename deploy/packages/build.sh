@@ -27,11 +27,7 @@ pip() {
 }
 sed -n '/^setuptools==/,/[^\\]$/p' requirements-dev.txt >"$work/build-requirements.txt"
 pip install --no-compile --only-binary :all: --require-hashes -r requirements.txt -r "$work/build-requirements.txt"
-# Built from a copy: setuptools would leave its build directory, and pack what an earlier one left.
-mkdir "$work/source"
-cp -RL exporter "$work/source"
-rm -rf "$work/source/exporter/build"
-pip install --no-compile --no-deps --no-build-isolation "$work/source/exporter"
+pip install --no-compile --no-deps --no-build-isolation ./exporter
 pip uninstall --yes setuptools
 find "$root/lib" -type d -name tests -prune -exec rm -r {} +
 "$root/bin/python" -m compileall -q --invalidation-mode unchecked-hash -s "$work" "$root/lib"

@@ -1,4 +1,4 @@
-"""Entry point of `ase-exporter`: runs the command; errors become one line on stderr and an exit code."""
+"""Entry point of `ase-exporter`: runs the command; errors become lines on stderr and an exit code."""
 
 import sys
 
@@ -15,7 +15,8 @@ def main() -> None:
         else:
             _other_command()
     except UserError as error:
-        print(f"ase-exporter: {printable(str(error))}", file=sys.stderr)
+        for line in error.lines:
+            print(f"ase-exporter: {printable(line)}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

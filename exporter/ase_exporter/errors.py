@@ -1,12 +1,41 @@
 """Exceptions that several packages raise or catch."""
 
+import importlib.util
+import sys
+
 
 class AseExporterError(Exception):
     """Base class of all exceptions of this package."""
 
 
 class UserError(AseExporterError):
-    """Bad input. The message says in one line what, where and what was expected; commands exit with code 2."""
+    """Bad input. The message says in one line what, where and what was expected; commands exit with code 2.
+
+    lines: one for each of several problems.
+    """
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+class MissingExtraError(UserError):
+    """An optional part is not installed. The message has the command that installs it into this environment.
+
+    what: what needs which library, such as "report needs matplotlib". instead: what works without, in brackets.
+    """
+
+    def __init__(self, what: str, extra: str, instead: str = "") -> None:
+        super().__init__(
+            f"{what}, which is not installed: {_pip()} install 'ase-exporter[{extra}]'{instead and f' ({instead})'}"
+        )
+
+
+def _pip() -> str:
+    # By its environment, because the pip on PATH is another one's. The deb and the rpm have none.
+    if importlib.util.find_spec("pip"):
+        return f"{sys.executable} -m pip"
+    return f"pip --python {sys.executable}"
 
 
 class UnreadableError(AseExporterError):

@@ -27,16 +27,21 @@ SOURCES = ("exporter", "simulator", "LICENSE", "alerts/rules", "alerts/runbooks"
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASE_"))}
 
 
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with two sdists and two wheels, each wheel built from its sdist."""
-    root = tmp_path_factory.mktemp("packages")
+def copy_sources(root: Path) -> None:
+    """Copy what the distributions are built from, without what running and building it left there."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist")
     for name in SOURCES:
         if (REPOSITORY / name).is_dir():
             shutil.copytree(REPOSITORY / name, root / name, symlinks=True, ignore=ignored)
         else:
             shutil.copy(REPOSITORY / name, root / name)
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with two sdists and two wheels, each wheel built from its sdist."""
+    root = tmp_path_factory.mktemp("packages")
+    copy_sources(root)
     builds = [
         subprocess.Popen(
             [
@@ -133,6 +138,25 @@ def shipped_files(name: str) -> set[str]:
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_the_wheel_holds_every_file_of_its_package(packages: Path, name: str) -> None:
     (wheel,) = packages.glob(f"{DISTRIBUTIONS[name]}-*.whl")
+    inside = {member for member in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in member}
+    assert inside == shipped_files(name)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_installing_from_a_checkout_leaves_nothing_there_and_packs_nothing_older(
+    tmp_path: Path, name: str
+) -> None:
+    """It is done as root, and again for each upgrade."""
+    copy_sources(tmp_path)
+    package = DISTRIBUTIONS[name]
+    for left in (f"build/lib/{package}/gone.py", f"{package}/assets/__pycache__/gone.pyc"):
+        (tmp_path / name / left).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / left).touch()
+    before = set((tmp_path / name).rglob("*"))
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", tmp_path / "dist", tmp_path / name], check=True, env=CLEAN)
+    assert set((tmp_path / name).rglob("*")) == before
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
     inside = {member for member in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in member}
     assert inside == shipped_files(name)
 
@@ -236,7 +260,10 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
 @pytest.mark.parametrize(
     ("arguments", "missing"),
     [
-        (["demo", "--duration=60"], "demo: ase-simulator is not installed: pip install 'ase-exporter[demo]'"),
+        (
+            ["demo", "--duration=60"],
+            "demo needs ase-simulator, which is not installed: {pip} install 'ase-exporter[demo]'",
+        ),
         (
             [
                 "compare",
@@ -247,15 +274,15 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
                 "--format=html",
                 "--out=report.html",
             ],
-            "--format html needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
+            "--format html needs matplotlib, which is not installed: {pip} install 'ase-exporter[report]'",
         ),
         (
             ["mcp", "--prometheus=http://127.0.0.1:9"],
-            "mcp needs its SDK, which is not installed: pip install 'ase-exporter[mcp]'",
+            "mcp needs its SDK, which is not installed: {pip} install 'ase-exporter[mcp]'",
         ),
         (
             ["report", "--prometheus=http://127.0.0.1:9", "--target=A"],
-            "report needs matplotlib, which is not installed: pip install 'ase-exporter[report]'",
+            "report needs matplotlib, which is not installed: {pip} install 'ase-exporter[report]'",
         ),
     ],
 )
@@ -264,7 +291,9 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(
 ) -> None:
     command = [str(exporter_alone / "ase-exporter"), *arguments]
     result = subprocess.run(command, capture_output=True, text=True, env=CLEAN, cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (2, f"ase-exporter: {missing}\n")
+    # The environment's own: the user's PATH has another pip, or none.
+    line = missing.format(pip=f"{exporter_alone}/python -m pip")
+    assert (result.returncode, result.stderr) == (2, f"ase-exporter: {line}\n")
 
 
 def test_an_installed_exporter_gives_an_assistant_metrics_and_runbooks(bin_directory: Path) -> None:

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from ase_exporter import cli
+from ase_exporter.errors import UserError
 
 
 def test_escape_sequences_in_an_error_do_not_reach_the_terminal(
@@ -16,3 +17,19 @@ def test_escape_sequences_in_an_error_do_not_reach_the_terminal(
     assert ended.value.code == 2
     error = capsys.readouterr().err
     assert error == "ase-exporter: no\\x1b[2J\\nfile: cannot be read: No such file or directory\n"
+
+
+def test_each_of_several_problems_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> None:
+        raise UserError("PROD1: no\x1b[2J\nhost", "PROD2: no such host")
+
+    monkeypatch.setattr(cli, "_other_command", command)
+    monkeypatch.setattr(sys, "argv", ["ase-exporter", "check"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "ase-exporter: PROD1: no\\x1b[2J\\nhost\nase-exporter: PROD2: no such host\n"
+    )

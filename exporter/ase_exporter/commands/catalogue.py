@@ -28,7 +28,7 @@ def validate(
     """Validate custom metrics. Exit code 2, and one line for each bad file, if any is bad."""
     catalogue, problems = load_catalogue(directories)
     if problems:
-        raise UserError("\n".join(problems))
+        raise UserError(*problems)
     built_in, _ = load_catalogue()
     number = len(catalogue.collectors) - len(built_in.collectors)
     print("1 collector is good" if number == 1 else f"{number} collectors are good")

@@ -61,7 +61,7 @@ def check(
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     problems += _unknown_collectors(loaded, catalogue)
     if problems:
-        raise UserError("\n".join(problems))
+        raise UserError(*problems)
     if offline:
         if sql:
             raise UserError(
@@ -97,7 +97,7 @@ def check(
                 print_report(result)
                 good = good and result.is_good
     if errors:
-        raise UserError("\n".join(map(str, errors)))
+        raise UserError(*(line for error in errors for line in error.lines))
     if not good:
         raise typer.Exit(1)
 

@@ -1,20 +1,16 @@
-"""What a command says if an optional part of the installation is missing."""
+"""Whether an optional part of the installation is there."""
 
 from importlib.util import find_spec
 
-from ase_exporter.errors import UserError
+from ase_exporter.errors import MissingExtraError
 
 
-def require(module: str, extra: str, needs: str, otherwise: str = "") -> None:
-    """Raises UserError if the module of an extra is not installed.
-
-    needs: what needs what, as the message begins. otherwise: what works without it, in brackets behind the message.
-    """
+def require(module: str, extra: str, what: str, instead: str = "") -> None:
+    """Raises MissingExtraError, with `what` and `instead`, if the module of an extra is not installed."""
     if find_spec(module) is None:
-        remark = f" ({otherwise})" if otherwise else ""
-        raise UserError(f"{needs}, which is not installed: pip install 'ase-exporter[{extra}]'{remark}")
+        raise MissingExtraError(what, extra, instead)
 
 
 def require_matplotlib(what: str) -> None:
-    """Raises UserError if matplotlib is not installed. what: the command or option that needs it."""
+    """Raises MissingExtraError if matplotlib is not installed. what: the command or option that needs it."""
     require("matplotlib", "report", f"{what} needs matplotlib")

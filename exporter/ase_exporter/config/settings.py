@@ -45,7 +45,8 @@ def _host(text: str) -> str:
 def _read(password_file: Path) -> str:
     """The password in a file. Raises UserError."""
     # A path that is not absolute may be a password in the wrong place.
-    where = f"password file {password_file}" if password_file.is_absolute() else "password_file"
+    absolute = password_file.is_absolute()
+    where = f"password file {password_file}" if absolute else f"password_file (relative to {Path.cwd()})"
     try:
         with password_file.open(encoding="utf-8") as file:
             text = file.read(MAX_PASSWORD_FILE + 1)
@@ -54,7 +55,9 @@ def _read(password_file: Path) -> str:
         raise UserError(f"{where}: {reason}") from error
     if len(text) > MAX_PASSWORD_FILE:
         raise UserError(f"{where}: more than 64 KiB, expected a password")
-    return text.rstrip("\r\n")
+    if not (password := text.rstrip("\r\n")):
+        raise UserError(f"{where}: expected a password, found nothing")
+    return password
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,11 @@ _Problem = tuple[_Loc, str]
 NO_KEYS: Mapping[str, str] = MappingProxyType({})
 # pydantic's error types for an unknown key, of models and of dataclasses.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+# In place of pydantic's words for what YAML calls a list and a mapping.
+_EXPECTED = {
+    **dict.fromkeys(("list_type", "tuple_type"), "expected a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "expected KEY: VALUE"),
+}
 _MAX_PROBLEMS = 5
 _RENAMED = "this key was renamed"
 _UNKNOWN_KEY = "unknown key"
@@ -119,7 +124,7 @@ def _message(error: Mapping[str, Any], renamed: Mapping[str, str]) -> str:
     if error["type"] in _UNKNOWN:
         path = "".join("[]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
         return f"{_RENAMED}; expected {renamed[path]}" if path in renamed else _UNKNOWN_KEY
-    return str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
+    return _EXPECTED.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
 
 
 def _line(node: yaml.Node, loc: Sequence[int | str]) -> int:

@@ -10,6 +10,8 @@ from yaml.constructor import ConstructorError
 _HINTS = {
     "found undefined alias": "a value that begins with * must be quoted",
     "could not determine a constructor for the tag '!": "a value that begins with ! must be quoted",
+    "mapping values are not allowed": "KEY: VALUE is not possible here: is the indentation right, and every value"
+    " quoted that has a colon and a blank in it?",
     "found character '\\t'": "a tab where YAML expects blanks",
     "found character": "a value that begins with this character must be quoted",
 }

@@ -16,7 +16,7 @@ from ase_exporter import assets
 from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
-from ase_exporter.errors import UserError
+from ase_exporter.errors import MissingExtraError, UserError
 
 LOGIN = "monitor"
 SERVER = "DEMO"
@@ -267,5 +267,5 @@ def _own_command(name: str) -> list[str]:
     """Return the path of a command of this project, installed beside the running Python. Raises UserError."""
     command = Path(sys.executable).parent / name
     if not command.exists():
-        raise UserError(f"demo: {name} is not installed: pip install 'ase-exporter[demo]'")
+        raise MissingExtraError(f"demo needs {name}", "demo")
     return [str(command)]

@@ -62,6 +62,18 @@ MISTAKES = [
         {"ASE_PASSWORD_FILE": "{directory}/nowhere"},
     ),
     Mistake(
+        "the password file is empty",
+        "probe",
+        "target 127.0.0.1: password file {directory}/empty: expected a password, found nothing",
+        {"ASE_PASSWORD_FILE": "{directory}/empty"},
+    ),
+    Mistake(
+        "the password file is sought in another directory",
+        "probe",
+        "target 127.0.0.1: password_file (relative to {here}): No such file or directory",
+        {"ASE_PASSWORD_FILE": "ase_password_that_is_not_here"},
+    ),
+    Mistake(
         "host and port in one",
         "probe",
         "environment: ASE_HOST: expected a host name or an address without a port; the port has a setting of its own"
@@ -120,6 +132,25 @@ MISTAKES = [
         file="targets:\n\t- name: ASE1\n",
     ),
     Mistake(
+        "one blank too many in YAML",
+        "check --config.file={directory}/exporter.yaml",
+        "{directory}/exporter.yaml:3: KEY: VALUE is not possible here: is the indentation right, and every value quoted"
+        " that has a colon and a blank in it?",
+        file="targets:\n- name: ASE1\n   host: ase1\n",
+    ),
+    Mistake(
+        "a name in place of a list",
+        "check --config.file={directory}/exporter.yaml",
+        "{directory}/exporter.yaml:1: targets: expected a list",
+        file="targets: ASE1\n" + AUTH,
+    ),
+    Mistake(
+        "a list in place of the keys",
+        "check --config.file={directory}/exporter.yaml",
+        "{directory}/exporter.yaml:1: (top level): expected KEY: VALUE",
+        file="- {{name: ASE1, host: ase1}}\n",
+    ),
+    Mistake(
         "a misspelt key",
         "check --config.file={directory}/exporter.yaml",
         "{directory}/exporter.yaml:1: targets.0.hots: unknown key; expected host",
@@ -143,6 +174,12 @@ MISTAKES = [
         "probe --target=ASE2 --config.file={directory}/exporter.yaml",
         "--target: ASE2: no such target in the configuration; it has ASE1",
         file=TARGET + AUTH,
+    ),
+    Mistake(
+        "the servers of the shipped configuration, which are examples",
+        "check --config.file={directory}/exporter.yaml",
+        "target A: a.invalid: no such host\nase-exporter: target B: b.invalid: no such host",
+        file="targets: [{{name: A, host: a.invalid}}, {{name: B, host: b.invalid}}]\n" + AUTH,
     ),
     Mistake(
         "the port is taken",
@@ -248,7 +285,7 @@ def filled(
 ) -> Iterator[tuple[Path, Callable[[str], str]]]:
     """A directory with files, and a function that fills their names and the ports into a text."""
     directory = tmp_path_factory.mktemp("mistakes")
-    for name, text in {"password": server.password, "wrong": "wrong"}.items():
+    for name, text in {"password": server.password, "wrong": "wrong", "empty": "\n"}.items():
         (directory / name).write_text(text)
     for name, text in {"deleting": DELETING, "misspelt": MISSPELT, "table": OF_A_TABLE}.items():
         (directory / name).mkdir()
@@ -260,7 +297,14 @@ def filled(
         socket.socket() as closed,
     ):
         closed.bind(("127.0.0.1", 0))  # bound, but not listening: refuses
-        names = {"host": host, "port": port, "ssh": ssh, "http": http, "closed": closed.getsockname()[1]}
+        names = {
+            "here": Path.cwd(),
+            "host": host,
+            "port": port,
+            "ssh": ssh,
+            "http": http,
+            "closed": closed.getsockname()[1],
+        }
         yield directory, lambda text: text.format(directory=directory, **names)
 
 

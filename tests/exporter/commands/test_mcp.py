@@ -41,7 +41,8 @@ def test_without_the_sdk_it_says_what_to_install() -> None:
     done = command("sys.modules['mcp'] = None")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "ase-exporter: mcp needs its SDK, which is not installed: pip install 'ase-exporter[mcp]'\n"
+        "ase-exporter: mcp needs its SDK, which is not installed:"
+        f" {sys.executable} -m pip install 'ase-exporter[mcp]'\n"
     )
 
 

@@ -106,8 +106,8 @@ def test_the_screen_needs_textual_and_scripts_do_not(
     ended = run("top", "--config.file", config)
     assert ended.returncode == 2
     assert ended.stderr == (
-        "ase-exporter: top needs textual for its screen, which is not installed: pip install 'ase-exporter[top]'"
-        " (--once and --json need nothing)\n"
+        "ase-exporter: top needs textual for its screen, which is not installed:"
+        f" {sys.executable} -m pip install 'ase-exporter[top]' (--once and --json need nothing)\n"
     )
     assert run("top", "--config.file", config, "--once", "--json", "--interval", "1").returncode == 0
 

@@ -36,7 +36,7 @@ AUTH = {
     "\n  default:\n    user: a\n    password: 2024-13-45\n": (6, "a value that cannot be read"),
     # A missing space, a comma, a colon.
     "\n  default:\n    user: a\n    password:PW\n": (7, "could not find expected ':'"),
-    "\n  default:\n    user: a\n    password: x: PW\n": (6, "mapping values are not allowed here"),
+    "\n  default:\n    user: a\n    password: x: PW\n": (6, "KEY: VALUE is not possible here"),
     " {default: {user: a, password:PW}}\n": (3, "expected KEY: VALUE, with a space after the colon"),
     " {default: {user: a, password: x,PW}}\n": (3, "a value with a comma in it must be quoted"),
     " {default: {user: a, 'password: PW'}}\n": (3, "expected KEY: VALUE"),
@@ -47,10 +47,10 @@ AUTH = {
     " {default: {user: a, [PW]: 1}}\n": (3, "expected a simple key"),
     " {default: {user: a, {PW: 1}: 1}}\n": (3, "expected a simple key"),
     # In the wrong place, or of the wrong type.
-    " {user: a, password: PW}\n": (3, "auth.user: Input should be"),
+    " {user: a, password: PW}\n": (3, "auth.user: expected KEY: VALUE"),
     " {default: {user: a, password: [PW]}}\n": (3, "auth.default.password: Input should be a valid string"),
     " {default: {user: a, password: {PW: 1}}}\n": (3, "auth.default.password"),
-    " PW\n": (3, "auth: Input should be"),
+    " PW\n": (3, "auth: expected KEY: VALUE"),
 }
 OTHERS = {
     "targets: [{name: T, host: h, port: PW}]\n": (1, "targets.0.port: Input should be a valid integer"),
@@ -72,7 +72,7 @@ OTHERS = {
 WEB = {
     "basic_auth_users: {a:PW}\n": (1, "expected KEY: VALUE"),
     "basic_auth_users: {a: PW}\n": (1, "basic_auth_users.a: expected a bcrypt hash"),
-    "basic_auth_users: PW\n": (1, "basic_auth_users: Input should be"),
+    "basic_auth_users: PW\n": (1, "basic_auth_users: expected KEY: VALUE"),
     "basic_auth_users:\n  a:$2y$PW: 1\n": (2, "basic_auth_users.(not shown): Input should be"),
 }
 CASES = [

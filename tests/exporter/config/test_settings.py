@@ -65,7 +65,7 @@ def test_braces_are_a_configuration_without_targets(tmp_path: Path) -> None:
         (GOOD + "auth: {}\n", ":8", "is defined twice"),
         (GOOD.replace("default:", "other:"), ":1: (top level)", "auth 'default' is not defined"),
         ("targets: [", ":1", "expected"),
-        ("- 1\n", ":1: (top level)", "dictionary"),
+        ("- 1\n", ":1: (top level)", "expected KEY: VALUE"),
     ],
 )
 def test_a_mistake_is_one_line_with_file_and_place(

@@ -106,7 +106,8 @@ def test_without_matplotlib_the_command_says_what_to_install(
     ended = run("report", "--prometheus", "http://127.0.0.1:1", "--target", "ASE1")
     assert ended.returncode == 2
     assert ended.stderr == (
-        "ase-exporter: report needs matplotlib, which is not installed: pip install 'ase-exporter[report]'\n"
+        "ase-exporter: report needs matplotlib, which is not installed:"
+        f" {sys.executable} -m pip install 'ase-exporter[report]'\n"
     )
 
 
