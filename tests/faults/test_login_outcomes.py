@@ -65,7 +65,7 @@ def kind(one: TargetScraper, clock: ShiftedClock | None = None) -> str:
 
 
 @pytest.mark.parametrize("reply", UNRECOGNISED.values(), ids=UNRECOGNISED)
-def test_a_refusal_of_any_form_is_an_attempt(reply: bytes) -> None:
+def test_a_login_refused_in_any_form_is_an_attempt(reply: bytes) -> None:
     clock = ShiftedClock()
     with login_server(reply) as server:
         one = scraper(server.port, clock)
@@ -79,7 +79,7 @@ def test_a_refusal_of_any_form_is_an_attempt(reply: bytes) -> None:
         one.close()
 
 
-def test_a_refusal_after_the_timeout_is_an_attempt() -> None:
+def test_a_login_refused_after_the_timeout_is_an_attempt() -> None:
     with login_server() as server:
         one = scraper(server.port, connect_timeout=2.0)
         for attempt in range(1, LOGIN_ATTEMPTS + 1):

@@ -19,6 +19,7 @@ from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.config.verdicts import VerdictConfig
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_text
 
 DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
 DEFAULT_PORT = 5000
@@ -47,13 +48,10 @@ def _read(password_file: Path) -> str:
     # A path that is not absolute may be a password in the wrong place.
     where = f"password file {password_file}" if password_file.is_absolute() else "password_file"
     try:
-        with password_file.open(encoding="utf-8") as file:
-            text = file.read(MAX_PASSWORD_FILE + 1)
+        text = read_text(password_file, MAX_PASSWORD_FILE)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"{where}: {reason}") from error
-    if len(text) > MAX_PASSWORD_FILE:
-        raise UserError(f"{where}: more than 64 KiB, expected a password")
     return text.rstrip("\r\n")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ase_exporter.ase.login_backoff import HOURLY, Account, LoginBackoff
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.regular_files import read_text
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class BackoffFile:
         if self._path is None:
             return {}
         try:
-            entries: list[dict[str, Any]] = json.loads(self._path.read_text(encoding="utf-8"))
+            entries: list[dict[str, Any]] = json.loads(read_text(self._path))
             backoffs: dict[Account, list[LoginBackoff]] = {}
             for account, backoff in map(self._read, entries):
                 backoffs.setdefault(account, []).append(backoff)
