@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Generic
 
 from ase_exporter.ase.connection import PROGRAM, Endpoint, Opened, Opener
-from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.ase.database_error import DatabaseError, Kind
 from ase_exporter.ase.login_backoff import (
+    BUSY,
     DIRECTORIES,
     DIRECTORY_RETRIES,
     Account,
@@ -101,13 +102,14 @@ class Login(Generic[Opened]):
         self._accepted_by_directory = self._accepted if mechanism in DIRECTORIES else None
 
     def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> int:
-        """The number of an attempt that is allowed. Raises DatabaseError `login_suspended` if it is not."""
+        """The number of an attempt that is allowed. Raises DatabaseError if it is not."""
         user = self._auth.user
         names = {self._endpoint.host, *addresses}
         accounts = frozenset(Account(name, self._endpoint.port, user) for name in names)
         permit = self._ledger.begin(accounts, password, deadline)
         if permit.denied:
-            raise DatabaseError("login_suspended", f"login {user} {permit.denied}")
+            kind: Kind = "deadline" if permit.denied == BUSY else "login_suspended"
+            raise DatabaseError(kind, f"login {user} {permit.denied}")
         if permit.directory_retry and not self._retries.take(user, password, self._clock.monotonic()):
             self._ledger.note(permit.number, "not_refused")
             raise DatabaseError(

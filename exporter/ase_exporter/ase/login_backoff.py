@@ -223,6 +223,9 @@ class LoginBackoffs:
         return True
 
 
+BUSY = "is being tried by another target, which has not been answered yet"
+
+
 class LocalLedger:
     """The ledger of a process that logs in by itself. Thread-safe."""
 
@@ -245,9 +248,6 @@ class LocalLedger:
         with self._ended:
             self._backoffs.note(number, outcome, directory=directory, attempts=attempts)
             self._ended.notify_all()
-
-
-BUSY = "is being tried: the server has not answered yet"
 
 
 class DirectoryRetries:
