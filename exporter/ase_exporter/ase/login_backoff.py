@@ -166,6 +166,8 @@ class LoginBackoffs:
         self._numbers = itertools.count(1)
         self._attempts: dict[int, _Attempt] = {}
         self._busy: set[Account] = set()
+        # The password that each account accepted last, until it is refused.
+        self._accepted: dict[Account, str] = {}
 
     def begin(self, accounts: frozenset[Account], password: str) -> Permit | None:
         """As that of LoginLedger; None while another attempt at one of the accounts is in progress."""
@@ -189,12 +191,17 @@ class LoginBackoffs:
         if outcome != "unanswered":
             del self._attempts[number]
             self._busy -= attempt.accounts
+        if outcome == "unknown" and self._is_accepted(attempt):
+            # A damaged answer, or a driver that crashed: a password that was accepted is hardly refused without a word.
+            outcome = "not_refused"
         changed = False
         for account in attempt.accounts:
             backoff = attempt.before[account]
             if outcome == "accepted":
+                self._accepted[account] = attempt.password
                 backoff = None
             elif outcome != "not_refused":
+                self._accepted.pop(account, None)
                 backoff = (backoff or LoginBackoff(attempt.password, 0, 0.0)).next(
                     attempts,
                     self._clock.monotonic(),
@@ -205,6 +212,9 @@ class LoginBackoffs:
             changed |= self._replace(account, attempt.password, backoff)
         if changed:
             self._changed(self._of)
+
+    def _is_accepted(self, attempt: _Attempt) -> bool:
+        return any(self._accepted.get(account) == attempt.password for account in attempt.accounts)
 
     def _find(self, account: Account, password: str) -> LoginBackoff | None:
         return next((each for each in self._of.get(account, ()) if each.is_of(password)), None)

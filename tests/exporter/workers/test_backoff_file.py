@@ -77,6 +77,16 @@ def test_a_password_that_is_accepted_after_a_restart_is_forgotten(tmp_path: Path
     assert json.loads((tmp_path / FILE).read_text()) == []
 
 
+def test_a_damaged_answer_suspends_no_password_that_was_accepted(tmp_path: Path) -> None:
+    backoffs = started(tmp_path)
+    backoffs.note(asked(backoffs).number, "accepted")
+    for _ in range(LOGIN_ATTEMPTS + 1):
+        backoffs.note(asked(backoffs).number, "unknown")
+    for _ in range(LOGIN_ATTEMPTS):
+        backoffs.note(asked(backoffs).number, "refused")
+    assert "waiting for a new password" in asked(backoffs).denied
+
+
 def test_a_second_refused_login_after_a_restart_counts_on(tmp_path: Path) -> None:
     for _ in range(LOGIN_ATTEMPTS):
         refused(tmp_path, 1)
