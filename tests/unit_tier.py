@@ -61,6 +61,7 @@ LEFT_OUT = (
     "exporter/scraping",
     "exporter/sysmon/test_mutations.py",
     "exporter/sysmon/test_printed.py",
+    "exporter/test_output.py",
     "exporter/top/test_app.py",
     "exporter/top/test_faults.py",
     "exporter/top/test_pictures.py",

@@ -1,14 +1,40 @@
 """Entry point of `ase-exporter`: runs the command; errors become lines on stderr and an exit code."""
 
+import errno
+import os
 import sys
 
 from ase_exporter.errors import UserError
 from ase_exporter.logs import printable
 
+# What takes the place of standard streams that are closed. Output then fails, as to a full disk, instead of going to
+# the next file that is opened.
+_STAND_INS = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+# Of writing to a stream; errors of files have the file's name.
+_OUTPUT_ERRORS = frozenset((errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPIPE))
+
 
 def main() -> None:
-    """Run the command of sys.argv. Bad input: one line on stderr, exit code 2. Ctrl-C: exit code 130."""
-    arguments = sys.argv[1:]
+    """Run the command of sys.argv. Bad input: one line on stderr, exit code 2. Ctrl-C: exit code 130.
+
+    Output that cannot be written: exit code 1, with one line unless the reader of a pipe has left.
+    """
+    _replace_closed_streams()
+    try:
+        try:
+            _run(sys.argv[1:])
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename or error.errno not in _OUTPUT_ERRORS:
+            raise
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):
+            print(f"ase-exporter: standard output: {error.strerror}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _run(arguments: list[str]) -> None:
     try:
         if arguments[:1] == ["serve"]:
             _serve(arguments[1:])
@@ -20,6 +46,24 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _replace_closed_streams() -> None:
+    for descriptor, flags in enumerate(_STAND_INS):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest descriptor that is free is this one.
+            os.open(os.devnull, flags)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w")
+
+
+def _drop_output() -> None:
+    """Drop what cannot be written: Python would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _serve(arguments: list[str]) -> None:

@@ -25,12 +25,12 @@ from ase_exporter.ase.driver_socket import (
     free_descriptor,
     new_socket,
     new_sockets_to,
-    shut_down_login,
 )
 from ase_exporter.ase.gil_scheduler import gil_scheduler
 from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
 from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.unanswered_login import LoginEnd
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 from ase_exporter.config import Target
 from ase_exporter.errors import UserError
@@ -88,11 +88,24 @@ class ServerResult(NamedTuple):
 
 
 class Opener(Protocol[Opened]):
-    """Logs in to a server, as `Connection.open` does. Raises DatabaseError."""
+    """Logs in to a server, as `Connection.open` does. Raises DatabaseError.
+
+    permit: called with the addresses of the host before anything is sent; what it raises ends the login.
+    """
 
     def __call__(
-        self, endpoint: Endpoint, user: str, password: str, *, deadline: float, program: str
+        self,
+        endpoint: Endpoint,
+        user: str,
+        password: str,
+        *,
+        deadline: float,
+        program: str,
+        permit: "Permission",
     ) -> Opened: ...
+
+
+Permission = Callable[[Sequence[str]], None]
 
 
 class Connection:
@@ -128,6 +141,7 @@ class Connection:
         *,
         deadline: float,
         program: str = PROGRAM,
+        permit: Permission = lambda _: None,
         watchdog: Watchdog = SYSTEM_WATCHDOG,
         timing: Timing = TIMING,
         max_rows: int = MAX_ROWS,
@@ -140,19 +154,26 @@ class Connection:
             os.environ.pop(name, None)
         with gil_scheduler.released():
             addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
-        *others, last = [(address, endpoint.port) for address in addresses]
+            permit(addresses)
         now = watchdog.clock.monotonic
         string = partial(_connection_string, endpoint, user=user, password=password, program=program)
         log_in = partial(cls._open_at, endpoint.host, string, watchdog, timing, max_rows)
-        for number, address in enumerate(others):
+        doubtful: DatabaseError | None = None
+        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             # The addresses that have not been tried share the time; FreeTDS needs a whole second.
-            share = (deadline - now()) / (len(others) + 1 - number)
+            until = min(deadline, now() + max((deadline - now()) / left, 1.1)) if left > 1 else deadline
             try:
-                return log_in(address, min(deadline, now() + max(share, 1.1)))
+                return log_in((address, endpoint.port), until)
             except DatabaseError as error:
-                if error.kind not in _TRY_NEXT_ADDRESS:
-                    raise
-        return log_in(last, deadline)
+                raised = error
+            if doubtful and raised.may_be_refused:
+                # Each of them may count against the account.
+                raised.attempts += doubtful.attempts
+                raise raised
+            doubtful = doubtful or (raised if raised.uncertain else None)
+            if raised.kind not in _TRY_NEXT_ADDRESS:
+                break
+        raise doubtful or raised
 
     @classmethod
     def _open_at(
@@ -174,14 +195,19 @@ class Connection:
             raise DatabaseError("deadline", f"no time left to log in to {where}")
         with _only_login_to(address):
             likely = free_descriptor()
-            limit = monotonic() + seconds - timing.login_lead
-            shut_down = partial(shut_down_login, likely, address)
+            began = monotonic()
+            limit = began + seconds - timing.login_lead
+            end = LoginEnd(likely, address)
             try:
                 string = connection_string(address)
-                with gil_scheduler.released(), watchdog.guard((limit, shut_down)):
+                with gil_scheduler.released(), watchdog.guard((limit, end)):
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
-                raise login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit) from None
+                failure = login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit)
+                with gil_scheduler.released():
+                    end.explain(failure, monotonic() - began, deadline - monotonic())
+                raise failure from None
+            end.forget()
             driver_socket = new_socket(likely, address)
             if driver_socket is None:
                 found = new_sockets_to(address)

@@ -3,9 +3,12 @@
 import os
 import re
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ase_exporter.errors import AseExporterError
+
+if TYPE_CHECKING:
+    from ase_exporter.ase.unanswered_login import UnansweredLogin
 
 Kind = Literal[
     "driver_missing",
@@ -59,6 +62,8 @@ class DatabaseError(AseExporterError):
     """A failure between the exporter and ASE.
 
     number: the server's message number, if there is one. usable: the connection can still be used.
+    Of a login: uncertain: the password was sent, and may have been refused. attempts: how often it was sent.
+    unanswered: its connection, if the answer may still come.
     """
 
     def __init__(self, kind: Kind, text: str, number: int | None = None, *, usable: bool = False) -> None:
@@ -66,6 +71,14 @@ class DatabaseError(AseExporterError):
         self.kind = kind
         self.number = number
         self.usable = usable
+        self.uncertain = False
+        self.attempts = 1
+        self.unanswered: UnansweredLogin | None = None
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether the server has refused a password, or may have."""
+        return self.uncertain or self.kind in ("login_failed", "login_locked")
 
     def conceal(self, secret: str) -> None:
         """Replace a password that the server repeats."""
@@ -78,9 +91,15 @@ def login_error(driver_text: str, address: str, *, timed_out: bool) -> DatabaseE
     number, text = _server_message(driver_text)
     if problem := _driver_problem(text):
         return DatabaseError("driver_missing", problem)
-    if timed_out:
-        return DatabaseError("deadline", f"{address} did not answer the login in time")
     kind = _KIND_BY_MESSAGE.get(number or 0, "unreachable")
+    if timed_out and kind not in ("login_failed", "login_locked"):
+        return DatabaseError("deadline", f"{address} did not answer the login in time")
+    error = _login_error(kind, number, text, address)
+    error.uncertain = kind in ("unreachable", "deadline")
+    return error
+
+
+def _login_error(kind: Kind, number: int | None, text: str, address: str) -> DatabaseError:
     if "Unable to connect to data source" in text:
         return DatabaseError(
             kind, f"{address}: something listens there, but it does not speak TDS: is this the port of ASE?"

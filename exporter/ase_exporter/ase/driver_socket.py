@@ -53,6 +53,17 @@ class DriverSocket:
             if own:
                 own.shutdown(socket.SHUT_RDWR)
 
+    def duplicate(self) -> socket.socket | None:
+        """A socket object of the caller's own on the same connection; None if that is not possible."""
+        try:
+            own = socket.socket(fileno=os.dup(self.descriptor))
+        except OSError:
+            return None
+        if os.fstat(own.fileno()).st_ino == self.inode:
+            return own
+        own.close()
+        return None
+
     @contextmanager
     def _borrowed(self) -> Iterator[socket.socket | None]:
         """A socket object on a duplicate of the descriptor; None if it is no longer this socket."""
@@ -109,12 +120,11 @@ def new_sockets_to(address: tuple[str, int]) -> set[DriverSocket]:
     return {found for descriptor in descriptors if (found := new_socket(descriptor, address))}
 
 
-def shut_down_login(likely: int, address: tuple[str, int]) -> None:
-    """End the login in progress to an address. likely: the descriptor that was free when it began."""
+def login_sockets(likely: int, address: tuple[str, int]) -> set[DriverSocket]:
+    """The connected socket of the login in progress to an address. likely: the descriptor that was free before."""
     # A search through thousands of descriptors may take too long.
     expected = new_socket(likely, address)
-    for found in {expected} if expected else new_sockets_to(address):
-        found.shut_down()
+    return {expected} if expected else new_sockets_to(address)
 
 
 def _peer(descriptor: int) -> tuple[str, int] | None:

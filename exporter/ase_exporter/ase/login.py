@@ -1,18 +1,22 @@
-"""The login flow: read the password, respect the login backoff, connect, note a refusal."""
+"""The login flow: read the password, ask whether it may be tried, connect, note how that ended."""
 
-import random
+from collections.abc import Sequence
 from typing import Generic
 
 from ase_exporter.ase.connection import PROGRAM, Endpoint, Opened, Opener
-from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.ase.database_error import DatabaseError, Kind
 from ase_exporter.ase.login_backoff import (
+    BUSY,
     DIRECTORIES,
     DIRECTORY_RETRIES,
+    Account,
     DirectoryRetries,
-    LoginBackoff,
-    next_backoff,
+    LocalLedger,
+    LoginLedger,
+    Outcome,
 )
 from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.ase.unanswered_login import UnansweredLogin
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth
 
@@ -20,9 +24,8 @@ from ase_exporter.config import Auth
 class Login(Generic[Opened]):
     """One login to one server.
 
-    attempts: how often the server was asked. backoff: set while the server refuses the password; may be handed
-    to the Login of another process, so that a replaced worker does not get the account locked. retries: shared with
-    the other logins of this process.
+    attempts: how often the server was asked. ledger: decides whether it may be; that of the web process knows what
+    other targets, and workers before this one, have tried. retries: shared with the other logins of this process.
     """
 
     def __init__(
@@ -32,60 +35,110 @@ class Login(Generic[Opened]):
         open_connection: Opener[Opened],
         *,
         program: str = PROGRAM,
-        backoff: LoginBackoff | None = None,
+        ledger: LoginLedger | None = None,
         clock: Clock = SYSTEM_CLOCK,
         timing: Timing = TIMING,
         retries: DirectoryRetries = DIRECTORY_RETRIES,
     ) -> None:
         self.attempts = 0
-        self.backoff = backoff
         self._endpoint = endpoint
         self._auth = auth
         self._open_connection = open_connection
         self._program = program
+        self._ledger = ledger or LocalLedger(clock, timing)
         self._clock = clock
-        self._timing = timing
         self._retries = retries
         # The password that was accepted last, and the one that LDAP or PAM accepted.
         self._accepted: str | None = None
         self._accepted_by_directory: str | None = None
+        # A login whose answer is awaited, and the password and the number of its attempt.
+        self._unanswered: tuple[UnansweredLogin, str, int] | None = None
 
     def open(self, deadline: float) -> Opened:
         """Log in with the password as it is now.
 
         Raises UserError if it cannot be read, DatabaseError as `Connection.open` does; `login_suspended`,
-        without asking the server, while the backoff lasts.
+        without asking the server, while the password must not be tried.
         """
         user, password = self._auth.user, self._auth.read_password()
-        now = self._clock.monotonic()
-        if self.backoff and (reason := self.backoff.forbids(password, now)):
-            raise DatabaseError("login_suspended", f"login {user} {reason}")
-        exhausted = self.backoff and self.backoff.password == password and self.backoff.is_exhausted
-        if exhausted and not self._retries.take(user, password, now):
-            raise DatabaseError(
-                "login_suspended", f"login {user} was refused; another target tries it this hour"
-            )
-        self.attempts += 1
+        self._settle()
+        number = 0
+
+        def permit(addresses: Sequence[str]) -> None:
+            nonlocal number
+            number = self._begin(addresses, password, deadline)
+            self.attempts += 1
+
+        outcome: Outcome = "unknown"
+        attempts = 1
         try:
             connection = self._open_connection(
-                self._endpoint, user, password, deadline=deadline, program=self._program
+                self._endpoint, user, password, deadline=deadline, program=self._program, permit=permit
             )
+            outcome = "accepted"
         except DatabaseError as error:
             error.conceal(password)
-            if error.kind in ("login_failed", "login_locked"):
-                self.backoff = next_backoff(
-                    self.backoff,
-                    password,
-                    self._clock.monotonic(),
-                    random.uniform(*self._timing.login_pause),
-                    directory=password == self._accepted_by_directory,
-                )
+            outcome, attempts = _outcome(error), error.attempts
+            if error.unanswered and number:
+                self._unanswered = error.unanswered, password, number
             raise
-        self.backoff = None
+        finally:
+            if number:
+                self._note(number, password, outcome, attempts)
         self._accepted = password
         self._retries.release(user, password)
         return connection
 
+    def close(self) -> None:
+        """Give up waiting for an answer."""
+        if self._unanswered:
+            unanswered, password, number = self._unanswered
+            unanswered.close()
+            self._unanswered = None
+            self._note(number, password, "unknown")
+
     def note_mechanism(self, mechanism: str) -> None:
         """Note who checked the password of the last login. mechanism: @@authmech, '' if it is not known."""
         self._accepted_by_directory = self._accepted if mechanism in DIRECTORIES else None
+
+    def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> int:
+        """The number of an attempt that is allowed. Raises DatabaseError if it is not."""
+        user = self._auth.user
+        names = {self._endpoint.host, *addresses}
+        accounts = frozenset(Account(name, self._endpoint.port, user) for name in names)
+        permit = self._ledger.begin(accounts, password, deadline)
+        if permit.denied:
+            kind: Kind = "deadline" if permit.denied == BUSY else "login_suspended"
+            raise DatabaseError(kind, f"login {user} {permit.denied}")
+        if permit.directory_retry and not self._retries.take(user, password, self._clock.monotonic()):
+            self._ledger.note(permit.number, "not_refused")
+            raise DatabaseError(
+                "login_suspended", f"login {user} was refused; another target tries it this hour"
+            )
+        return permit.number
+
+    def _note(self, number: int, password: str, outcome: Outcome, attempts: int = 1) -> None:
+        directory = password == self._accepted_by_directory
+        self._ledger.note(number, outcome, directory=directory, attempts=attempts)
+
+    def _settle(self) -> None:
+        """Note how an unanswered login has ended. Raises DatabaseError `deadline` if it has not."""
+        if self._unanswered is None:
+            return
+        unanswered, password, number = self._unanswered
+        outcome = unanswered.outcome()
+        if outcome == "unanswered":
+            where = f"{self._endpoint.host}:{self._endpoint.port}"
+            raise DatabaseError(
+                "deadline", f"{where} has not answered a login for {unanswered.seconds:.0f} s"
+            )
+        self._unanswered = None
+        self._note(number, password, outcome)
+
+
+def _outcome(error: DatabaseError) -> Outcome:
+    if error.unanswered:
+        return "unanswered"
+    if error.uncertain:
+        return "unknown"
+    return "refused" if error.may_be_refused else "not_refused"

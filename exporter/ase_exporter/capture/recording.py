@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Permission, Row
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 from ase_exporter.capture.file import LOGIN, Column, Failure, Result, Statement
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -26,13 +26,26 @@ class Recorder:
         self._watchdog = SYSTEM_WATCHDOG if clock is SYSTEM_CLOCK else Watchdog(clock)
 
     def open(
-        self, endpoint: Endpoint, user: str, password: str, *, deadline: float, program: str
+        self,
+        endpoint: Endpoint,
+        user: str,
+        password: str,
+        *,
+        deadline: float,
+        program: str,
+        permit: Permission,
     ) -> "RecordingConnection":
         """Log in, as `Connection.open` does."""
         started = self.monotonic()
         try:
             connection = RecordingConnection.open(
-                endpoint, user, password, deadline=deadline, program=program, watchdog=self._watchdog
+                endpoint,
+                user,
+                password,
+                deadline=deadline,
+                program=program,
+                permit=permit,
+                watchdog=self._watchdog,
             )
         except DatabaseError as error:
             self.add(LOGIN, started, [], error)

@@ -16,6 +16,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, id_tag
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_text
 
 Warn = Callable[[str], None]
 _Work = Callable[[Grafana], Coroutine[object, object, None]]
@@ -89,7 +90,7 @@ class ExporterClient:
         if self.password_file is None:
             raise UserError("--user: expected --password-file with it")
         try:
-            return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
+            return read_text(self.password_file).rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise UserError(f"--password-file: {self.password_file}: {reason}") from error

@@ -1,14 +1,16 @@
 """Whether an optional part of the installation is there."""
 
-from importlib.util import find_spec
+from importlib import import_module
 
 from ase_exporter.errors import MissingExtraError
 
 
 def require(module: str, extra: str, what: str, instead: str = "") -> None:
     """Raises MissingExtraError, with `what` and `instead`, if the module of an extra is not installed."""
-    if find_spec(module) is None:
-        raise MissingExtraError(what, extra, instead)
+    try:
+        import_module(module)
+    except ModuleNotFoundError:
+        raise MissingExtraError(what, extra, instead) from None
 
 
 def require_matplotlib(what: str) -> None:

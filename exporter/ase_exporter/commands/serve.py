@@ -1,6 +1,7 @@
 """`ase-exporter serve`: its options, parsed by argparse, since the server must not load typer."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +79,10 @@ def serve(arguments: Sequence[str]) -> None:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UserError(f"serve: {message}")
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        # argparse would ignore an error.
+        sys.stdout.write(message)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ from annotated_types import Ge, Gt
 
 from ase_exporter.config.fields import Check, Seconds, Strict
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_text
 
 
 def _http(url: str) -> str:
@@ -21,7 +22,7 @@ def _certificates(file: Path) -> Path:
     import ssl
 
     try:
-        ssl.create_default_context(cafile=file)
+        ssl.create_default_context(cadata=read_text(file))
     except OSError as error:
         raise ValueError(f"expected a PEM file of certificates: {error.strerror or error}") from error
     return file
@@ -47,7 +48,7 @@ class GrafanaConfig(Strict):
     def read_token(self) -> str:
         """The current token. Raises UserError if its file cannot be read."""
         try:
-            token = self.token_file.read_text(encoding="utf-8").strip()
+            token = read_text(self.token_file).strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise UserError(f"Grafana token file {self.token_file}: {reason}") from error

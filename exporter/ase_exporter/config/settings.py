@@ -19,6 +19,7 @@ from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.config.verdicts import VerdictConfig
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_text
 
 DEFAULT_LISTEN_ADDRESS = "127.0.0.1:10150"
 DEFAULT_PORT = 5000
@@ -48,13 +49,10 @@ def _read(password_file: Path) -> str:
     absolute = password_file.is_absolute()
     where = f"password file {password_file}" if absolute else f"password_file (relative to {Path.cwd()})"
     try:
-        with password_file.open(encoding="utf-8") as file:
-            text = file.read(MAX_PASSWORD_FILE + 1)
+        text = read_text(password_file, MAX_PASSWORD_FILE)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"{where}: {reason}") from error
-    if len(text) > MAX_PASSWORD_FILE:
-        raise UserError(f"{where}: more than 64 KiB, expected a password")
     if not (password := text.rstrip("\r\n")):
         raise UserError(f"{where}: expected a password, found nothing")
     return password

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ase_exporter.config.yaml_loader import YamlError, read
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_text
 
 T = TypeVar("T")
 _Loc = tuple[int | str, ...]
@@ -43,7 +44,7 @@ def load(path: Path, form: type[T] | TypeAdapter[T], renamed: Mapping[str, str] 
     whatever is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from error

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ase_exporter.ase.login_backoff import LoginBackoffs
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.metrics.families import Family, single
@@ -30,8 +29,8 @@ class ScrapeResult:
 
     Set by the scrape: collected: families per collector, exposed up to series_limit samples in all; outcomes and
     unavailable (reasons) per collector; diagnostics: families about the scrape itself; config_snapshot: if one
-    was due; error_kind: the reason in summary.error as one word; login_backoffs: of the target's logins, None
-    until the scrape has ended.
+    was due; error_kind: the reason in summary.error as one word; ended: the scrape has; sysmon_halted: sp_sysmon
+    cleared counters, and is not run again.
     """
 
     deadline: float
@@ -47,7 +46,8 @@ class ScrapeResult:
     config_snapshot: ConfigSnapshot | None = None
     summary: ScrapeSummary = field(default_factory=ScrapeSummary)
     error_kind: str = ""
-    login_backoffs: LoginBackoffs | None = None
+    ended: bool = False
+    sysmon_halted: bool = False
     _finished: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -10,7 +10,7 @@ from ase_exporter import malloc
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_backoff import LoginBackoff, LoginBackoffs
+from ase_exporter.ase.login_backoff import LoginLedger
 from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts
@@ -48,9 +48,9 @@ CLUSTER_SETUP = "set system_view cluster"
 class TargetScraper:
     """What a target keeps between scrapes: connection, plans, counters. For one thread at a time.
 
-    module: for scrapes that name no other; modules: the others, by name. login_backoff: from the process that
-    scraped the target before. raw_counters: totals start at the server's own values instead of 0. clock,
-    open_connection, timing: replaced by tests; all deadlines refer to `clock`.
+    module: for scrapes that name no other; modules: the others, by name. ledger: decides about logins.
+    raw_counters: totals start at the server's own values instead of 0. clock, open_connection,
+    timing: replaced by tests; all deadlines refer to `clock`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TargetScraper:
         watch: ConfigWatcher | None = None,
         sysmon: SysmonRunner | None = None,
         modules: Mapping[str, Module] | None = None,
-        login_backoff: LoginBackoff | None = None,
+        ledger: LoginLedger | None = None,
         *,
         raw_counters: bool = False,
         clock: Clock = SYSTEM_CLOCK,
@@ -75,7 +75,7 @@ class TargetScraper:
         self._clock = clock
         self._timing = timing
         self._login: Login[Connection] = Login(
-            Endpoint.of(target), auth, open_connection, backoff=login_backoff, clock=clock, timing=timing
+            Endpoint.of(target), auth, open_connection, ledger=ledger, clock=clock, timing=timing
         )
         self._budget = Budget(target.budget or scrape.budget)
 
@@ -164,6 +164,7 @@ class TargetScraper:
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
         self._drop_session()
+        self._login.close()
 
     def _ensure_session(self, result: ScrapeResult) -> Session:
         if self._session is None:
@@ -226,11 +227,8 @@ class TargetScraper:
             self._session.count_received()
         self.cost.scrapes += 1
         result.summary.version = self._version
-        result.login_backoffs = LoginBackoffs(
-            self._login.backoff,
-            self._sysmon.login_backoff if self._sysmon else None,
-            self._sysmon is not None and self._sysmon.halted,
-        )
+        result.ended = True
+        result.sysmon_halted = self._sysmon is not None and self._sysmon.halted
         result.unavailable = dict(self._collector.unavailable)
         result.diagnostics = [
             *self.cost.families(),

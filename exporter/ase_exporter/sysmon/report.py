@@ -47,6 +47,9 @@ def read_reports(lines: Iterable[str], name: str = "text") -> Iterator[Report]:
         if report:
             found = True
             yield report
+        elif not found and len(block) >= MAX_REPORT_LINES:
+            # Reading the rest of a file of another kind would take minutes.
+            break
     if not found:
         raise NotAReportError(
             f"{name}: not an sp_sysmon report: expected the title '{TITLE}' or a section "

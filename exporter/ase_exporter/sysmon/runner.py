@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_backoff import LoginBackoff
+from ase_exporter.ase.login_backoff import LoginLedger
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
@@ -139,12 +139,12 @@ class SysmonRunner:
         auth: Auth,
         settings: SysmonSettings,
         open_connection: Opener[Printing] = Connection.open,
-        login_backoff: LoginBackoff | None = None,
+        ledger: LoginLedger | None = None,
         clock: Clock = SYSTEM_CLOCK,
         timing: Timing = TIMING,
         halted: bool = False,
     ) -> None:
-        """login_backoff, halted: the state of the worker before this one."""
+        """ledger: decides about logins. halted: a worker before this one found that sp_sysmon clears counters."""
         self.halted = halted
         self._target = target
         self._login: Login[Printing] = Login(
@@ -152,7 +152,7 @@ class SysmonRunner:
             auth,
             open_connection,
             program=PROGRAM,
-            backoff=login_backoff,
+            ledger=ledger,
             clock=clock,
             timing=timing,
         )
@@ -161,11 +161,6 @@ class SysmonRunner:
         self._state = _State()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-
-    @property
-    def login_backoff(self) -> LoginBackoff | None:
-        """Set while the server refuses the login's password."""
-        return self._login.backoff
 
     def start(self) -> None:
         """Begin the schedule, in a thread of its own, unless sp_sysmon is switched off."""

@@ -12,6 +12,9 @@ _CHUNK = 1 << 16
 _SNIFFED = 2048
 _MAX_LINE = 1 << 20
 _GZIP = b"\x1f\x8b"
+# Of unpacked to packed bytes, beyond the first megabytes. Reports reach 15, a bomb 1000.
+MAX_RATIO = 64
+_FREE = 16 << 20
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # A byte of every other character is zero in UTF-16 text of Latin letters; some lines may hold other letters.
 _UTF16_SHARE = 0.4
@@ -37,12 +40,14 @@ def open_lines(file: BinaryIO) -> Iterator[str]:
 
     gzip is known by its first bytes, UTF-16 by its byte order mark or its zero bytes; the rest is UTF-8.
     A line ends at CR LF, LF or CR; CR CR LF (text mode used twice) is one end. Raises OSError or EOFError for a
-    damaged gzip file.
+    gzip file that is damaged or a bomb.
     """
     head, chunks = _sniff(file)
     if head.startswith(_GZIP):
-        unpacked: object = gzip.GzipFile(fileobj=cast(BinaryIO, _Chunks(chunks)))
+        packed = _Chunks(chunks)
+        unpacked: object = gzip.GzipFile(fileobj=cast(BinaryIO, packed))
         head, chunks = _sniff(cast(BinaryIO, unpacked))
+        chunks = _bounded(chunks, packed)
     decoder = codecs.getincrementaldecoder(_encoding(head))(errors="replace")
     rest = ""
     for chunk in chunks:
@@ -70,12 +75,24 @@ class _Chunks:
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
+        self.taken = 0
 
     def read(self, size: int) -> bytes:
         while len(self._rest) < size and (chunk := next(self._chunks, b"")):
             self._rest += chunk
+            self.taken += len(chunk)
         data, self._rest = self._rest[:size], self._rest[size:]
         return data
+
+
+def _bounded(chunks: Iterator[bytes], packed: _Chunks) -> Iterator[bytes]:
+    """The same chunks. Raises OSError if they are too many for what they were unpacked from."""
+    total = 0
+    for chunk in chunks:
+        total += len(chunk)
+        if total > _FREE + MAX_RATIO * packed.taken:
+            raise OSError(f"it unpacks to more than {MAX_RATIO} times its size")
+        yield chunk
 
 
 def _sniff(file: BinaryIO) -> tuple[bytes, Iterator[bytes]]:

@@ -41,6 +41,7 @@ from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
 from ase_exporter.workers.backoff_file import BackoffFile
 from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.login_arbiter import LoginArbiter
 from ase_exporter.workers.messages import ScrapeReply
 from ase_exporter.workers.pool import BusyError, WorkerPool
 from ase_exporter.workers.totals_register import TotalsRegister
@@ -76,13 +77,9 @@ class ExporterApp:
         self.judge = self._new_judge(config)
         self._judging: asyncio.Task[None] | None = None
         self._totals = TotalsRegister(state_directory)
-        self.pool = WorkerPool(
-            loaded,
-            self.journal,
-            self.known,
-            backoff_file=BackoffFile(state_directory),
-            totals=self._totals,
-        )
+        self._logins = LoginArbiter(BackoffFile(state_directory))
+        self._halted: set[tuple[str, int]] = set()
+        self.pool = self._new_pool(loaded)
         self.host = HostCollectors(config.host) if config.host else None
         self.metrics = ExporterMetrics()
         self.metrics.gauge(
@@ -135,7 +132,7 @@ class ExporterApp:
         loaded = await asyncio.to_thread(self._load)
         _log_problems(loaded)
         config = loaded.config
-        pool = WorkerPool(loaded, self.journal, self.known, totals=self._totals)
+        pool = self._new_pool(loaded)
         try:
             await pool.launch()
         except (OSError, RuntimeError) as error:
@@ -151,6 +148,16 @@ class ExporterApp:
         self._start_judging()
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
+
+    def _new_pool(self, loaded: Loaded) -> WorkerPool:
+        return WorkerPool(
+            loaded,
+            self.journal,
+            self.known,
+            logins=self._logins,
+            totals=self._totals,
+            halted=self._halted,
+        )
 
     async def _replace_host(self, config: Config) -> None:
         # The old collectors may be running in a thread.

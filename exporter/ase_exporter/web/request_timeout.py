@@ -111,7 +111,8 @@ class HeadLimit:
         """Handle one request (ASGI)."""
         app = self._app
         if scope["type"] == "http" and _head_size(scope) > MAX_HEAD:
-            app = PlainTextResponse(f"the request head has more than {MAX_HEAD} bytes\n", 400)
+            text = f"the request head has more than {MAX_HEAD} bytes\n"
+            app = PlainTextResponse(text, 400, {"connection": "close"})
         await app(scope, receive, send)
 
 

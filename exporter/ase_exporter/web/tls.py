@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from ase_exporter.config.web import CIPHER_SUITES, TlsServer
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_bytes
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _VERIFY_MODES = {
@@ -21,7 +22,7 @@ def server_context(settings: TlsServer, file: Path) -> ssl.SSLContext:
     paths = settings.files(file.parent)
     for key, path in paths.items():
         try:
-            path.open("rb").close()
+            read_bytes(path)
         except OSError as error:
             raise UserError(f"{file}: tls_server_config.{key}: {path}: {error.strerror}") from error
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

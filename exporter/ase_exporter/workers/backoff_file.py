@@ -8,24 +8,17 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ase_exporter.ase.login_backoff import DIRECTORY_RETRY, LoginBackoff
+from ase_exporter.ase.login_backoff import HOURLY, Account, LoginBackoff
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.regular_files import read_text
 
 log = logging.getLogger(__name__)
 
 FILE = "logins.json"
 # Seconds. A clock that was wrong when the file was written must not stop logins for longer.
 MAX_PAUSE = 60.0
-
-
-class Account(NamedTuple):
-    """A login of a server."""
-
-    host: str
-    port: int
-    user: str
 
 
 class BackoffFile:
@@ -35,13 +28,16 @@ class BackoffFile:
         self._path = directory / FILE if directory else None
         self._clock = clock
 
-    def load(self) -> dict[Account, LoginBackoff]:
+    def load(self) -> dict[Account, list[LoginBackoff]]:
         """The backoffs of the exporter before; none if there is no file or it is damaged."""
         if self._path is None:
             return {}
         try:
-            entries: list[dict[str, Any]] = json.loads(self._path.read_text(encoding="utf-8"))
-            return dict(map(self._read, entries))
+            entries: list[dict[str, Any]] = json.loads(read_text(self._path))
+            backoffs: dict[Account, list[LoginBackoff]] = {}
+            for account, backoff in map(self._read, entries):
+                backoffs.setdefault(account, []).append(backoff)
+            return backoffs
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -50,11 +46,13 @@ class BackoffFile:
             )
             return {}
 
-    def save(self, backoffs: Mapping[Account, LoginBackoff]) -> None:
+    def save(self, backoffs: Mapping[Account, list[LoginBackoff]]) -> None:
         """Write all backoffs."""
         if self._path is None:
             return
-        entries = [account._asdict() | self._entry(backoff) for account, backoff in backoffs.items()]
+        entries = [
+            account._asdict() | self._entry(backoff) for account, each in backoffs.items() for backoff in each
+        ]
         new = self._path.with_suffix(".new")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -72,14 +70,17 @@ class BackoffFile:
             "times": backoff.times,
             "until": self._clock.time() + left,
             "directory": backoff.directory,
+            "uncertain": backoff.uncertain,
         }
 
     def _read(self, entry: dict[str, Any]) -> tuple[Account, LoginBackoff]:
-        directory = bool(entry["directory"])
-        left = min(float(entry["until"]) - self._clock.time(), DIRECTORY_RETRY if directory else MAX_PAUSE)
+        directory, uncertain = bool(entry["directory"]), bool(entry.get("uncertain"))
+        longest = HOURLY if directory or uncertain else MAX_PAUSE
+        left = min(float(entry["until"]) - self._clock.time(), longest)
         account = Account(str(entry["host"]), int(entry["port"]), str(entry["user"]))
         until = self._clock.monotonic() + left
-        return account, LoginBackoff("", int(entry["times"]), until, directory, str(entry["password"]))
+        stored = str(entry["password"])
+        return account, LoginBackoff("", int(entry["times"]), until, directory, uncertain, stored)
 
 
 NO_FILE = BackoffFile(None)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ase_exporter.ase.login_backoff import LoginBackoffs
+from ase_exporter.ase.login_backoff import Account, Outcome, Permit
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.config import Config, Target
 from ase_exporter.metrics.families import Family
@@ -23,14 +23,14 @@ LENGTHS = struct.Struct("!II")
 class Assignment:
     """First message to a worker: the configuration, the pickled catalogue and the targets of this worker.
 
-    login_backoffs: by target, from the worker before: one that replaces another must not get a login locked.
-    totals: by target and module, from which its counters continue.
+    halted: servers, by host and port, where sp_sysmon is not run again. totals: by target and module, from which
+    its counters continue.
     """
 
     config: Config
     catalogue: bytes
     targets: tuple[Target, ...]
-    login_backoffs: Mapping[str, LoginBackoffs]
+    halted: frozenset[tuple[str, int]] = frozenset()
     totals: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
 
 
@@ -49,7 +49,7 @@ class Admission:
     """Adds a target: one on the probe allowlist, or one that is handed over during a reload."""
 
     target: Target
-    login_backoffs: LoginBackoffs
+    sysmon_halted: bool = False
     totals: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -85,20 +85,60 @@ class ScrapeReply:
     """The answer to a request, on time. If the scrape had not ended by then, another one with what it found follows.
 
     body: the exposition; empty if the worker failed, and in what follows an answer. config_snapshot: if one was due.
-    login_backoffs: of the target's logins, None if the scrape has not ended yet. totals: of its counters, None if
-    nothing was counted or the scrape has not ended yet.
+    ended: the scrape has ended. sysmon_halted: sp_sysmon cleared counters, and is not run again. totals: of its
+    counters, None if nothing was counted or the scrape has not ended yet.
     """
 
     number: int
     body: bytes | bytearray
     summary: ScrapeSummary
     config_snapshot: ConfigSnapshot | None = None
-    login_backoffs: LoginBackoffs | None = None
+    ended: bool = False
+    sysmon_halted: bool = False
     target: str = ""
     totals: SavedTotals | None = None
 
 
-Message = Assignment | Started | Ready | Admission | Dismissal | ScrapeRequest | ScrapeReply
+@dataclass(frozen=True, slots=True)
+class LoginQuestion:
+    """May this password be tried? From a worker; see `LoginLedger.begin`."""
+
+    number: int
+    accounts: frozenset[Account]
+    password: str = field(repr=False)
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoginPermit:
+    """The answer to the question of that number."""
+
+    number: int
+    permit: Permit
+
+
+@dataclass(frozen=True, slots=True)
+class LoginEnd:
+    """How an attempt ended; see `LoginLedger.note`. number: that of the permit."""
+
+    number: int
+    outcome: Outcome
+    directory: bool = False
+    attempts: int = 1
+
+
+Message = (
+    Assignment
+    | Started
+    | Ready
+    | Admission
+    | Dismissal
+    | ScrapeRequest
+    | ScrapeReply
+    | LoginQuestion
+    | LoginPermit
+    | LoginEnd
+)
 
 
 def pack(message: Message) -> list[bytes | bytearray]:

@@ -11,20 +11,23 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+from ase_exporter.ase.login_backoff import Permit
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.changes.journal import Journal
 from ase_exporter.config import Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.summary import ScrapeSummary
-from ase_exporter.workers.backoff_file import NO_FILE, BackoffFile
-from ase_exporter.workers.backoff_register import BackoffRegister
 from ase_exporter.workers.channel import Channel
 from ase_exporter.workers.crash_backoff import CrashBackoff
 from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.login_arbiter import LoginArbiter
 from ase_exporter.workers.messages import (
     Admission,
     Assignment,
     Dismissal,
+    LoginEnd,
+    LoginPermit,
+    LoginQuestion,
     Message,
     Ready,
     ScrapeReply,
@@ -61,13 +64,14 @@ class WorkerPool:
         journal: Journal | None = None,
         known: Callable[[str], Sequence[Family]] = lambda target: (),
         timing: Timing = TIMING,
-        backoff_file: BackoffFile = NO_FILE,
+        logins: LoginArbiter | None = None,
         totals: TotalsRegister | None = None,
+        halted: set[tuple[str, int]] | None = None,
     ) -> None:
         """journal: gets the configuration snapshots. known: families that the web process adds to a target.
 
-        backoff_file: the login backoffs of the process before. totals: keeps those of all targets, also for the pool
-        after this one.
+        Also for the pool after this one: logins: decides which are tried; totals: keeps those of all targets; halted:
+        servers, by host and port, where sp_sysmon is not run again.
         """
         self.config = config = loaded.config
         self.restarts = 0
@@ -82,7 +86,8 @@ class WorkerPool:
         count = min(config.workers or len(os.sched_getaffinity(0)), max_targets)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
-        self.login_backoffs = BackoffRegister(config, file=backoff_file)
+        self._logins = logins or LoginArbiter(timing=timing)
+        self._halted = set() if halted is None else halted
         self._totals = totals or TotalsRegister(None)
         self._keeping: set[asyncio.Task[None]] = set()
         # Targets that the pool before is still scraping.
@@ -119,11 +124,10 @@ class WorkerPool:
         """Scrape the targets from now on, after `launch`, in the place of the pool before.
 
         A target that the old pool is still scraping is taken over when that scrape ends, so that its server never
-        sees two connections, and so that a password refused in it counts.
+        sees two connections.
         """
         waiting = [asyncio.wait_for(event.wait(), self._timing.start_timeout) for event in self._started]
         await asyncio.gather(*waiting, return_exceptions=True)
-        self.login_backoffs = BackoffRegister(self.config, old.login_backoffs)
         self.states |= {name: old.states[name] for name in self.states.keys() & old.states.keys()}
         for name in self.states.keys() & {key[0] for key in old._in_flight}:
             self._handovers[name] = asyncio.create_task(self._hand_over(name, old))
@@ -132,12 +136,7 @@ class WorkerPool:
     async def _hand_over(self, name: str, old: "WorkerPool") -> None:
         await old.settled(name)
         del self._handovers[name]
-        target = self._target(name)
-        self.login_backoffs.adopt(old.login_backoffs, target)
-        self._send(
-            self._share_of[name],
-            Admission(target, self.login_backoffs.of(target), self._totals.of(target.name)),
-        )
+        self._send(self._share_of[name], self._admission(self._target(name)))
 
     async def settled(self, target: str) -> None:
         """Wait until no scrape of a target is in flight."""
@@ -174,6 +173,9 @@ class WorkerPool:
         workers = [worker for worker in self._workers if worker]
         for worker in workers:
             worker.channel.close()
+            for number, unanswered in list(worker.logins.items()):
+                # One that is cut off by a restart is most likely a good one: counting it would stop many targets.
+                self._end_login(worker, LoginEnd(number, "unknown" if unanswered else "not_refused"))
             with contextlib.suppress(ProcessLookupError):
                 worker.process.terminate()
         # Waited for together, so that workers that hang do not add up their timeouts.
@@ -304,7 +306,8 @@ class WorkerPool:
         self._send(index, Dismissal(target))
 
     def _admission(self, target: Target) -> Admission:
-        return Admission(target, self.login_backoffs.of(target), self._totals.of(target.name))
+        halted = (target.host, target.port) in self._halted
+        return Admission(target, halted, self._totals.of(target.name))
 
     def _target(self, name: str) -> Target:
         share = self._shares[self._share_of[name]]
@@ -334,8 +337,27 @@ class WorkerPool:
         """Keep what a reply says beyond its answer, even if nobody waits for it any more."""
         if self._journal and reply.config_snapshot:
             self._journal.on_snapshot(reply.target, reply.config_snapshot)
-        if reply.login_backoffs and reply.target in self._share_of:
-            self.login_backoffs.note(self._target(reply.target), reply.login_backoffs, up=reply.summary.up)
+        if reply.sysmon_halted and reply.target in self._share_of:
+            target = self._target(reply.target)
+            self._halted.add((target.host, target.port))
+
+    def _answer_login(self, worker: WorkerProcess, question: LoginQuestion) -> None:
+        def answer(permit: Permit) -> None:
+            if not permit.denied:
+                worker.logins[permit.number] = False
+                if not any(each is worker for each in self._workers):
+                    self._end_login(worker, LoginEnd(permit.number, "not_refused"))
+                    return
+            worker.channel.send(LoginPermit(question.number, permit))
+
+        self._logins.ask(question, answer)
+
+    def _end_login(self, worker: WorkerProcess, end: LoginEnd) -> None:
+        if end.number in worker.logins:
+            self._logins.note(end.number, end.outcome, directory=end.directory, attempts=end.attempts)
+            worker.logins[end.number] = True
+            if end.outcome != "unanswered":
+                del worker.logins[end.number]
 
     async def _request(self, index: int, request: ScrapeRequest) -> ScrapeReply:
         """Send a request to a worker and wait for its reply. Raises WorkerGoneError."""
@@ -408,10 +430,12 @@ class WorkerPool:
             self._assign(index)
 
     def _assign(self, index: int) -> None:
+        self._send(index, self._assignment(index))
+
+    def _assignment(self, index: int) -> Assignment:
         share = tuple(target for target in self._shares[index] if target.name not in self._handovers)
-        backoffs = {target.name: self.login_backoffs.of(target) for target in share}
         totals = {target.name: self._totals.of(target.name) for target in share}
-        self._send(index, Assignment(self.config, self._catalogue, share, backoffs, totals))
+        return Assignment(self.config, self._catalogue, share, frozenset(self._halted), totals)
 
     async def _receive(self, index: int, channel: Channel) -> None:
         """Pass replies to their callers; replace the worker when it ends."""
@@ -426,8 +450,7 @@ class WorkerPool:
                 elif isinstance(message, ScrapeReply) and worker:
                     self._note(message)
                     self._clear_suspicion(index, worker)
-                    # Without them, it was answered late and has not ended.
-                    if message.login_backoffs:
+                    if message.ended:
                         worker.scraping.discard(message.target)
                         self._crash_backoff.clear(message.target)
                     answer = worker.pending.get(message.number)
@@ -437,6 +460,10 @@ class WorkerPool:
                         keeping = asyncio.create_task(self._totals.keep(message.totals))
                         self._keeping.add(keeping)
                         keeping.add_done_callback(self._keeping.discard)
+                elif isinstance(message, LoginQuestion) and worker:
+                    self._answer_login(worker, message)
+                elif isinstance(message, LoginEnd) and worker:
+                    self._end_login(worker, message)
         self._set_ready(index, False)
         worker, self._workers[index] = self._workers[index], None
         if worker:
@@ -451,6 +478,8 @@ class WorkerPool:
         if worker.suspicion:
             worker.suspicion.cancel()
         worker.channel.close()
+        for number in list(worker.logins):
+            self._end_login(worker, LoginEnd(number, "unknown"))
         for answer in worker.pending.values():
             if not answer.done():
                 answer.set_exception(WorkerGoneError("the worker process ended during the scrape"))

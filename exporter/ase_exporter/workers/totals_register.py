@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ase_exporter.metrics.saved_totals import SavedTotals
+from ase_exporter.regular_files import read_bytes
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class TotalsRegister:
                 for path in self._directory.glob(f"{_escaped(prefix)}*{_SUFFIX}"):
                     module = path.name.removeprefix(prefix).removesuffix(_SUFFIX)
                     with contextlib.suppress(OSError):
-                        found[module] = path.read_bytes()
+                        found[module] = read_bytes(path)
         return found | {
             module: content for (name, module), content in self._in_memory.items() if name == target
         }

@@ -24,7 +24,7 @@ from typing import cast
 
 from ase_exporter import logs, malloc
 from ase_exporter.ase.gil_scheduler import gil_scheduler
-from ase_exporter.ase.login_backoff import LoginBackoffs
+from ase_exporter.ase.login_backoff import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import Catalogue
@@ -40,6 +40,7 @@ from ase_exporter.workers.messages import (
     Admission,
     Assignment,
     Dismissal,
+    LoginPermit,
     Message,
     Ready,
     ScrapeReply,
@@ -48,6 +49,7 @@ from ase_exporter.workers.messages import (
     pack,
     unpack,
 )
+from ase_exporter.workers.remote_ledger import RemoteLedger
 
 log = logging.getLogger(__name__)
 
@@ -175,6 +177,7 @@ class Worker:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._writing = threading.Lock()
+        self._ledger = RemoteLedger(self._send_safely)
         self.watchdog = Watchdog()
 
     def run(self) -> None:
@@ -188,15 +191,15 @@ class Worker:
         _limit_memory(len(assignment.targets) + (allowlist.max_targets if allowlist.addresses else 0))
         threads: dict[str, TargetThread] = {}
 
-        def admit(target: Target, login_backoffs: LoginBackoffs, totals: Mapping[str, bytes]) -> None:
-            scraper = _scraper(assignment.config, target, catalogue, login_backoffs)
+        def admit(target: Target, halted: bool, totals: Mapping[str, bytes]) -> None:
+            scraper = _scraper(assignment.config, target, catalogue, self._ledger, halted)
             scraper.restore_totals(totals)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
         for target in assignment.targets:
             admit(
                 target,
-                assignment.login_backoffs.get(target.name, LoginBackoffs()),
+                (target.host, target.port) in assignment.halted,
                 assignment.totals.get(target.name, {}),
             )
         malloc.give_back()
@@ -205,8 +208,10 @@ class Worker:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case Admission(target, login_backoffs, totals):
-                    admit(target, login_backoffs, totals)
+                case LoginPermit() as permit:
+                    self._ledger.answer(permit)
+                case Admission(target, halted, totals):
+                    admit(target, halted, totals)
                 case Dismissal(name):
                     threads.pop(name).end()
 
@@ -227,9 +232,9 @@ class Worker:
         """Send what a scrape found after it was answered: it must not be lost."""
         self._send_safely(replace(_reply(request, result), totals=totals))
 
-    def _send_safely(self, answer: ScrapeReply) -> None:
+    def _send_safely(self, message: Message) -> None:
         with self._writing, contextlib.suppress(BrokenPipeError):
-            self._send(answer)
+            self._send(message)
 
     def _send(self, message: Message) -> None:
         for part in pack(message):
@@ -270,13 +275,14 @@ def _reply(request: ScrapeRequest, result: ScrapeResult) -> ScrapeReply:
         body=b"",
         summary=result.summary,
         config_snapshot=result.config_snapshot,
-        login_backoffs=result.login_backoffs,
+        ended=result.ended,
+        sysmon_halted=result.sysmon_halted,
         target=request.target,
     )
 
 
 def _scraper(
-    config: Config, target: Target, catalogue: Catalogue, login_backoffs: LoginBackoffs
+    config: Config, target: Target, catalogue: Catalogue, ledger: LoginLedger, halted: bool
 ) -> TargetScraper:
     watch = ConfigWatcher(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
@@ -286,21 +292,21 @@ def _scraper(
         config.scrape,
         catalogue,
         watch,
-        _sysmon(config, target, login_backoffs),
+        _sysmon(config, target, ledger, halted),
         {"default": config.module("default"), **config.modules},
-        login_backoffs.scrape,
+        ledger,
     )
 
 
-def _sysmon(config: Config, target: Target, login_backoffs: LoginBackoffs) -> SysmonRunner | None:
+def _sysmon(config: Config, target: Target, ledger: LoginLedger, halted: bool) -> SysmonRunner | None:
     if target.sysmon is None:
         return None
     runner = SysmonRunner(
         target,
         config.auth[target.sysmon.auth],
         target.sysmon,
-        login_backoff=login_backoffs.sysmon,
-        halted=login_backoffs.sysmon_halted,
+        ledger=ledger,
+        halted=halted,
     )
     try:
         runner.start()

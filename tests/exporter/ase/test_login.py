@@ -2,7 +2,7 @@
 
 import pytest
 
-from ase_exporter.ase.connection import Connection, Endpoint
+from ase_exporter.ase.connection import Connection, Endpoint, Permission
 from ase_exporter.ase.database_error import DatabaseError, Kind
 from ase_exporter.ase.login import Login
 from ase_exporter.config import Auth
@@ -10,7 +10,8 @@ from ase_exporter.config import Auth
 
 @pytest.mark.parametrize("kind", ["login_failed", "unreachable"])
 def test_a_server_that_repeats_the_password_does_not_get_it_into_our_log(kind: Kind) -> None:
-    def refuse(*_: object, **__: object) -> Connection:
+    def refuse(*_: object, permit: Permission, **__: object) -> Connection:
+        permit(())
         raise DatabaseError(kind, "login failed for monitor with pa(ss word", 4002)
 
     auth = Auth(user="monitor", password="pa(ss word")

@@ -1,13 +1,16 @@
 """What reports look like in odd places, and that nothing of it is misread."""
 
+import gzip
+import io
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import UNDERLINE, row, section, table
 
-from ase_exporter.sysmon.report import NotAReportError, parse, parse_all
-from ase_exporter.sysmon.text import decode
+from ase_exporter.sysmon.report import MAX_REPORT_LINES, NotAReportError, parse, parse_all, read_reports
+from ase_exporter.sysmon.text import decode, open_lines
 
 
 def values(text: str, label: str, *path: str) -> dict[str, float]:
@@ -355,3 +358,24 @@ def test_the_cache_wizard_is_read_with_its_units() -> None:
 def test_text_that_is_no_report_is_refused(text: str) -> None:
     with pytest.raises(NotAReportError, match=r"note\.txt: not an sp_sysmon report"):
         parse(text, "note.txt")
+
+
+def test_a_gzip_bomb_is_not_unpacked_to_its_end() -> None:
+    bomb = io.BytesIO(gzip.compress(bytes(40 << 20)))
+    with pytest.raises(OSError, match="unpacks to more than"):
+        for _ in open_lines(bomb):
+            pass
+
+
+def test_a_file_without_a_report_is_not_read_to_its_end() -> None:
+    read = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal read
+        for _ in range(10 * MAX_REPORT_LINES):
+            read += 1
+            yield "a b c"
+
+    with pytest.raises(NotAReportError):
+        list(read_reports(lines()))
+    assert read <= MAX_REPORT_LINES + 1

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -103,5 +104,20 @@ def test_a_large_head_that_comes_at_once_is_refused() -> None:
         reader, writer = await asyncio.open_connection(*address)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * (MAX_HEAD + 1) + b"\r\n\r\n")
         assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
+
+    with_listener(talk)
+
+
+@pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["whole", "unfinished"])
+def test_after_a_head_that_is_too_large_the_connection_ends(end: bytes) -> None:
+    async def talk(address: Address) -> None:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * (4 * MAX_HEAD) + end)
+        started = time.monotonic()
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"connection: close" in answer.lower()
+        assert time.monotonic() - started < RequestTimeoutProtocol.flush_seconds
+        writer.close()
 
     with_listener(talk)

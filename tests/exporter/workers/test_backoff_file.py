@@ -12,13 +12,17 @@ import pytest
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import run
 
-from ase_exporter.ase.login_backoff import DIRECTORY_RETRY, LOGIN_ATTEMPTS, LoginBackoffs, next_backoff
-from ase_exporter.clock import SYSTEM_CLOCK
+from ase_exporter.ase.login_backoff import HOURLY, LOGIN_ATTEMPTS, Account, LoginBackoffs, Permit
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.sysmon import SysmonSettings
+from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.workers.backoff_file import FILE, BackoffFile
-from ase_exporter.workers.backoff_register import BackoffRegister
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import ScrapeReply
+from ase_exporter.workers.pool import WorkerPool
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
@@ -28,61 +32,108 @@ TARGET = Target(name="ONE", host="db.example", port=5000)
 CONFIG = Config(targets=(TARGET,), auth={"default": Auth(user="monitor", password="planted-wrong")})
 
 
-def refused(times: int) -> LoginBackoffs:
-    backoff = None
+WRONG = "planted-wrong"
+ACCOUNTS = frozenset({Account("db.example", 5000, "monitor"), Account("192.0.2.1", 5000, "monitor")})
+NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
+
+
+def started(directory: Path, clock: Clock = SYSTEM_CLOCK) -> LoginBackoffs:
+    """What a new process knows."""
+    file = BackoffFile(directory)
+    return LoginBackoffs(file.load(), file.save, clock, NO_PAUSE)
+
+
+def asked(backoffs: LoginBackoffs, password: str = WRONG, accounts: frozenset[Account] = ACCOUNTS) -> Permit:
+    permit = backoffs.begin(accounts, password)
+    assert permit is not None
+    return permit
+
+
+def refused(directory: Path, times: int, *, of_directory: bool = False) -> None:
+    backoffs = started(directory)
     for _ in range(times):
-        backoff = next_backoff(backoff, "planted-wrong", SYSTEM_CLOCK.monotonic(), 30)
-    return LoginBackoffs(backoff)
+        backoffs.note(asked(backoffs).number, "refused", directory=of_directory)
 
 
 def test_a_refused_password_is_known_after_a_restart_and_not_written(tmp_path: Path) -> None:
-    BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).note(TARGET, refused(LOGIN_ATTEMPTS), up=False)
+    refused(tmp_path, LOGIN_ATTEMPTS)
     written = tmp_path / FILE
-    assert "planted-wrong" not in written.read_text()
+    assert WRONG not in written.read_text()
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
-    after = BackoffRegister(CONFIG, file=BackoffFile(tmp_path))
-    backoff = after.of(TARGET).scrape
-    assert backoff is not None
-    now = SYSTEM_CLOCK.monotonic()
-    assert "waiting for a new password" in backoff.forbids("planted-wrong", now)
-    assert not backoff.forbids("another", now)
-    # A third refusal, after a restart, counts on.
-    assert next_backoff(backoff, "planted-wrong", 0.0, 0.0).times == LOGIN_ATTEMPTS + 1
-    after.note(TARGET, LoginBackoffs(), up=True)
-    assert json.loads(written.read_text()) == []
-    assert BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).of(TARGET).scrape is None
+    after = started(tmp_path)
+    # By any of its names.
+    for account in ACCOUNTS:
+        assert "waiting for a new password" in asked(after, WRONG, frozenset({account})).denied
+    another = asked(after, "another")
+    assert not another.denied
+    after.note(another.number, "accepted")
+    assert "waiting for a new password" in asked(after).denied
 
 
-def test_a_directory_is_still_tried_every_hour_after_a_restart(tmp_path: Path) -> None:
-    now = SYSTEM_CLOCK.monotonic()
-    backoff = None
+def test_a_password_that_is_accepted_after_a_restart_is_forgotten(tmp_path: Path) -> None:
+    refused(tmp_path, 1)
+    after = started(tmp_path)
+    after.note(asked(after).number, "accepted")
+    assert json.loads((tmp_path / FILE).read_text()) == []
+
+
+def test_a_damaged_answer_suspends_no_password_that_was_accepted(tmp_path: Path) -> None:
+    backoffs = started(tmp_path)
+    backoffs.note(asked(backoffs).number, "accepted")
+    for _ in range(LOGIN_ATTEMPTS + 1):
+        backoffs.note(asked(backoffs).number, "unknown")
     for _ in range(LOGIN_ATTEMPTS):
-        backoff = next_backoff(backoff, "planted-wrong", now, 30, directory=True)
-    BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).note(TARGET, LoginBackoffs(backoff), up=False)
-    after = BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).of(TARGET).scrape
-    assert after is not None
-    assert "every hour" in after.forbids("planted-wrong", now + DIRECTORY_RETRY - 60)
-    assert not after.forbids("planted-wrong", now + DIRECTORY_RETRY + 60)
+        backoffs.note(asked(backoffs).number, "refused")
+    assert "waiting for a new password" in asked(backoffs).denied
+
+
+def test_a_second_refused_login_after_a_restart_counts_on(tmp_path: Path) -> None:
+    for _ in range(LOGIN_ATTEMPTS):
+        refused(tmp_path, 1)
+    assert "waiting for a new password" in asked(started(tmp_path)).denied
+
+
+@pytest.mark.parametrize("why", ["of_directory", "unknown", "unanswered"])
+def test_what_may_not_be_the_password_is_still_tried_every_hour_after_a_restart(
+    tmp_path: Path, why: str
+) -> None:
+    backoffs = started(tmp_path)
+    for _ in range(LOGIN_ATTEMPTS):
+        number = asked(backoffs).number
+        if why == "of_directory":
+            backoffs.note(number, "refused", directory=True)
+        else:
+            backoffs.note(number, "unknown")
+    if why == "unanswered":
+        # The process ends before the answer comes.
+        (tmp_path / FILE).unlink()
+        backoffs = started(tmp_path)
+        backoffs.note(asked(backoffs).number, "unknown")
+        backoffs.note(asked(backoffs).number, "unanswered")
+    now = SYSTEM_CLOCK.monotonic()
+    for ahead, denied in ((HOURLY - 60, "every hour"), (HOURLY + 60, "")):
+        clock = Clock(lambda: now + ahead, SYSTEM_CLOCK.time)  # noqa: B023  # called within the loop
+        file = BackoffFile(tmp_path)
+        assert denied in asked(LoginBackoffs(file.load(), clock=clock)).denied
+        assert bool(asked(LoginBackoffs(file.load(), clock=clock)).denied) == bool(denied)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[7]", '[{"host": "x"}]', "null", "\xff", "[" * 100_000])
 def test_a_damaged_file_is_left_out(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_bytes(text.encode("latin-1"))
-    register = BackoffRegister(CONFIG, file=BackoffFile(tmp_path))
-    assert register.of(TARGET) == LoginBackoffs()
-    register.note(TARGET, refused(1), up=False)
-    assert len(json.loads((tmp_path / FILE).read_text())) == 1
+    assert not asked(started(tmp_path)).denied
+    refused(tmp_path, 1)
+    assert len(json.loads((tmp_path / FILE).read_text())) == len(ACCOUNTS)
 
 
 @pytest.mark.parametrize("stored", ["salt:\\u00e9", "\\ud800:hash", "salt:\\udfff", "", ":"])
 def test_a_damaged_hash_is_of_no_password(tmp_path: Path, stored: str) -> None:
-    BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).note(TARGET, refused(LOGIN_ATTEMPTS), up=False)
-    (entry,) = json.loads((tmp_path / FILE).read_text())
-    entry["password"] = json.loads(f'"{stored}"')
-    (tmp_path / FILE).write_text(json.dumps([entry]))
-    backoff = BackoffRegister(CONFIG, file=BackoffFile(tmp_path)).of(TARGET).scrape
-    assert backoff is not None
-    assert not backoff.forbids("planted-wrong", SYSTEM_CLOCK.monotonic())
+    refused(tmp_path, LOGIN_ATTEMPTS)
+    entries = json.loads((tmp_path / FILE).read_text())
+    for entry in entries:
+        entry["password"] = json.loads(f'"{stored}"')
+    (tmp_path / FILE).write_text(json.dumps(entries))
+    assert not asked(started(tmp_path)).denied
 
 
 def test_restarts_of_the_exporter_do_not_get_a_login_locked(
@@ -122,11 +173,12 @@ def test_a_sp_sysmon_that_cleared_counters_stays_off_after_a_reload_or_a_worker_
     monkeypatch.setattr(random, "uniform", lambda *_: 0.0)
     first._loop()
     assert first.halted
-    register = BackoffRegister(CONFIG)
-    register.note(target, LoginBackoffs(sysmon_halted=first.halted), up=True)
+    loaded, halted = Loaded.of(replace(CONFIG, targets=(target,))), set[tuple[str, int]]()
+    reply = ScrapeReply(1, b"", ScrapeSummary(), ended=True, sysmon_halted=first.halted, target=target.name)
+    WorkerPool(loaded, halted=halted)._note(reply)
     # After a reload.
-    backoffs = BackoffRegister(CONFIG, register).of(target)
-    assert backoffs.sysmon_halted
-    after = SysmonRunner(target, CONFIG.auth["default"], settings, halted=backoffs.sysmon_halted)
+    assignment = WorkerPool(loaded, halted=halted)._assignment(0)
+    assert (target.host, target.port) in assignment.halted
+    after = SysmonRunner(target, CONFIG.auth["default"], settings, halted=True)
     after.start()
     assert not [thread for thread in threading.enumerate() if thread.name == "sysmon ONE"]

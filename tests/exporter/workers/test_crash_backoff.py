@@ -3,9 +3,9 @@
 import asyncio
 import os
 import signal
+import socket
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from tests.exporter.simulated import PASSWORD, run
 
@@ -16,22 +16,15 @@ from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.pool import WorkerPool
 
 
-def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not(
-    tmp_path: Path,
-) -> None:
-    # Nobody writes to it: a scrape that reads this password is in flight until its worker is killed.
-    os.mkfifo(tmp_path / "password")
-
-    async def main(host: str, port: int) -> None:
+def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not() -> None:
+    async def main(host: str, port: int, silent: int) -> None:
         config = Config(
             targets=(
                 Target(name="GOOD", host=host, port=port),
-                Target(name="BAD", host=host, port=port, auth="bad"),
+                # Its scrape is in flight until its worker is killed.
+                Target(name="BAD", host=host, port=silent),
             ),
-            auth={
-                "default": Auth(user="monitor", password=PASSWORD),
-                "bad": Auth(user="monitor", password_file=tmp_path / "password"),
-            },
+            auth={"default": Auth(user="monitor", password=PASSWORD)},
             scrape=Scrape(connect_timeout=60.0, budget=None),
             workers=1,
         )
@@ -62,8 +55,8 @@ def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_
         finally:
             await pool.stop()
 
-    with run("16.0 SP04") as server:
-        asyncio.run(main(*server.address))
+    with run("16.0 SP04") as server, socket.create_server(("127.0.0.1", 0)) as silent:
+        asyncio.run(main(*server.address, silent.getsockname()[1]))
 
 
 def test_pauses_grow_and_end_with_a_scrape_that_ends() -> None:

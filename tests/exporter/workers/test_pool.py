@@ -325,24 +325,32 @@ def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole
     with_pool(server, act, both)
 
 
+STUCK_DRIVER = """
+import threading, pyodbc
+real = pyodbc.connect
+def connect(string, **options):
+    if "UID={hopeless}" in string:
+        threading.Event().wait()
+    return real(string, **options)
+pyodbc.connect = connect
+"""
+
+
 def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worker_is_replaced(
-    server: Simulated, tmp_path: Path
+    server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Nobody writes to it: to read the password takes for ever.
-    os.mkfifo(tmp_path / "password")
+    # Workers get a driver that never returns from one login.
+    (tmp_path / "sitecustomize.py").write_text(STUCK_DRIVER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     both = config(server)
     hopeless = replace(both.targets[1], auth="hopeless")
-    stuck = replace(
-        both,
-        targets=(both.targets[0], hopeless),
-        auth={**both.auth, "hopeless": Auth(user="monitor", password_file=tmp_path / "password")},
-        workers=1,
-    )
+    auth = {**both.auth, "hopeless": Auth(user="hopeless", password=PASSWORD)}
+    stuck = replace(both, targets=(both.targets[0], hopeless), auth=auth, workers=1)
 
     async def act(pool: WorkerPool) -> None:
         assert (await scrape(pool)).summary.up
         (first,) = pool.pids
-        reply = await pool.scrape("TWO", time.monotonic() + 0.5)
+        reply = await pool.scrape("TWO", time.monotonic() + 3.0)
         assert b'ase_exporter_target_error{reason="stuck"} 1.0' in reply.body
         assert (await scrape(pool)).summary.up
         async with asyncio.timeout(60):

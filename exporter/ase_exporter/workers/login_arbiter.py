@@ -1,0 +1,48 @@
+"""Login attempts of all workers: the web process decides which are made, so that workers, reloads, restarts of the
+exporter and several names of one server share one count."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from ase_exporter.ase.login_backoff import BUSY, LoginBackoffs, Outcome, Permit
+from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.workers.backoff_file import NO_FILE, BackoffFile
+from ase_exporter.workers.messages import LoginQuestion
+
+
+class LoginArbiter:
+    """The backoffs of the process, kept in a file. For the event loop."""
+
+    def __init__(self, file: BackoffFile = NO_FILE, timing: Timing = TIMING) -> None:
+        self._backoffs = LoginBackoffs(file.load(), file.save, timing=timing)
+        self._ended = asyncio.Event()
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    def ask(self, question: LoginQuestion, answer: Callable[[Permit], None]) -> None:
+        """Call `answer` now, or when other attempts at the accounts have ended, or at the deadline."""
+        if permit := self._begin(question):
+            answer(permit)
+            return
+        task = asyncio.create_task(self._wait(question, answer))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    def note(self, number: int, outcome: Outcome, *, directory: bool = False, attempts: int = 1) -> None:
+        """As that of LoginLedger."""
+        self._backoffs.note(number, outcome, directory=directory, attempts=attempts)
+        self._ended.set()
+        self._ended = asyncio.Event()
+
+    def _begin(self, question: LoginQuestion) -> Permit | None:
+        return self._backoffs.begin(question.accounts, question.password)
+
+    async def _wait(self, question: LoginQuestion, answer: Callable[[Permit], None]) -> None:
+        while (permit := self._begin(question)) is None:
+            try:
+                async with asyncio.timeout(question.deadline - time.monotonic()):
+                    await self._ended.wait()
+            except TimeoutError:
+                permit = Permit(BUSY)
+                break
+        answer(permit)

@@ -1,0 +1,67 @@
+"""A FIFO or a device in the place of a file: one line, and never a wait for somebody who writes."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ase_exporter.config import Auth, Config, yaml_files
+from ase_exporter.config.web import TlsServer
+from ase_exporter.errors import UserError
+from ase_exporter.web.tls import server_context
+from ase_exporter.workers.backoff_file import FILE, BackoffFile
+from ase_exporter.workers.totals_register import DIRECTORY, TotalsRegister
+
+
+def in_time(action: Callable[[], object]) -> str:
+    """The error of an action that must not wait."""
+    said: list[str] = []
+
+    def act() -> None:
+        try:
+            action()
+            said.append("")
+        except UserError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert said, "it waits"
+    return said[0]
+
+
+@pytest.fixture(params=["fifo", "device", "directory"])
+def special(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "special"
+    if request.param == "fifo":
+        os.mkfifo(path)
+    elif request.param == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    return path
+
+
+def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
+    certificate = TlsServer(cert_file=special, key_file=special)
+    for action in (
+        lambda: yaml_files.load(special, Config),
+        lambda: Auth(user="probe", password_file=special).read_password(),
+        lambda: server_context(certificate, special.parent / "web.yml"),
+    ):
+        said = in_time(action)
+        assert "not a regular file" in said or "Is a directory" in said
+        assert "\n" not in said
+
+
+def test_special_files_in_the_state_directory_are_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    assert in_time(lambda: BackoffFile(tmp_path).load()) == ""
+    (tmp_path / DIRECTORY).mkdir()
+    os.mkfifo(tmp_path / DIRECTORY / "ONE@default.totals")
+    register = TotalsRegister(tmp_path)
+    assert in_time(lambda: register.of("ONE")) == ""
+    register.close()
