@@ -53,11 +53,11 @@ class Dynamic:
 
 @dataclass(frozen=True, slots=True)
 class CursorDeclare:
-    """Declares a server cursor over a select."""
+    """Declares a server cursor over a select; prepared: sql is the name of a prepared statement."""
 
     name: str
     sql: str
-    options: int = 0
+    prepared: bool = False
 
 
 class FetchDirection(IntEnum):
@@ -141,6 +141,7 @@ Request = (
 )
 _Parametrised = Language | RpcRequest | Dynamic | CursorOpen | SecurityMessage
 
+_OVER_PREPARED = 0x08
 _PARAMFMT2 = 0x20
 _PARAMFMT = 0xEC
 _PARAMS = 0xD7
@@ -211,7 +212,7 @@ def _declare(fields: Fields, dialect: Dialect) -> CursorDeclare:
     name = dialect.decode(part.short_bytes())
     options = part.u1()
     part.u1()
-    return CursorDeclare(name, dialect.decode(part.take(part.u2())), options)
+    return CursorDeclare(name, dialect.decode(part.take(part.u2())), bool(options & _OVER_PREPARED))
 
 
 def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
@@ -219,7 +220,7 @@ def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
     name = dialect.decode(part.short_bytes())
     options = part.u4()
     part.u1()
-    return CursorDeclare(name, dialect.decode(part.take(part.u4())), options)
+    return CursorDeclare(name, dialect.decode(part.take(part.u4())), bool(options & _OVER_PREPARED))
 
 
 def _cursor(part: Fields, dialect: Dialect) -> tuple[int, str]:

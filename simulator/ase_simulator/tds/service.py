@@ -105,6 +105,7 @@ class Service:
             return
         match request.kind:
             case DynamicKind.EXECUTE:
+                answer.add(tokens.dynamic_answer(self._dialect, request.id, wide=request.wide))
                 await self._run(answer, sql, request.parameters)
             case DynamicKind.DEALLOCATE:
                 del self._statements[request.id]
@@ -141,14 +142,21 @@ class Service:
 
     def _add_parameter_formats(self, described: Description, answer: ReplyWriter) -> None:
         types = [("", wire_type(kind, True, self._dialect)) for kind in described.parameters]
-        answer.add(parameter_formats(self._dialect, types))
+        if types:
+            answer.add(parameter_formats(self._dialect, types))
 
     def _declare(self, request: CursorDeclare, answer: ReplyWriter) -> None:
-        described = self._session.describe(request.sql)
+        sql = request.sql
+        if request.prepared:
+            if sql not in self._statements:
+                answer.error(_missing_statement(sql))
+                return
+            sql = self._statements[sql]
+        described = self._session.describe(sql)
         if isinstance(described, Message):
             answer.error(described)
             return
-        cursor = self._cursors.declare(request.name, request.sql)
+        cursor = self._cursors.declare(request.name, sql)
         if cursor is None:
             text = f"There is already another cursor with the name '{request.name}' at the nesting level '0'."
             answer.error(Message(7344, 16, 1, text))

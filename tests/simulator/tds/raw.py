@@ -135,8 +135,15 @@ class Codec:
         body = self.u4(0) + bytes((len(name),)) + name.encode() + rest
         return bytes((token,)) + self.u2(len(body)) + body
 
-    def declare(self, name: str, sql: str) -> bytes:
-        body = bytes((len(name),)) + name.encode() + b"\1\0" + self.u2(len(sql)) + sql.encode() + b"\0"
+    def declare(self, name: str, sql: str, *, options: int = 1) -> bytes:
+        body = (
+            bytes((len(name),))
+            + name.encode()
+            + bytes((options, 0))
+            + self.u2(len(sql))
+            + sql.encode()
+            + b"\0"
+        )
         return b"\x86" + self.u2(len(body)) + body
 
 

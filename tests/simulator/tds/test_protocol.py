@@ -43,6 +43,16 @@ def numbers(client: RawClient, tokens: list[Token]) -> list[int]:
     return [struct.unpack(order + "i", row["values"][0])[0] for row in named(tokens, "ROW")]
 
 
+@pytest.mark.parametrize(("requests", "message"), [(REQUESTS, 30), (REQUESTS | {106}, 35)])
+def test_the_key_for_an_encrypted_password_comes_as_the_client_can_take_it(
+    server: Running, requests: set[int], message: int
+) -> None:
+    with RawClient(server.port) as client:
+        answer = client.login(USER, "", requests=requests, security=0xA1)
+    assert [t["id"] for t in named(answer, "MSG")] == [message]
+    assert [len(t["columns"]) for t in named(answer, "PARAMFMT")] == [3]
+
+
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_login_announces_environment_version_and_capabilities(server: Running, order: str) -> None:
     with RawClient(server.port, order) as client:
@@ -164,7 +174,9 @@ def test_a_prepared_statement_lives_until_it_is_deallocated(client: RawClient, w
     values = codec.parameters([("", 5, False), ("", "x", False)], wide=wide)
     run = codec.dynamic(2, "stmt", wide=wide) + values
     for _ in range(2):
-        assert numbers(client, client.ask(run)) == [5]
+        answer = client.ask(run)
+        assert answer[0].name == ("DYNAMIC2" if wide else "DYNAMIC")
+        assert numbers(client, answer) == [5]
     assert statuses(client.ask(codec.dynamic(4, "stmt", wide=wide))) == [("DONE", 0)]
     assert [t["number"] for t in named(client.ask(run), "EED")] == [2812]
 
@@ -199,6 +211,16 @@ def test_a_cursor_is_declared_opened_fetched_closed_and_forgotten(client: RawCli
     closed = client.ask(codec.cursor(CLOSE, "c", b"\1"))
     assert [t["status"] & 0x44 for t in named(closed, "CURINFO")] == [0x44]
     assert [t["number"] for t in named(client.ask(fetch), "EED")] == [557]
+
+
+def test_a_cursor_runs_a_prepared_statement(client: RawClient) -> None:
+    codec = client.codec
+    client.ask(codec.dynamic(1, "s", "select ?"))
+    client.ask(codec.declare("c", "s", options=0x08))
+    client.ask(codec.cursor(OPEN, "c", b"\1") + codec.parameters([("", 9, False)]))
+    assert numbers(client, client.ask(codec.cursor(FETCH, "c", b"\1"))) == [9]
+    missing = client.ask(codec.declare("d", "nothing", options=0x08))
+    assert [t["number"] for t in named(missing, "EED")] == [2812]
 
 
 def test_an_attention_ends_a_hanging_batch(

@@ -120,9 +120,9 @@ class ExpressionCompiler:
             kind = "whole" if type_.name in INTEGERS else "numeric" if type_.name == "numeric" else "real"
             name = "divide" if operator == "/" else "modulo"
             return Typed(f"{name}_{kind}({left.sql}, {right.sql}, {type_.scale})", type_, nullable)
-        if may_be_text(type_):
-            return Typed(f"calculate('{operator}', {left.sql}, {right.sql})", type_, nullable)
         sql = f"({left.sql} {operator} {right.sql})"
+        if may_be_text(type_):
+            sql = f"calculate('{operator}', {left.sql}, {right.sql})"
         if type_.name in INTEGERS:
             sql = f"fit('{type_.name}', {sql})"
         return Typed(sql, type_, nullable)
@@ -251,7 +251,8 @@ class ExpressionCompiler:
             return Typed(f"f_{name}({distinct}{comparable(value)})", FLOAT)
         type_ = (summed if name == "sum" else averaged)(value.type or INT)
         if type_.name in INTEGERS:
-            total = f"fit('{type_.name}', sum({distinct}{value.sql}))"
+            adding = "sum_exact" if may_be_text(type_) else "sum"
+            total = f"fit('{type_.name}', {adding}({distinct}{value.sql}))"
             return Typed(total if name == "sum" else f"({total} / count({distinct}{value.sql}))", type_)
         if name == "sum" and may_be_text(value.type):
             return Typed(f"sum_exact({distinct}{value.sql})", type_)

@@ -1,11 +1,13 @@
 """INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, DROP TABLE and SELECT INTO."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from ase_simulator.results import Type
+from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.compile.compiler import Compiled, table_name
 from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.execute.commands import drop_database
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, run_query
 from ase_simulator.sql.execute.target import TargetTable, create_table, drop_table
 from ase_simulator.sql.syntax import statements as ast
@@ -14,6 +16,13 @@ from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
 
 Marks = Sequence[EngineValue]
+
+_VARYING: dict[TypeName, TypeName] = {
+    "char": "varchar",
+    "nchar": "nvarchar",
+    "unichar": "univarchar",
+    "binary": "varbinary",
+}
 
 
 def split_name(tokens: ast.Tokens) -> tuple[str, str]:
@@ -169,11 +178,17 @@ def create(session: StatementContext, statement: ast.CreateTable) -> None:
     database, name = split_name(statement.table)
     identity = next((column.name for column in statement.columns if column.identity), "")
     defaults = {column.name: column.default for column in statement.columns if column.default is not None}
-    columns = [(column.name, column.type) for column in statement.columns]
+    columns = [(column.name, _kept_type(column)) for column in statement.columns]
     not_null = frozenset(
         column.name for column in statement.columns if not column.nullable and not column.identity
     )
     create_table(session, database, name, columns, identity, defaults, not_null)
+
+
+def _kept_type(column: ast.ColumnSpec) -> Type:
+    """Strings of fixed length that may be NULL are kept, and sent, without padding."""
+    varying = _VARYING.get(column.type.name) if column.nullable else None
+    return replace(column.type, name=varying) if varying else column.type
 
 
 def drop(session: StatementContext, statement: ast.Drop) -> None:
@@ -185,6 +200,8 @@ def drop(session: StatementContext, statement: ast.Drop) -> None:
         elif statement.kind == "procedure":
             if session.shared.procedures.pop((database or session.database, name), None) is None:
                 raise SqlError(3701, statement.kind, name)
+        elif statement.kind == "database":
+            drop_database(session, name)
         elif statement.kind not in ("index", "statistics"):
             raise SqlError(3701, statement.kind, name)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ase_simulator.results import Type
+from ase_simulator.schema.types import NATIONAL_BYTES
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.types.rules import DATETIME, INT, SMALLINT, TINYINT, varchar
@@ -116,7 +117,7 @@ GLOBALS: dict[str, Global] = {
     "@@client_csname": Global(_NAME, lambda session: session.request.charset or session.shared.charset),
     "@@client_csid": Global(INT, _fixed(190)),
     "@@char_convert": Global(TINYINT, _fixed(1)),
-    "@@ncharsize": Global(TINYINT, _fixed(1)),
+    "@@ncharsize": Global(TINYINT, _fixed(NATIONAL_BYTES)),
     "@@maxcharlen": Global(TINYINT, _fixed(4)),
     "@@unicharsize": Global(TINYINT, _fixed(2)),
     "@@language": Global(_NAME, _setting("language")),

@@ -57,7 +57,8 @@ class Names:
         """sysdatabases: the model's databases, and the standard ones that it lacks."""
         rows = list(self._server.table("sysdatabases"))
         present = {row["name"] for row in rows}
-        missing = {name: dbid for name, dbid in _STANDARD_DATABASES.items() if name not in present}
+        others = _STANDARD_DATABASES | self._shared.databases
+        missing = {name: dbid for name, dbid in others.items() if name not in present}
         rows += [{**_DATABASE, "name": name, "dbid": dbid} for name, dbid in missing.items()]
         return [self._with_options(row) for row in rows]
 

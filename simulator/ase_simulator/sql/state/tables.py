@@ -79,6 +79,10 @@ class PermanentTables:
         """Drops a table."""
         del self._tables[database, name]
 
+    def drop_all(self, database: str) -> None:
+        """Drops a database's tables."""
+        self._tables = {key: table for key, table in self._tables.items() if key[0] != database}
+
     def name_of(self, number: int) -> str | None:
         """The name of an object id."""
         return next((held.table.name for held in self._tables.values() if held.number == number), None)

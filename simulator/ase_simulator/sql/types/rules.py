@@ -92,7 +92,7 @@ def is_number(type_: Type | None) -> bool:
 def may_be_text(type_: Type | None) -> bool:
     """Whether the engine may hold a number of this type as decimal text, to keep all its digits."""
     return type_ is not None and (
-        type_.name in ("money", "smallmoney")
+        type_.name in ("money", "smallmoney", "unsigned bigint")
         or (type_.name in ("numeric", "decimal") and type_.precision > _DIGITS_OF_A_REAL)
     )
 
