@@ -118,7 +118,11 @@ class SecurityMessage:
 
 @dataclass(frozen=True, slots=True)
 class OptionCommand:
-    """Sets, clears or reads a session option; acknowledged without effect."""
+    """Sets, clears or reads a session option."""
+
+    command: int
+    option: int
+    value: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +274,8 @@ def _message(fields: Fields, _dialect: Dialect) -> SecurityMessage:
 
 
 def _option(fields: Fields, _dialect: Dialect) -> OptionCommand:
-    fields.take(fields.u2())
-    return OptionCommand()
+    part = fields.part(fields.u2())
+    return OptionCommand(part.u1(), part.u1(), part.short_bytes() if part else b"")
 
 
 def _logout(fields: Fields, _dialect: Dialect) -> Logout:

@@ -22,6 +22,7 @@ from ase_simulator.tds.requests import (
     FetchDirection,
     Language,
     Logout,
+    OptionCommand,
     Request,
     RpcRequest,
     read_requests,
@@ -31,6 +32,7 @@ from ase_simulator.tds.tokens import CursorStatus, Done
 from ase_simulator.tds.types import wire_type
 
 MAX_STATEMENTS = 1000
+_OPTION_SET, _OPTION_DEFAULT, _OPTION_LIST = 1, 2, 3
 
 # clients wrap what they prepare as `create proc NAME as STATEMENT`
 _WRAPPER = re.compile(r"\s*create\s+proc(?:edure)?\s+\S+\s+as\s", re.IGNORECASE)
@@ -47,6 +49,7 @@ class Service:
         self._faults = faults
         self._statements: dict[str, str] = {}
         self._cursors = Cursors()
+        self._options: dict[int, bytes] = {}
 
     async def respond(self, body: bytes) -> bool:
         """Answer one message; False after a logout."""
@@ -81,8 +84,21 @@ class Service:
                 await self._with_cursor(request, number, name, answer)
             case CursorFetch(id=number, name=name) | CursorClose(id=number, name=name):
                 await self._with_cursor(request, number, name, answer)
+            case OptionCommand():
+                self._option(request, answer)
             case _:
                 answer.done()
+
+    def _option(self, request: OptionCommand, answer: ReplyWriter) -> None:
+        """Options of the protocol are kept and told, and change nothing; T-SQL's SET has its own."""
+        if request.command == _OPTION_SET:
+            self._options[request.option] = request.value
+        elif request.command == _OPTION_DEFAULT:
+            self._options.pop(request.option, None)
+        elif request.command == _OPTION_LIST:
+            value = self._options.get(request.option, b"\0")
+            answer.add(tokens.option_info(self._dialect, request.option, value))
+        answer.done()
 
     async def _run(self, answer: ReplyWriter, sql: str, parameters: list[Parameter]) -> None:
         await self._hang_if_scripted(sql)

@@ -77,7 +77,7 @@ class ExpressionCompiler:
             return Typed("NULL", None)
         if isinstance(node, exp.Column):
             source, index = scope.resolve(node.name, node.table)
-            return Typed(*source.column(index))
+            return source.typed(index)
         if type(node) in _ARITHMETIC:
             return self._operation(_ARITHMETIC[type(node)], node, scope)
         if isinstance(node, exp.Neg):
@@ -166,7 +166,7 @@ class ExpressionCompiler:
         if name == "row_number_of":
             return Typed(f"{scope.of_table(str(arguments[0].this)).handle}.rowid", INT, False)
         if name == "identity":
-            return Typed("row_number() OVER ()", numeric(int(arguments[0].name), 0), False)
+            return Typed("row_number() OVER ()", _identity_type(arguments[0]), False)
         if name in _AGGREGATES:
             return self._aggregate(name, arguments, scope)
         if name == "coalesce":
@@ -257,6 +257,12 @@ class ExpressionCompiler:
         if name == "sum" and may_be_text(value.type):
             return Typed(f"sum_exact({distinct}{value.sql})", type_)
         return Typed(f"{name}({distinct}{comparable(value)})", type_)
+
+
+def _identity_type(argument: exp.Expr) -> Type:
+    """The type of identity(precision) or identity(type)."""
+    text = argument.name or spelling(argument)
+    return numeric(int(text), 0) if text.isdigit() else parse_type(text) or INT
 
 
 def _has_one_row(node: exp.Expr) -> bool:

@@ -16,6 +16,8 @@ _DONE = (
     "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
     "role."
 )
+# objects that are accepted and then unknown
+_UNUSED = frozenset({"function", "func", "view", "trigger"})
 DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
 
 
@@ -161,6 +163,8 @@ def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]
     lowered = [word.lower() for word in words]
     if lowered[1:2] == ["database"] and len(words) > 2:
         _create_database(session, words[2])
+        return
+    if lowered[-1] in _UNUSED and "sa_role" in session.roles:
         return
     if lowered[1:2] != ["login"]:
         raise SqlError(

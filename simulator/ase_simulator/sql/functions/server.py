@@ -6,11 +6,11 @@ from typing import Any
 from ase_simulator.results import Type
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import function
+from ase_simulator.sql.functions.registry import Kind, function
 from ase_simulator.sql.lookup.server_facts import cached_text
-from ase_simulator.sql.lookup.space import free_pages, log_pages, object_pages
+from ase_simulator.sql.lookup.space import database_pages, free_pages, log_pages, object_pages
 from ase_simulator.sql.types.convert import parse_moment
-from ase_simulator.sql.types.rules import INT, SMALLINT, TINYINT, varchar
+from ase_simulator.sql.types.rules import FLOAT, INT, SMALLINT, TINYINT, varchar
 from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
@@ -274,16 +274,77 @@ def _config_admin(*_arguments: Any) -> EngineValue:
     return 1
 
 
-@function("row_count", "int", "int", "int", returns=Type("bigint"), optional=1, session=True)
+@function("row_count", "int", "int", "any", returns=Type("bigint"), optional=1, session=True)
 def _row_count(session: FunctionContext, database: Any, number: Any, _partition: Any = None) -> EngineValue:
     """An estimate from the pages of the table."""
     pages = object_pages(session.server, database, number, 0)
     return None if pages is None else pages * _ROWS_PER_PAGE
 
 
-@function("rowcnt", "int", returns=INT)
-def _rowcnt(_page: Any) -> EngineValue:
-    return 0
+@function("getdevicetype", "string", returns=INT, session=True)
+def _getdevicetype(session: FunctionContext, path: Any) -> EngineValue:
+    """1 a raw device, 2 a block device, 3 a file; 0 for a path that no device has."""
+    known = {str(row.get("phyname")) for row in session.server.table("sysdevices")}
+    return 3 if path in known or path in ("TRUE", "default") else 0
+
+
+@function("spaceusage", "int", "int", "int", "int", returns=LONG_NAME, optional=4, session=True)
+def _spaceusage(
+    session: FunctionContext, database: Any = None, number: Any = None, index: Any = None, _part: Any = None
+) -> EngineValue:
+    """Pages of a database, or of one of its tables."""
+    if database is None:
+        database = session.names.databases().get(session.database)
+    if number is None:
+        pages = database_pages(session.server, database)
+        return ", ".join(f"{name} = {value}" for name, value in pages.items())
+    used = object_pages(session.server, database, number, index)
+    return None if used is None else f"reserved pages = {used}, used pages = {used}, data pages = {used}"
+
+
+# Functions whose answer is the same on any server like this one: kinds of their arguments (the last ones may be left
+# out: how many), type and value.
+_CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
+    "hadr_mode": ((), 0, INT, -1),
+    "hadr_state": ((), 0, INT, -1),
+    "rowcnt": (("int",), 0, INT, 0),
+    "ptn_data_pgs": (("int", "int"), 0, INT, 0),
+    "partition_id": (("any", "any", "any"), 1, INT, None),
+    "index_colorder": (("any", "int", "int", "int"), 1, NAME, "ASC"),
+    "derived_stat": (("any", "any", "any", "any"), 1, FLOAT, None),
+    "next_identity": (("string",), 0, LONG_NAME, None),
+    "identity_burn_max": (("string",), 0, LONG_NAME, None),
+    "audit_event_name": (("int",), 0, LONG_NAME, None),
+    "is_singleusermode": ((), 0, INT, 0),
+    "is_sec_service_on": (("string",), 0, INT, 0),
+    "db_attr": (("any", "string"), 0, LONG_NAME, None),
+    "object_attr": (("any", "string"), 1, LONG_NAME, None),
+    "db_recovery_status": (("int",), 1, INT, 0),
+    "dbencryption_status": (("string", "any"), 0, INT, 0),
+    "defrag_status": (("any", "any", "any", "any", "any"), 4, LONG_NAME, None),
+    "shrinkdb_status": (("string", "string"), 0, INT, 0),
+    "tran_dumptable_status": (("any",), 1, INT, 0),
+    "migrate_instance_id": ((), 0, TINYINT, None),
+    "textvalid": (("string", "any"), 0, INT, 0),
+    "xa_bqual": (("string", "any"), 0, LONG_NAME, None),
+    "xa_gtrid": (("string", "any"), 0, LONG_NAME, None),
+    "set_appcontext": (("string", "string", "string"), 0, INT, 0),
+    "rm_appcontext": (("string", "string"), 0, INT, 0),
+    "list_appcontext": (("string",), 1, INT, -1),
+    "get_internal_date": (("any",), 1, Type("datetime"), None),
+    "workload_metric": (("any", "any"), 2, INT, 0),
+    "show_sec_services": ((), 0, LONG_NAME, None),
+}
+
+
+def _constant_function(
+    name: str, kinds: tuple[Kind, ...], optional: int, type_: Type, value: EngineValue
+) -> None:
+    function(name, *kinds, returns=type_, optional=optional)(lambda *_arguments: value)
+
+
+for _name, _constant in _CONSTANTS.items():
+    _constant_function(_name, *_constant)
 
 
 def _old_pages_function(name: str, index: int | None) -> None:
@@ -309,7 +370,7 @@ def _partition_name(_index: Any, _partition: Any, _object: Any = None, _database
 
 @function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
 def _pssinfo(session: FunctionContext, spid: Any, name: Any) -> EngineValue:
-    row = next((row for row in session.server.table("sysprocesses") if row.get("spid") == spid), None)
+    row = session.names.process(spid)
     if row is None:
         return None
     known = {

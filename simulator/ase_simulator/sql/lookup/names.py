@@ -43,11 +43,19 @@ class Names:
         self._server = server
         self._shared = shared
         self._login = login
+        self._processes: dict[object, Row] | None = None
         self._object_ids = ObjectIds(server, shared, temporary)
 
     def refresh(self) -> None:
-        """A new statement begins: tables may have been created or dropped."""
+        """A new statement begins: tables may have been created or dropped, processes have gone on."""
         self._object_ids.refresh()
+        self._processes = None
+
+    def process(self, spid: int) -> Row | None:
+        """A row of sysprocesses, as it was when the statement first asked for one."""
+        if self._processes is None:
+            self._processes = {row.get("spid"): row for row in self._server.table("sysprocesses")}
+        return self._processes.get(spid)
 
     def databases(self) -> Mapping[str, int]:
         """All databases: name -> dbid."""

@@ -11,7 +11,9 @@ from ase_simulator.sql.syntax.keywords import STARTERS
 from ase_simulator.sql.syntax.lexer import Kind, tokenize
 from ase_simulator.sql.syntax.token_stream import TokenStream
 
-_RIGHTS = frozenset(["select", "insert", "update", "delete", "execute", "create", "set", "truncate"])
+_RIGHTS = frozenset(["select", "insert", "update", "delete", "exec", "execute", "create", "set", "truncate"])
+# objects whose definition is the rest of the batch
+_BODIED = ("function", "func", "view", "trigger")
 _TRANSACTION = ("tran", "transaction", "work")
 
 
@@ -278,6 +280,11 @@ class Parser(TokenStream):
             self._expect("replace")
         if self._take("proc", "procedure"):
             return self._create_procedure(line, self._tokens[start].start, replace=bool(replace))
+        if self._take(*_BODIED):
+            words = self._tokens[start : self._at]
+            while not self._done and not self._batch_separator():
+                self._at += 1
+            return ast.Command(line, words)
         unique = self._at
         while self._take("unique", "clustered", "nonclustered"):
             pass

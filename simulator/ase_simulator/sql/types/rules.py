@@ -63,12 +63,13 @@ _DIGITS_OF_A_REAL = 15
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A compiled expression. type: None for a bare NULL; text: a string literal's value."""
+    """A compiled expression. type: None for a bare NULL; text: a string literal's value; origin: its table, column."""
 
     sql: str
     type: Type | None
     nullable: bool = True
     text: str | None = None
+    origin: tuple[str, str] = ("", "")
 
 
 def varchar(length: int) -> Type:
