@@ -182,7 +182,23 @@ def create(session: StatementContext, statement: ast.CreateTable) -> None:
     not_null = frozenset(
         column.name for column in statement.columns if not column.nullable and not column.identity
     )
-    create_table(session, database, name, columns, identity, defaults, not_null)
+    keys = {column for constraint in statement.constraints for column in constraint.columns}
+    for missing in sorted(keys - {column for column, _ in columns}):
+        raise SqlError(207, missing)
+    create_table(session, database, name, columns, identity, defaults, not_null, statement.constraints)
+
+
+def create_index(session: StatementContext, statement: ast.CreateIndex) -> None:
+    """CREATE INDEX: only a unique one is kept; raises SqlError 1505 if its key is not unique."""
+    session.table(*split_name(statement.table))
+    if statement.unique is None:
+        return
+    with TargetTable(session, *split_name(statement.table)) as target:
+        try:
+            target.check(statement.unique)
+        except SqlError as error:
+            raise SqlError(1505) if error.message.number == 2601 else error from None
+        target.constraints.append(statement.unique)
 
 
 def _kept_type(column: ast.ColumnSpec) -> Type:
@@ -202,8 +218,19 @@ def drop(session: StatementContext, statement: ast.Drop) -> None:
                 raise SqlError(3701, statement.kind, name)
         elif statement.kind == "database":
             drop_database(session, name)
-        elif statement.kind not in ("index", "statistics"):
+        elif statement.kind == "index":
+            _drop_index(session, tokens)
+        elif statement.kind != "statistics":
             raise SqlError(3701, statement.kind, name)
+
+
+def _drop_index(session: StatementContext, tokens: ast.Tokens) -> None:
+    """Drops an index by `table.index`; one that is not unique was never kept."""
+    *_, index = tokens
+    table = tokens[:-2]
+    if table:
+        with TargetTable(session, *split_name(table)) as target:
+            target.constraints[:] = [each for each in target.constraints if each.name != index.text]
 
 
 def into(session: StatementContext, compiled: Compiled, answer: QueryResult) -> int:

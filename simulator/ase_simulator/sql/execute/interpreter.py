@@ -246,7 +246,7 @@ class Interpreter(Evaluation):
             case ast.CreateProcedure():
                 self._create_procedure(statement)
             case ast.CreateIndex():
-                self.session.table(*dml.split_name(statement.table))
+                dml.create_index(self.session, statement)
 
     def _create_procedure(self, statement: ast.CreateProcedure) -> None:
         session = self.session
