@@ -54,8 +54,8 @@ internal static class Judge
         Typed("datetime", AseDbType.DateTime, moment);
         Typed("smalldatetime", AseDbType.SmallDateTime, new DateTime(2079, 6, 6, 23, 59, 0));
         Typed("date", AseDbType.Date, moment.Date);
-        Typed("time", AseDbType.Time, new TimeSpan(23, 59, 59));
-        Typed("bigdatetime", AseDbType.BigDateTime, moment.AddTicks(1230));
+        Typed("time", AseDbType.Time, new DateTime(1900, 1, 1, 23, 59, 59));
+        Typed("bigdatetime", AseDbType.BigDateTime, moment);
         Typed("char(5)", AseDbType.Char, "abcde");
         Typed("varchar(300)", AseDbType.VarChar, new string('y', 280));
         Typed("univarchar(30)", AseDbType.UniVarChar, "Straße");

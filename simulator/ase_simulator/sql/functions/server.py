@@ -308,6 +308,7 @@ _CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
     "hadr_mode": ((), 0, INT, -1),
     "hadr_state": ((), 0, INT, -1),
     "rowcnt": (("int",), 0, INT, 0),
+    "datachange": (("string", "any", "any"), 0, FLOAT, 0.0),
     "ptn_data_pgs": (("int", "int"), 0, INT, 0),
     "partition_id": (("any", "any", "any"), 1, INT, None),
     "index_colorder": (("any", "int", "int", "int"), 1, NAME, "ASC"),
