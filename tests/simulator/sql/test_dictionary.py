@@ -18,8 +18,10 @@ from ase_simulator.tds.fields import LITTLE_ENDIAN, Layout
 from ase_simulator.tds.rows import RowFormat
 
 WITHOUT_A_MATCH = {
-    "a fragment without its database": "sysusages u where not exists (select 1 from sysdatabases d where d.dbid = u.dbid)",
-    "a process without its database": "sysprocesses p where not exists (select 1 from sysdatabases d where d.dbid = p.dbid)",
+    "a fragment without its database": "sysusages u where not exists "
+    "(select 1 from sysdatabases d where d.dbid = u.dbid)",
+    "a process without its database": "sysprocesses p where not exists "
+    "(select 1 from sysdatabases d where d.dbid = p.dbid)",
     "an open database that is none": "monOpenDatabases o where not exists "
     "(select 1 from sysdatabases d where d.dbid = o.DBID and d.name = o.DBName)",
     "a monitored process that is none": "monProcess m where not exists "

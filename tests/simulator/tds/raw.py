@@ -38,6 +38,8 @@ class Column:
     user_type: int
     type: int
     length: int = 0
+    label: str = ""
+    table: str = ""
 
 
 @dataclass
@@ -197,6 +199,7 @@ class ReplyReader:
             0x20: lambda: self._format("PARAMFMT2", wide=True),
             0x83: self._cursor,
             0xE2: lambda: Token("CAPABILITY", {"body": self._take(end - self._at)}),
+            0xA6: lambda: Token("OPTIONCMD", {"body": self._take(end - self._at)}),
             0xE7: lambda: Token("DYNAMIC", {"body": self._take(end - self._at)}),
             0x62: lambda: Token("DYNAMIC2", {"body": self._take(end - self._at)}),
             0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
@@ -245,12 +248,11 @@ class ReplyReader:
 
     def _column(self, token: str, wide: bool) -> Column:
         name = self._short().decode()
+        label, table = name, ""
         if token == "ROWFMT2":
-            for _ in range(3):
-                self._short()
-            name = self._short().decode()
+            _catalogue, _schema, table, name = (self._short().decode() for _ in range(4))
         status = self._int("I") if wide else self._int("B")
-        column = Column(name, status, self._int("I"), self._int("B"))
+        column = Column(name, status, self._int("I"), self._int("B"), label=label, table=table)
         kind = column.type
         if kind in FIXED_SIZES:
             column.length = FIXED_SIZES[kind]

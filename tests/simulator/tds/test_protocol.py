@@ -17,7 +17,7 @@ from tests.simulator.tds.raw import (
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, all_types, numbers_that_fail
 
-from ase_simulator.results import Affected, Column, Message, Rows, Type
+from ase_simulator.results import Affected, Column, Ended, Message, Rows, Type
 
 LOGOUT = b"\x71\0"
 
@@ -221,6 +221,31 @@ def test_a_cursor_runs_a_prepared_statement(client: RawClient) -> None:
     assert numbers(client, client.ask(codec.cursor(FETCH, "c", b"\1"))) == [9]
     missing = client.ask(codec.declare("d", "nothing", options=0x08))
     assert [t["number"] for t in named(missing, "EED")] == [2812]
+
+
+def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
+    client: RawClient, backend: ScriptedBackend
+) -> None:
+    backend.answers["create"] = lambda: [Ended(), Affected(2)]
+    assert statuses(client.ask(client.codec.language("create"))) == [("DONE", MORE), ("DONE", COUNT)]
+
+
+def test_a_column_names_the_table_and_column_it_is_of(client: RawClient, backend: ScriptedBackend) -> None:
+    column = Column("number", Type("int"), origin=("sysprocesses", "spid"))
+    backend.answers["select"] = lambda: [Rows([column], [(7,)])]
+    (row_format,) = named(client.ask(client.codec.language("select")), "ROWFMT2")
+    (found,) = row_format["columns"]
+    assert (found.label, found.table, found.name) == ("number", "sysprocesses", "spid")
+
+
+def test_an_option_of_the_protocol_is_told_as_it_was_set(client: RawClient) -> None:
+    def command(what: int) -> bytes:
+        body = bytes((what, 1)) + (b"\1\3" if what == 1 else b"\0")
+        return b"\xa6" + client.codec.u2(len(body)) + body
+
+    assert statuses(client.ask(command(1))) == [("DONE", 0)]
+    (told,) = named(client.ask(command(3)), "OPTIONCMD")
+    assert told["body"] == b"\4\1\1\3"
 
 
 def test_an_attention_ends_a_hanging_batch(

@@ -31,11 +31,6 @@ def _db_id(session: FunctionContext, name: Any = None) -> EngineValue:
     return session.names.databases().get(session.database if name is None else name.rstrip(" "))
 
 
-@function("db_instanceid", "any", returns=INT, optional=1)
-def _db_instanceid(_database: Any = None) -> EngineValue:
-    return None
-
-
 @function("object_name", "int", "int", returns=LONG_NAME, optional=1, session=True)
 def _object_name(session: FunctionContext, number: Any, database: Any = None) -> EngineValue:
     return session.names.object_name(number, database)
@@ -114,11 +109,6 @@ def _app_name(session: FunctionContext) -> EngineValue:
     return str(session.request.program) or None
 
 
-@function("asehostname", returns=LONG_NAME)
-def _asehostname() -> EngineValue:
-    return "asehost"
-
-
 @function("show_role", returns=LONG_NAME, session=True)
 def _show_role(session: FunctionContext) -> EngineValue:
     return " ".join(session.roles) or None
@@ -144,16 +134,6 @@ def _role_name(session: FunctionContext, number: Any) -> EngineValue:
     return session.names.role_name(number)
 
 
-@function("mut_excl_roles", "string", "string", returns=INT, optional=1)
-def _mut_excl_roles(_role: Any, _level: Any = None) -> EngineValue:
-    return 0
-
-
-@function("role_contain", "string", "string", returns=INT)
-def _role_contain(_first: Any, _second: Any) -> EngineValue:
-    return 0
-
-
 @function("instance_id", "string", returns=TINYINT, optional=1, session=True)
 def _instance_id(session: FunctionContext, _name: Any = None) -> EngineValue:
     return 1 if session.profile.cluster else 0
@@ -162,26 +142,6 @@ def _instance_id(session: FunctionContext, _name: Any = None) -> EngineValue:
 @function("instance_name", "int", returns=NAME, optional=1, session=True)
 def _instance_name(session: FunctionContext, _number: Any = None) -> EngineValue:
     return str(session.server.name)
-
-
-@function("pagesize", "any", "any", "any", returns=INT, optional=2)
-def _pagesize(_object: Any, _index: Any = None, _more: Any = None) -> EngineValue:
-    return 4096
-
-
-@function("lockscheme", "any", "any", returns=varchar(11), optional=1)
-def _lockscheme(_object: Any, _database: Any = None) -> EngineValue:
-    return "allpages"
-
-
-@function("switchprop", "any", returns=LONG_NAME)
-def _switchprop(_name: Any) -> EngineValue:
-    return None
-
-
-@function("license_enabled", "string", returns=INT)
-def _license_enabled(_name: Any) -> EngineValue:
-    return 1
 
 
 @function("valid_name", "string", "int", returns=INT, optional=1)
@@ -194,29 +154,9 @@ def _valid_user(session: FunctionContext, number: Any) -> EngineValue:
     return int(session.names.login_name(number) is not None)
 
 
-@function("tempdb_id", "int", returns=INT, optional=1)
-def _tempdb_id(_spid: Any = None) -> EngineValue:
-    return 2
-
-
-@function("spid_instance_id", "int", returns=TINYINT)
-def _spid_instance_id(_spid: Any) -> EngineValue:
-    return 0
-
-
 @function("newid", "int", returns=varchar(36), optional=1, pure=False)
 def _newid(style: Any = 0) -> EngineValue:
     return str(uuid.uuid4()) if style else uuid.uuid4().hex
-
-
-@function("get_appcontext", "string", "string", returns=LONG_NAME)
-def _get_appcontext(_context: Any, _attribute: Any) -> EngineValue:
-    return None
-
-
-@function("sdc_intempdbconfig", returns=INT)
-def _sdc_intempdbconfig() -> EngineValue:
-    return 0
 
 
 @function("isnumeric", "any", returns=INT)
@@ -257,23 +197,6 @@ def _lct_admin(
     return log_pages(session.server, action, database)
 
 
-@function("is_rep_agent_enabled", "int", returns=INT, optional=1)
-def _is_rep_agent_enabled(_database: Any = None) -> EngineValue:
-    return 0
-
-
-@function("show_plan", "int", "int", "int", "int", returns=INT, optional=3)
-def _show_plan(_spid: Any, _batch: Any = None, _context: Any = None, _statement: Any = None) -> EngineValue:
-    """-1: the plan cannot be shown."""
-    return -1
-
-
-@function("config_admin", "int", "int", "int", "int", "any", "any", returns=INT, optional=5)
-def _config_admin(*_arguments: Any) -> EngineValue:
-    """1: the command succeeded."""
-    return 1
-
-
 @function("row_count", "int", "int", "any", returns=Type("bigint"), optional=1, session=True)
 def _row_count(session: FunctionContext, database: Any, number: Any, _partition: Any = None) -> EngineValue:
     """An estimate from the pages of the table."""
@@ -305,6 +228,23 @@ def _spaceusage(
 # Functions whose answer is the same on any server like this one: kinds of their arguments (the last ones may be left
 # out: how many), type and value.
 _CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
+    "db_instanceid": (("any",), 1, INT, None),
+    "mut_excl_roles": (("string", "string"), 1, INT, 0),
+    "role_contain": (("string", "string"), 0, INT, 0),
+    "pagesize": (("any", "any", "any"), 2, INT, 4096),
+    "lockscheme": (("any", "any"), 1, varchar(11), "allpages"),
+    "switchprop": (("any",), 0, LONG_NAME, None),
+    "license_enabled": (("string",), 0, INT, 1),
+    "tempdb_id": (("int",), 1, INT, 2),
+    "spid_instance_id": (("int",), 0, TINYINT, 0),
+    "get_appcontext": (("string", "string"), 0, LONG_NAME, None),
+    "sdc_intempdbconfig": ((), 0, INT, 0),
+    "is_rep_agent_enabled": (("int",), 1, INT, 0),
+    "show_plan": (("int", "int", "int", "int"), 3, INT, -1),
+    "config_admin": (("int", "int", "int", "int", "any", "any"), 5, INT, 1),
+    "index_col": (("string", "int", "int", "int"), 1, LONG_NAME, None),
+    "partition_name": (("int", "int", "int", "int"), 2, LONG_NAME, None),
+    "asehostname": ((), 0, LONG_NAME, "asehost"),
     "hadr_mode": ((), 0, INT, -1),
     "hadr_state": ((), 0, INT, -1),
     "rowcnt": (("int",), 0, INT, 0),
@@ -357,16 +297,6 @@ def _old_pages_function(name: str, index: int | None) -> None:
 
 for _name, _index in (("data_pgs", 0), ("reserved_pgs", None), ("used_pgs", None)):
     _old_pages_function(_name, _index)
-
-
-@function("index_col", "string", "int", "int", "int", returns=LONG_NAME, optional=1)
-def _index_col(_object: Any, _index: Any, _key: Any, _user: Any = None) -> EngineValue:
-    return None
-
-
-@function("partition_name", "int", "int", "int", "int", returns=LONG_NAME, optional=2)
-def _partition_name(_index: Any, _partition: Any, _object: Any = None, _database: Any = None) -> EngineValue:
-    return None
 
 
 @function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
