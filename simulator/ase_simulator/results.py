@@ -56,11 +56,15 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a result set; an expression without an alias has the name ''."""
+    """One column of a result set; an expression without an alias has the name ''.
+
+    origin: table and column that it is of, both '' if it is of none.
+    """
 
     name: str
     type: Type
     nullable: bool = True
+    origin: tuple[str, str] = ("", "")
 
 
 @dataclass(slots=True)
@@ -86,6 +90,11 @@ class Affected:
     """'(n rows affected)' of a statement that returns no rows."""
 
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a statement that neither returns nor counts rows, such as CREATE TABLE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +138,4 @@ class Disconnect:
     """The server drops the connection here (fatal errors, `shutdown`, scripted faults)."""
 
 
-Result = Rows | Affected | Message | EnvChange | ReturnStatus | OutputParameters | Disconnect
+Result = Rows | Affected | Ended | Message | EnvChange | ReturnStatus | OutputParameters | Disconnect

@@ -183,7 +183,8 @@ def _build(scenario: Scenario, name: str, seed: int, clock: Clock, version: str)
         negative_wrap=scenario.wrap == "negative",
     )
     engines = {"max online engines": scenario.engines, "number of engines at startup": scenario.engines}
-    wanted = engines | (MONITORING if scenario.monitoring else {}) | scenario.options
+    devices = {"number of devices": max(10, len(world.inventory.devices))}
+    wanted = engines | devices | (MONITORING if scenario.monitoring else {}) | scenario.options
     if "max memory" in scenario.options:
         wanted = {"max memory": scenario.options["max memory"], **wanted}
     for option, value in wanted.items():

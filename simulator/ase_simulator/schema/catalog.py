@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ase_simulator.results import Column, Type
+from ase_simulator.results import Type
 from ase_simulator.schema.profiles import Profile, profiles
 from ase_simulator.schema.types import parse_type
 
@@ -20,10 +20,6 @@ class ColumnDefinition:
     type: Type
     description: str = ""
     wraps: bool = False
-
-    def as_column(self) -> Column:
-        """The column as a result set shows it."""
-        return Column(self.name, self.type)
 
 
 @dataclass(frozen=True, slots=True)

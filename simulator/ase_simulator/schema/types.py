@@ -65,6 +65,10 @@ _SHAPE = re.compile(r"^\s*([a-z]+(?:\s+[a-z]+)*)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\
 _SIZED = frozenset({"char", "varchar", "nchar", "nvarchar", "unichar", "univarchar", "binary", "varbinary"})
 
 
+NATIONAL_BYTES = 3
+"""@@ncharsize of a server whose character set is utf8: nchar(n) and nvarchar(n) have that many bytes times n."""
+
+
 @cache
 def parse_type(text: str, default_length: int = 1) -> Type | None:
     """`varchar(30)`, `numeric(12,2)`, `unsigned int` as a Type; None if ASE has no such type."""
@@ -79,7 +83,7 @@ def parse_type(text: str, default_length: int = 1) -> Type | None:
         return None
     first = int(shape[2]) if shape[2] else None
     if name in _SIZED:
-        return Type(name, first if first is not None else default_length)
+        return Type(name, (first if first is not None else default_length) * _national(name))
     if name in ("numeric", "decimal"):
         return Type(name, 0, first if first is not None else 18, int(shape[3] or 0))
     if name == "float" and first is not None and first <= 15:
@@ -87,10 +91,14 @@ def parse_type(text: str, default_length: int = 1) -> Type | None:
     return Type(name)
 
 
+def _national(name: str) -> int:
+    return NATIONAL_BYTES if name in ("nchar", "nvarchar") else 1
+
+
 def type_text(type_: Type) -> str:
     """The type as DDL writes it."""
     if type_.name in _SIZED:
-        return f"{type_.name}({type_.length})"
+        return f"{type_.name}({type_.length // _national(type_.name)})"
     if type_.name in ("numeric", "decimal"):
         return f"{type_.name}({type_.precision},{type_.scale})"
     return type_.name

@@ -26,6 +26,7 @@ class RequestCapability(IntEnum):
     DYNAMIC_BATCH = 98
     LANGUAGE_BATCH = 99
     RPC_BATCH = 100
+    COMMAND_ENCRYPTION = 106
 
 
 class ResponseCapability(IntEnum):

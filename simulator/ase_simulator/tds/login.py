@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Type
 from ase_simulator.tds import tokens
-from ase_simulator.tds.capabilities import Capabilities
+from ase_simulator.tds.capabilities import Capabilities, RequestCapability
 from ase_simulator.tds.charsets import codec
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import BIG_ENDIAN, LITTLE_ENDIAN, Fields, Layout
@@ -29,7 +29,8 @@ CAPABILITY = 0xE2
 
 KEY_AND_NONCE = 30
 ENCRYPTED_PASSWORD = 31
-ENCRYPTED_REMOTE_PASSWORD = 32
+# to clients that can encrypt commands too; their session key comes with the password and is never used
+KEY_AND_NONCE_FOR_COMMANDS = 35
 NONCE_SIZE = 16
 KEY_BITS = 2048
 
@@ -136,7 +137,7 @@ class PasswordExchange:
         ]
         return b"".join(
             (
-                tokens.security_message(dialect, KEY_AND_NONCE),
+                tokens.security_message(dialect, _challenge(dialect)),
                 parameter_formats(dialect, types, wide=False),
                 parameter_values(types, [1, key, self._nonce]),
             )
@@ -156,6 +157,11 @@ class PasswordExchange:
         except ValueError:
             return ""
         return dialect.decode(clear[NONCE_SIZE:]) if clear.startswith(self._nonce) else ""
+
+
+def _challenge(dialect: Dialect) -> int:
+    commands = dialect.capabilities.grant(RequestCapability.COMMAND_ENCRYPTION)
+    return KEY_AND_NONCE_FOR_COMMANDS if commands else KEY_AND_NONCE
 
 
 @cache

@@ -127,14 +127,15 @@ def _format(fields: Fields, dialect: Dialect, wide: bool) -> Format:
 
 def read_values(fields: Fields, formats: list[Format], dialect: Dialect) -> list[Parameter]:
     """The body of PARAMS."""
-    return [_parameter(fields, format_, dialect) for format_ in formats]
+    last = len(formats) - 1
+    return [_parameter(fields, format_, dialect, last=place == last) for place, format_ in enumerate(formats)]
 
 
-def _parameter(fields: Fields, format_: Format, dialect: Dialect) -> Parameter:
+def _parameter(fields: Fields, format_: Format, dialect: Dialect, *, last: bool) -> Parameter:
     null = False
     if format_.status & STATUS_HAS_COLUMN_STATUS:
         null = bool(fields.u1() & COLUMN_STATUS_NULL)
-    data = None if null else _data(fields, format_)
+    data = None if null else _data(fields, format_, last)
     try:
         kind, value = _value(format_, data, dialect)
     except (struct.error, KeyError, OverflowError, ValueError) as error:
@@ -142,16 +143,17 @@ def _parameter(fields: Fields, format_: Format, dialect: Dialect) -> Parameter:
     return Parameter(format_.name, kind, value, output=bool(format_.status & STATUS_OUTPUT))
 
 
-def _data(fields: Fields, format_: Format) -> bytes | None:
+def _data(fields: Fields, format_: Format, last: bool) -> bytes | None:
     token = format_.token
     if token in SIZED:
         return fields.take(format_.length)
     if token == DataType.BLOB:
         return _blob(fields)
     if token in LARGE:
-        if not fields.short_bytes():
+        if fields.short_bytes():
+            fields.take(8)
+        elif not (last and fields):  # go-ase sends neither pointer nor timestamp; others mean NULL
             return None
-        fields.take(8)
         return fields.take(fields.u4())
     if token in (DataType.LONGCHAR, DataType.LONGBINARY):
         return fields.take(fields.u4()) or None

@@ -10,6 +10,7 @@ from ase_simulator.faults import Break, Faults
 from ase_simulator.results import (
     Affected,
     Disconnect,
+    Ended,
     EnvChange,
     Message,
     OutputParameters,
@@ -173,6 +174,8 @@ class ReplyWriter:
                 self._count(count, done)
             case Affected(count):
                 self._count(count, done)
+            case Ended():
+                self.done(token=done)
             case Message():
                 self.error(result, done)
             case EnvChange():

@@ -53,11 +53,11 @@ class Dynamic:
 
 @dataclass(frozen=True, slots=True)
 class CursorDeclare:
-    """Declares a server cursor over a select."""
+    """Declares a server cursor over a select; prepared: sql is the name of a prepared statement."""
 
     name: str
     sql: str
-    options: int = 0
+    prepared: bool = False
 
 
 class FetchDirection(IntEnum):
@@ -118,7 +118,11 @@ class SecurityMessage:
 
 @dataclass(frozen=True, slots=True)
 class OptionCommand:
-    """Sets, clears or reads a session option; acknowledged without effect."""
+    """Sets, clears or reads a session option."""
+
+    command: int
+    option: int
+    value: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ Request = (
 )
 _Parametrised = Language | RpcRequest | Dynamic | CursorOpen | SecurityMessage
 
+_OVER_PREPARED = 0x08
 _PARAMFMT2 = 0x20
 _PARAMFMT = 0xEC
 _PARAMS = 0xD7
@@ -211,7 +216,7 @@ def _declare(fields: Fields, dialect: Dialect) -> CursorDeclare:
     name = dialect.decode(part.short_bytes())
     options = part.u1()
     part.u1()
-    return CursorDeclare(name, dialect.decode(part.take(part.u2())), options)
+    return CursorDeclare(name, dialect.decode(part.take(part.u2())), bool(options & _OVER_PREPARED))
 
 
 def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
@@ -219,7 +224,7 @@ def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
     name = dialect.decode(part.short_bytes())
     options = part.u4()
     part.u1()
-    return CursorDeclare(name, dialect.decode(part.take(part.u4())), options)
+    return CursorDeclare(name, dialect.decode(part.take(part.u4())), bool(options & _OVER_PREPARED))
 
 
 def _cursor(part: Fields, dialect: Dialect) -> tuple[int, str]:
@@ -269,8 +274,8 @@ def _message(fields: Fields, _dialect: Dialect) -> SecurityMessage:
 
 
 def _option(fields: Fields, _dialect: Dialect) -> OptionCommand:
-    fields.take(fields.u2())
-    return OptionCommand()
+    part = fields.part(fields.u2())
+    return OptionCommand(part.u1(), part.u1(), part.short_bytes() if part else b"")
 
 
 def _logout(fields: Fields, _dialect: Dialect) -> Logout:

@@ -34,9 +34,11 @@ class RowFormat:
         wide = self._dialect.wide
         parts = [layout.u2(len(self._columns))]
         for column, kind in zip(self._columns, self._types, strict=True):
-            name = _name(self._dialect, column.name)
-            # label, then catalogue, schema, table and column of its origin, which are left empty
-            names = name + bytes(3) + name if wide else name
+            names = name = _name(self._dialect, column.name)
+            if wide:  # the label, then catalogue, schema (both left empty), table and column of its origin
+                table, origin = column.origin
+                names += bytes(2) + _name(self._dialect, table)
+                names += _name(self._dialect, origin) if origin else name
             status = NULL_ALLOWED if column.nullable else 0
             parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind))
         return _sized(self._dialect, 0x61, 0xEE, b"".join(parts))

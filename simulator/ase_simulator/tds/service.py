@@ -22,6 +22,7 @@ from ase_simulator.tds.requests import (
     FetchDirection,
     Language,
     Logout,
+    OptionCommand,
     Request,
     RpcRequest,
     read_requests,
@@ -31,6 +32,7 @@ from ase_simulator.tds.tokens import CursorStatus, Done
 from ase_simulator.tds.types import wire_type
 
 MAX_STATEMENTS = 1000
+_OPTION_SET, _OPTION_DEFAULT, _OPTION_LIST = 1, 2, 3
 
 # clients wrap what they prepare as `create proc NAME as STATEMENT`
 _WRAPPER = re.compile(r"\s*create\s+proc(?:edure)?\s+\S+\s+as\s", re.IGNORECASE)
@@ -47,6 +49,7 @@ class Service:
         self._faults = faults
         self._statements: dict[str, str] = {}
         self._cursors = Cursors()
+        self._options: dict[int, bytes] = {}
 
     async def respond(self, body: bytes) -> bool:
         """Answer one message; False after a logout."""
@@ -81,8 +84,21 @@ class Service:
                 await self._with_cursor(request, number, name, answer)
             case CursorFetch(id=number, name=name) | CursorClose(id=number, name=name):
                 await self._with_cursor(request, number, name, answer)
+            case OptionCommand():
+                self._option(request, answer)
             case _:
                 answer.done()
+
+    def _option(self, request: OptionCommand, answer: ReplyWriter) -> None:
+        """Options of the protocol are kept and told, and change nothing; T-SQL's SET has its own."""
+        if request.command == _OPTION_SET:
+            self._options[request.option] = request.value
+        elif request.command == _OPTION_DEFAULT:
+            self._options.pop(request.option, None)
+        elif request.command == _OPTION_LIST:
+            value = self._options.get(request.option, b"\0")
+            answer.add(tokens.option_info(self._dialect, request.option, value))
+        answer.done()
 
     async def _run(self, answer: ReplyWriter, sql: str, parameters: list[Parameter]) -> None:
         await self._hang_if_scripted(sql)
@@ -105,6 +121,7 @@ class Service:
             return
         match request.kind:
             case DynamicKind.EXECUTE:
+                answer.add(tokens.dynamic_answer(self._dialect, request.id, wide=request.wide))
                 await self._run(answer, sql, request.parameters)
             case DynamicKind.DEALLOCATE:
                 del self._statements[request.id]
@@ -141,14 +158,21 @@ class Service:
 
     def _add_parameter_formats(self, described: Description, answer: ReplyWriter) -> None:
         types = [("", wire_type(kind, True, self._dialect)) for kind in described.parameters]
-        answer.add(parameter_formats(self._dialect, types))
+        if types:
+            answer.add(parameter_formats(self._dialect, types))
 
     def _declare(self, request: CursorDeclare, answer: ReplyWriter) -> None:
-        described = self._session.describe(request.sql)
+        sql = request.sql
+        if request.prepared:
+            if sql not in self._statements:
+                answer.error(_missing_statement(sql))
+                return
+            sql = self._statements[sql]
+        described = self._session.describe(sql)
         if isinstance(described, Message):
             answer.error(described)
             return
-        cursor = self._cursors.declare(request.name, request.sql)
+        cursor = self._cursors.declare(request.name, sql)
         if cursor is None:
             text = f"There is already another cursor with the name '{request.name}' at the nesting level '0'."
             answer.error(Message(7344, 16, 1, text))

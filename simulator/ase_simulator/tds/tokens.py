@@ -99,6 +99,12 @@ def return_status(dialect: Dialect, value: int) -> bytes:
     return b"\x79" + dialect.layout.i4(value)
 
 
+def option_info(dialect: Dialect, option: int, value: bytes) -> bytes:
+    """OPTIONCMD that tells the value of an option."""
+    body = bytes((4, option)) + _short(value)
+    return b"\xa6" + dialect.layout.u2(len(body)) + body
+
+
 def security_message(dialect: Dialect, number: int) -> bytes:
     """MSG that announces parameters."""
     return b"\x65\x03\x01" + dialect.layout.u2(number)

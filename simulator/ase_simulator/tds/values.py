@@ -115,7 +115,7 @@ def decode_time(data: bytes, order: str) -> time:
 def decode_bigdatetime(data: bytes, order: str) -> datetime:
     """8 bytes."""
     microseconds = struct.unpack(order + "Q", data)[0]
-    return datetime.min - _DAY * DAYS_BEFORE_YEAR_1 + timedelta(microseconds=microseconds)
+    return datetime.min + (timedelta(microseconds=microseconds) - _DAY * DAYS_BEFORE_YEAR_1)
 
 
 def decode_bigtime(data: bytes, order: str) -> time:

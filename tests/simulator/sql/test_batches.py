@@ -1,5 +1,7 @@
 """Batches: several statements, variables, control flow, temporary tables, cursors."""
 
+from decimal import Decimal
+
 import pytest
 from tests.simulator.sql.fake import Client, FakeServer
 
@@ -214,3 +216,51 @@ def test_marks_take_their_types_from_columns_and_parameters(client: Client) -> N
         Parameter("", Type("varchar", 9), "X"),
     )
     assert found == [("SELECT",), ("X",)]
+
+
+def test_nameless_parameters_are_the_variables_of_a_batch_in_their_order(client: Client) -> None:
+    parameters = [Parameter("", Type("int"), 5), Parameter("", Type("varchar", 9), "two")]
+    assert client.rows("select @b, @a, @@nestlevel, @b + 1", *parameters) == [(5, "two", 0, 6)]
+
+
+def test_exec_in_a_batch_gives_its_output_parameters_to_the_client(client: Client) -> None:
+    client.results("create procedure twice @n int, @twice int output as select @twice = 2 * @n")
+    results = client.results("declare @found int exec twice 21, @twice = @found output")
+    assert results[-1] == OutputParameters([Column("@twice", Type("int"))], [42])
+    assert ReturnStatus(0) in results
+
+
+def test_sa_creates_and_drops_databases(client: Client) -> None:
+    client.results("create database d1 create table d1..t (a int)")
+    assert client.errors("create database d1") == [1801]
+    assert client.errors("use d1 drop database d1") == [3702]
+    client.results("use master drop database d1")
+    assert client.value("db_id('d1')") is None
+    assert client.errors("drop database d1") == [3701]
+    assert client.errors("drop database master") == [3702]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("convert(unsigned bigint, '18446744073709551615')", 2**64 - 1),
+        ("convert(unsigned bigint, '18446744073709551614') + 1", 2**64 - 1),
+        ("convert(unsigned bigint, '18446744073709551615') / 5", (2**64 - 1) // 5),
+        (
+            "convert(numeric(38, 0), '12345678901234567890123456789012345678') / 1",
+            Decimal("12345678901234567890123456789012345678"),
+        ),
+        ("convert(numeric(38, 4), 1234567890123456789)", Decimal("1234567890123456789.0000")),
+    ],
+)
+def test_numbers_beyond_a_real_keep_every_digit(client: Client, expression: str, value: object) -> None:
+    assert client.value(expression) == value
+
+
+def test_an_unsigned_bigint_overflows_beyond_its_range(client: Client) -> None:
+    assert client.errors("select convert(unsigned bigint, '18446744073709551615') + 1") == [3606]
+
+
+def test_a_char_that_may_be_null_is_kept_without_padding(client: Client) -> None:
+    client.results("create table #t (a char(5) null, b char(5), c binary(3) null)")
+    assert client.rows("insert #t values ('x', 'x', 0x01) select * from #t") == [("x", "x    ", b"\x01")]

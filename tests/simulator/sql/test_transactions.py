@@ -82,3 +82,41 @@ def test_a_column_that_is_not_null_takes_no_null(client: Client, change: str, nu
     table = "create table #k (a int not null, b int null) insert #k values (1, null)"
     assert client.errors(f"{table} {change}") == [number]
     assert client.rows("select a, b from #k") == [(1, None)]
+
+
+UNIQUE = [
+    "create table {} (a int primary key, b int null)",
+    "create table {} (a int null unique, b int null)",
+    "create table {} (a int null, b int null, constraint k unique nonclustered (a))",
+    "create table {} (a int null, b int null) create unique clustered index k on {} (a desc)",
+]
+
+
+@pytest.mark.parametrize("table", ["#t", "tempdb..t"])
+@pytest.mark.parametrize("create", UNIQUE)
+def test_a_duplicate_key_is_refused_and_changes_nothing(client: Client, table: str, create: str) -> None:
+    client.rows(
+        create.replace("{}", table) + f" insert {table} values (1, 1) insert {table} values (2, 2) select 1"
+    )
+    assert client.errors(f"insert {table} select a + 1, 9 from {table}") == [2601]
+    assert client.errors(f"update {table} set a = 2") == [2601]
+    assert client.rows(f"select a, b from {table} order by a") == [(1, 1), (2, 2)]
+    assert client.rows(f"update {table} set a = a + 1 select a from {table} order by a") == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("table", ["#t", "tempdb..t"])
+def test_a_row_that_fails_a_check_is_refused(client: Client, table: str) -> None:
+    client.rows(f"create table {table} (a int null check (a > 0), b int null, check (b >= a)) select 1")
+    assert client.errors(f"insert {table} values (0, 1)") == [548]
+    assert client.errors(f"insert {table} values (2, 1)") == [548]
+    assert client.rows(
+        f"insert {table} values (null, 1) insert {table} values (1, 1) select count(*) from {table}"
+    ) == [(2,)]
+    assert client.errors(f"update {table} set b = 0 where a = 1") == [548]
+
+
+def test_a_unique_index_needs_unique_rows_and_can_be_dropped(client: Client) -> None:
+    client.rows("create table #t (a int) insert #t values (1) insert #t values (1) select 1")
+    assert client.errors("create unique index k on #t (a)") == [1505]
+    client.rows("delete #t create unique index k on #t (a) drop index #t.k select 1")
+    assert client.rows("insert #t values (1) insert #t values (1) select count(*) from #t") == [(2,)]

@@ -38,6 +38,8 @@ class Column:
     user_type: int
     type: int
     length: int = 0
+    label: str = ""
+    table: str = ""
 
 
 @dataclass
@@ -135,8 +137,15 @@ class Codec:
         body = self.u4(0) + bytes((len(name),)) + name.encode() + rest
         return bytes((token,)) + self.u2(len(body)) + body
 
-    def declare(self, name: str, sql: str) -> bytes:
-        body = bytes((len(name),)) + name.encode() + b"\1\0" + self.u2(len(sql)) + sql.encode() + b"\0"
+    def declare(self, name: str, sql: str, *, options: int = 1) -> bytes:
+        body = (
+            bytes((len(name),))
+            + name.encode()
+            + bytes((options, 0))
+            + self.u2(len(sql))
+            + sql.encode()
+            + b"\0"
+        )
         return b"\x86" + self.u2(len(body)) + body
 
 
@@ -190,6 +199,7 @@ class ReplyReader:
             0x20: lambda: self._format("PARAMFMT2", wide=True),
             0x83: self._cursor,
             0xE2: lambda: Token("CAPABILITY", {"body": self._take(end - self._at)}),
+            0xA6: lambda: Token("OPTIONCMD", {"body": self._take(end - self._at)}),
             0xE7: lambda: Token("DYNAMIC", {"body": self._take(end - self._at)}),
             0x62: lambda: Token("DYNAMIC2", {"body": self._take(end - self._at)}),
             0x65: lambda: Token("MSG", {"status": self._int("B"), "id": self._int("H")}),
@@ -238,12 +248,11 @@ class ReplyReader:
 
     def _column(self, token: str, wide: bool) -> Column:
         name = self._short().decode()
+        label, table = name, ""
         if token == "ROWFMT2":
-            for _ in range(3):
-                self._short()
-            name = self._short().decode()
+            _catalogue, _schema, table, name = (self._short().decode() for _ in range(4))
         status = self._int("I") if wide else self._int("B")
-        column = Column(name, status, self._int("I"), self._int("B"))
+        column = Column(name, status, self._int("I"), self._int("B"), label=label, table=table)
         kind = column.type
         if kind in FIXED_SIZES:
             column.length = FIXED_SIZES[kind]

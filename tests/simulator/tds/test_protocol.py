@@ -17,7 +17,7 @@ from tests.simulator.tds.raw import (
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, all_types, numbers_that_fail
 
-from ase_simulator.results import Affected, Column, Message, Rows, Type
+from ase_simulator.results import Affected, Column, Ended, Message, Rows, Type
 
 LOGOUT = b"\x71\0"
 
@@ -41,6 +41,16 @@ def numbers(client: RawClient, tokens: list[Token]) -> list[int]:
     """First column of all rows, where it is an int."""
     order = client.codec.order
     return [struct.unpack(order + "i", row["values"][0])[0] for row in named(tokens, "ROW")]
+
+
+@pytest.mark.parametrize(("requests", "message"), [(REQUESTS, 30), (REQUESTS | {106}, 35)])
+def test_the_key_for_an_encrypted_password_comes_as_the_client_can_take_it(
+    server: Running, requests: set[int], message: int
+) -> None:
+    with RawClient(server.port) as client:
+        answer = client.login(USER, "", requests=requests, security=0xA1)
+    assert [t["id"] for t in named(answer, "MSG")] == [message]
+    assert [len(t["columns"]) for t in named(answer, "PARAMFMT")] == [3]
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -164,7 +174,9 @@ def test_a_prepared_statement_lives_until_it_is_deallocated(client: RawClient, w
     values = codec.parameters([("", 5, False), ("", "x", False)], wide=wide)
     run = codec.dynamic(2, "stmt", wide=wide) + values
     for _ in range(2):
-        assert numbers(client, client.ask(run)) == [5]
+        answer = client.ask(run)
+        assert answer[0].name == ("DYNAMIC2" if wide else "DYNAMIC")
+        assert numbers(client, answer) == [5]
     assert statuses(client.ask(codec.dynamic(4, "stmt", wide=wide))) == [("DONE", 0)]
     assert [t["number"] for t in named(client.ask(run), "EED")] == [2812]
 
@@ -199,6 +211,41 @@ def test_a_cursor_is_declared_opened_fetched_closed_and_forgotten(client: RawCli
     closed = client.ask(codec.cursor(CLOSE, "c", b"\1"))
     assert [t["status"] & 0x44 for t in named(closed, "CURINFO")] == [0x44]
     assert [t["number"] for t in named(client.ask(fetch), "EED")] == [557]
+
+
+def test_a_cursor_runs_a_prepared_statement(client: RawClient) -> None:
+    codec = client.codec
+    client.ask(codec.dynamic(1, "s", "select ?"))
+    client.ask(codec.declare("c", "s", options=0x08))
+    client.ask(codec.cursor(OPEN, "c", b"\1") + codec.parameters([("", 9, False)]))
+    assert numbers(client, client.ask(codec.cursor(FETCH, "c", b"\1"))) == [9]
+    missing = client.ask(codec.declare("d", "nothing", options=0x08))
+    assert [t["number"] for t in named(missing, "EED")] == [2812]
+
+
+def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
+    client: RawClient, backend: ScriptedBackend
+) -> None:
+    backend.answers["create"] = lambda: [Ended(), Affected(2)]
+    assert statuses(client.ask(client.codec.language("create"))) == [("DONE", MORE), ("DONE", COUNT)]
+
+
+def test_a_column_names_the_table_and_column_it_is_of(client: RawClient, backend: ScriptedBackend) -> None:
+    column = Column("number", Type("int"), origin=("sysprocesses", "spid"))
+    backend.answers["select"] = lambda: [Rows([column], [(7,)])]
+    (row_format,) = named(client.ask(client.codec.language("select")), "ROWFMT2")
+    (found,) = row_format["columns"]
+    assert (found.label, found.table, found.name) == ("number", "sysprocesses", "spid")
+
+
+def test_an_option_of_the_protocol_is_told_as_it_was_set(client: RawClient) -> None:
+    def command(what: int) -> bytes:
+        body = bytes((what, 1)) + (b"\1\3" if what == 1 else b"\0")
+        return b"\xa6" + client.codec.u2(len(body)) + body
+
+    assert statuses(client.ask(command(1))) == [("DONE", 0)]
+    (told,) = named(client.ask(command(3)), "OPTIONCMD")
+    assert told["body"] == b"\4\1\1\3"
 
 
 def test_an_attention_ends_a_hanging_batch(

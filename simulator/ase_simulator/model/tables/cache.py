@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from ase_simulator.contracts import Row
 from ase_simulator.model.caches import Cache, Pool
-from ase_simulator.model.inventory import WorkloadTable
 from ase_simulator.model.operation import CACHE_COLUMNS
 from ase_simulator.model.world import World
 
@@ -96,13 +95,6 @@ def _cached(world: World, cache: Cache) -> dict[int, float]:
 
 def _used_kb(world: World, cache: Cache) -> float:
     return sum(_cached(world, cache).values())
-
-
-def _index_share(table: WorkloadTable, index: int) -> float:
-    """Part of a table's pages: half is data, the rest its indexes."""
-    if len(table.indexes) == 1:
-        return 1.0
-    return 0.5 if index == 0 else 0.5 / (len(table.indexes) - 1)
 
 
 def mon_cached_object(world: World) -> Iterator[Row]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ase_simulator.contracts import Row
+from ase_simulator.model.version import level
 from ase_simulator.model.world import World
 
 _STATUS_SELECT_INTO = 4
@@ -50,9 +51,13 @@ def sys_databases(world: World) -> Iterator[Row]:
 def sys_devices(world: World) -> Iterator[Row]:
     """sysdevices: sizes in pages of 2 KB, as virtual page numbers."""
     for device in world.inventory.devices:
+        low = _first_page(world, device.number)
+        pages = device.size_mb * 512
+        if level(world.version) < (15,):
+            pages = min(pages, 1 << 24)
         yield {
-            "low": 0,
-            "high": device.size_mb * 512 - 1,
+            "low": low,
+            "high": low + pages - 1,
             "status": 2 + (1 if device.name == "master" else 0),
             "cntrltype": 0,
             "name": device.name,
@@ -65,6 +70,11 @@ def sys_devices(world: World) -> Iterator[Row]:
             "instanceid": None,
             "uuid": None,
         }
+
+
+def _first_page(world: World, device: int) -> int:
+    """The first virtual page of a device, which before 15.0 has the device's number in its highest byte."""
+    return device << 24 if level(world.version) < (15,) else 0
 
 
 def sys_usages(world: World) -> Iterator[Row]:
@@ -80,7 +90,7 @@ def sys_usages(world: World) -> Iterator[Row]:
             "segmap": segments,
             "lstart": start.get(device.database, 0),
             "size": pages,
-            "vstart": 0,
+            "vstart": _first_page(world, device.number),
             "pad": None,
             "unreservedpgs": int(pages * 0.35),
             "crdate": world.date(world.started),

@@ -63,7 +63,9 @@ class QueryCompiler:
         assigns = [name for name, _ in output.items if name.startswith("@")]
         if assigns and len(assigns) < len(output.items):
             raise SqlError(141)
-        columns = [Column(name, typed.type or INT, typed.nullable) for name, typed in output.items]
+        columns = [
+            Column(name, typed.type or INT, typed.nullable, typed.origin) for name, typed in output.items
+        ]
         return Compiled(
             output.sql,
             columns,

@@ -77,7 +77,7 @@ class ExpressionCompiler:
             return Typed("NULL", None)
         if isinstance(node, exp.Column):
             source, index = scope.resolve(node.name, node.table)
-            return Typed(*source.column(index))
+            return source.typed(index)
         if type(node) in _ARITHMETIC:
             return self._operation(_ARITHMETIC[type(node)], node, scope)
         if isinstance(node, exp.Neg):
@@ -120,9 +120,9 @@ class ExpressionCompiler:
             kind = "whole" if type_.name in INTEGERS else "numeric" if type_.name == "numeric" else "real"
             name = "divide" if operator == "/" else "modulo"
             return Typed(f"{name}_{kind}({left.sql}, {right.sql}, {type_.scale})", type_, nullable)
-        if may_be_text(type_):
-            return Typed(f"calculate('{operator}', {left.sql}, {right.sql})", type_, nullable)
         sql = f"({left.sql} {operator} {right.sql})"
+        if may_be_text(type_):
+            sql = f"calculate('{operator}', {left.sql}, {right.sql})"
         if type_.name in INTEGERS:
             sql = f"fit('{type_.name}', {sql})"
         return Typed(sql, type_, nullable)
@@ -166,7 +166,7 @@ class ExpressionCompiler:
         if name == "row_number_of":
             return Typed(f"{scope.of_table(str(arguments[0].this)).handle}.rowid", INT, False)
         if name == "identity":
-            return Typed("row_number() OVER ()", numeric(int(arguments[0].name), 0), False)
+            return Typed("row_number() OVER ()", _identity_type(arguments[0]), False)
         if name in _AGGREGATES:
             return self._aggregate(name, arguments, scope)
         if name == "coalesce":
@@ -251,11 +251,18 @@ class ExpressionCompiler:
             return Typed(f"f_{name}({distinct}{comparable(value)})", FLOAT)
         type_ = (summed if name == "sum" else averaged)(value.type or INT)
         if type_.name in INTEGERS:
-            total = f"fit('{type_.name}', sum({distinct}{value.sql}))"
+            adding = "sum_exact" if may_be_text(type_) else "sum"
+            total = f"fit('{type_.name}', {adding}({distinct}{value.sql}))"
             return Typed(total if name == "sum" else f"({total} / count({distinct}{value.sql}))", type_)
         if name == "sum" and may_be_text(value.type):
             return Typed(f"sum_exact({distinct}{value.sql})", type_)
         return Typed(f"{name}({distinct}{comparable(value)})", type_)
+
+
+def _identity_type(argument: exp.Expr) -> Type:
+    """The type of identity(precision) or identity(type)."""
+    text = argument.name or spelling(argument)
+    return numeric(int(text), 0) if text.isdigit() else parse_type(text) or INT
 
 
 def _has_one_row(node: exp.Expr) -> bool:

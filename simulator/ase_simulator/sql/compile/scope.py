@@ -37,6 +37,12 @@ class Source:
         self.used.add(name)
         return f"{self.handle}.c{index}", type_
 
+    def typed(self, index: int) -> Typed:
+        """A column as an expression; marks it as used."""
+        return Typed(
+            *self.column(index), origin=(self.table, self.columns[index][0]) if self.table else ("", "")
+        )
+
 
 @dataclass(slots=True)
 class Scope:

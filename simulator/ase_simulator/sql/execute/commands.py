@@ -1,9 +1,10 @@
 """DBCC, GRANT, REVOKE, SHUTDOWN, KILL, CREATE LOGIN and other statements known by their first words."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import count
 
 from ase_simulator.results import Disconnect, Message, Result
-from ase_simulator.sql.context import ProcedureContext
+from ase_simulator.sql.context import ProcedureContext, StatementContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.procedures.logins import change_role
@@ -15,6 +16,8 @@ _DONE = (
     "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
     "role."
 )
+# objects that are accepted and then unknown
+_UNUSED = frozenset({"function", "func", "view", "trigger"})
 DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
 
 
@@ -136,8 +139,33 @@ def _kill(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
     yield from ()
 
 
+def _create_database(session: ProcedureContext, name: str) -> None:
+    if "sa_role" not in session.roles:
+        raise SqlError(262, "CREATE DATABASE", session.database, "dbo")
+    known = session.names.databases()
+    if name in known:
+        raise SqlError(1801, name)
+    session.shared.databases[name] = next(dbid for dbid in count(4) if dbid not in known.values())
+
+
+def drop_database(session: StatementContext, name: str) -> None:
+    """Drops a database that a client created; raises SqlError 3701, or 3702 for one in use or of
+    the server's own."""
+    if name not in session.names.databases():
+        raise SqlError(3701, "database", name)
+    if name not in session.shared.databases or name == session.database:
+        raise SqlError(3702, name)
+    del session.shared.databases[name]
+    session.shared.permanent.drop_all(name)
+
+
 def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
     lowered = [word.lower() for word in words]
+    if lowered[1:2] == ["database"] and len(words) > 2:
+        _create_database(session, words[2])
+        return
+    if lowered[-1] in _UNUSED and "sa_role" in session.roles:
+        return
     if lowered[1:2] != ["login"]:
         raise SqlError(
             262, f"CREATE {words[1].upper()}" if len(words) > 1 else "CREATE", session.database, "dbo"

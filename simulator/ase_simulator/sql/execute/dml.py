@@ -1,11 +1,13 @@
 """INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, DROP TABLE and SELECT INTO."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from ase_simulator.results import Type
+from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.compile.compiler import Compiled, table_name
 from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.execute.commands import drop_database
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, run_query
 from ase_simulator.sql.execute.target import TargetTable, create_table, drop_table
 from ase_simulator.sql.syntax import statements as ast
@@ -14,6 +16,13 @@ from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
 
 Marks = Sequence[EngineValue]
+
+_VARYING: dict[TypeName, TypeName] = {
+    "char": "varchar",
+    "nchar": "nvarchar",
+    "unichar": "univarchar",
+    "binary": "varbinary",
+}
 
 
 def split_name(tokens: ast.Tokens) -> tuple[str, str]:
@@ -169,11 +178,33 @@ def create(session: StatementContext, statement: ast.CreateTable) -> None:
     database, name = split_name(statement.table)
     identity = next((column.name for column in statement.columns if column.identity), "")
     defaults = {column.name: column.default for column in statement.columns if column.default is not None}
-    columns = [(column.name, column.type) for column in statement.columns]
+    columns = [(column.name, _kept_type(column)) for column in statement.columns]
     not_null = frozenset(
         column.name for column in statement.columns if not column.nullable and not column.identity
     )
-    create_table(session, database, name, columns, identity, defaults, not_null)
+    keys = {column for constraint in statement.constraints for column in constraint.columns}
+    for missing in sorted(keys - {column for column, _ in columns}):
+        raise SqlError(207, missing)
+    create_table(session, database, name, columns, identity, defaults, not_null, statement.constraints)
+
+
+def create_index(session: StatementContext, statement: ast.CreateIndex) -> None:
+    """CREATE INDEX: only a unique one is kept; raises SqlError 1505 if its key is not unique."""
+    session.table(*split_name(statement.table))
+    if statement.unique is None:
+        return
+    with TargetTable(session, *split_name(statement.table)) as target:
+        try:
+            target.check(statement.unique)
+        except SqlError as error:
+            raise SqlError(1505) if error.message.number == 2601 else error from None
+        target.constraints.append(statement.unique)
+
+
+def _kept_type(column: ast.ColumnSpec) -> Type:
+    """Strings of fixed length that may be NULL are kept, and sent, without padding."""
+    varying = _VARYING.get(column.type.name) if column.nullable else None
+    return replace(column.type, name=varying) if varying else column.type
 
 
 def drop(session: StatementContext, statement: ast.Drop) -> None:
@@ -185,8 +216,21 @@ def drop(session: StatementContext, statement: ast.Drop) -> None:
         elif statement.kind == "procedure":
             if session.shared.procedures.pop((database or session.database, name), None) is None:
                 raise SqlError(3701, statement.kind, name)
-        elif statement.kind not in ("index", "statistics"):
+        elif statement.kind == "database":
+            drop_database(session, name)
+        elif statement.kind == "index":
+            _drop_index(session, tokens)
+        elif statement.kind != "statistics":
             raise SqlError(3701, statement.kind, name)
+
+
+def _drop_index(session: StatementContext, tokens: ast.Tokens) -> None:
+    """Drops an index by `table.index`; one that is not unique was never kept."""
+    *_, index = tokens
+    table = tokens[:-2]
+    if table:
+        with TargetTable(session, *split_name(table)) as target:
+            target.constraints[:] = [each for each in target.constraints if each.name != index.text]
 
 
 def into(session: StatementContext, compiled: Compiled, answer: QueryResult) -> int:

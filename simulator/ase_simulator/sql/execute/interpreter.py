@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from ase_simulator.results import (
     Affected,
     Column,
     Disconnect,
+    Ended,
     EnvChange,
     Message,
     OutputParameters,
@@ -59,9 +61,9 @@ class Interpreter(Evaluation):
         session.frame = Frame()
         self.marks = [to_engine(parameter.type)(parameter.value) for parameter in parameters]
         session.mark_types = [parameter.type for parameter in parameters]
-        for parameter, value in zip(parameters, self.marks, strict=True):
-            if parameter.name.startswith("@") and parameter.name not in session.frame.types:
-                session.frame.declare(parameter.name, parameter.type, value)
+        for name, parameter, value in zip(_names(sql, parameters), parameters, self.marks, strict=True):
+            if name.startswith("@") and name not in session.frame.types:
+                session.frame.declare(name, parameter.type, value)
         try:
             statements = parse_batch(sql, quoted_identifier=session.settings.quoted_identifier)
             check_syntax(statements)
@@ -116,6 +118,8 @@ class Interpreter(Evaluation):
         try:
             if act is not None:
                 await act(self, statement)
+                if type(statement) in _ENDING:
+                    yield Ended()
                 return
             async for result in _ANSWERING[type(statement)](self, statement):
                 if isinstance(result, Message) and result.severity > _MAX_INFORMATION_SEVERITY:
@@ -179,6 +183,7 @@ class Interpreter(Evaluation):
     async def _set_option(self, statement: ast.SetOption) -> AsyncIterator[Result]:
         for result in settings.apply(self.session, await self.filled(statement.words)):
             yield result
+        yield Ended()
 
     async def _transaction(self, statement: ast.Transaction) -> None:
         transactions = self.session.transactions
@@ -241,7 +246,7 @@ class Interpreter(Evaluation):
             case ast.CreateProcedure():
                 self._create_procedure(statement)
             case ast.CreateIndex():
-                self.session.table(*dml.split_name(statement.table))
+                dml.create_index(self.session, statement)
 
     def _create_procedure(self, statement: ast.CreateProcedure) -> None:
         session = self.session
@@ -336,6 +341,15 @@ class Interpreter(Evaluation):
             self.set_variable(statement.status, INT, outcome.status)
         if self.session.nestlevel == 0:
             yield ReturnStatus(outcome.status)
+            outputs = [argument for argument in arguments if argument.variable.startswith("@")]
+            if outputs and outcome.values is not None:
+                columns = [
+                    Column(o.name or o.variable, self.session.variable_type(o.variable)) for o in outputs
+                ]
+                values = [self.session.variable_value(o.variable) for o in outputs]
+                yield OutputParameters(
+                    columns, [_for_client(c.type, v) for c, v in zip(columns, values, strict=True)]
+                )
 
     async def _bound_argument(self, argument: ast.Argument) -> BoundArgument:
         tokens = argument.value
@@ -388,6 +402,14 @@ class Interpreter(Evaluation):
             yield OutputParameters(columns, [_for_client(outcome.types[n], outcome.values[n]) for n in names])
 
 
+def _names(sql: str, parameters: Sequence[Parameter]) -> list[str]:
+    """The variables that a batch's parameters are: nameless ones are its variables in their order."""
+    if not parameters or parameters[0].name:
+        return [parameter.name for parameter in parameters]
+    found = dict.fromkeys(re.findall(r"(?<![\w@])@\w+", sql))
+    return [*found, *("" for _ in parameters)][: len(parameters)]
+
+
 class _Counting:
     """Counts rows as they are read."""
 
@@ -406,6 +428,10 @@ def _for_client(type_: Type, value: EngineValue) -> object:
     return value if shape is None else shape(value)
 
 
+# Statements without results whose end the client hears of.
+_ENDING = frozenset(
+    {ast.Truncate, ast.CreateTable, ast.CreateIndex, ast.CreateProcedure, ast.Drop, ast.Transaction}
+)
 # Statements that yield results, then those that yield none.
 _ANSWERING: dict[type[ast.Statement], Callable[[Interpreter, Any], AsyncIterator[Result]]] = {
     ast.Query: Interpreter._query,

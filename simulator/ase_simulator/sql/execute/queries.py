@@ -122,9 +122,11 @@ def _altered(session: StatementContext, table: TableDefinition, rows: Iterable[R
     }
     if values:
         rows = [{**row, **values} for row in rows]
-    if session.profile.cluster and faults.instances > 1 and "InstanceID" in table.by_name:
-        seen = range(1, faults.instances + 1) if session.settings.system_view == "cluster" else (1,)
-        rows = [{**row, "InstanceID": instance} for row in rows for instance in seen]
+    name = next((name for name in ("InstanceID", "instanceid") if name in table.by_name), "")
+    if session.profile.cluster and name:
+        every = session.settings.system_view == "cluster" and name == "InstanceID"
+        seen = range(1, faults.instances + 1) if every else (1,)
+        rows = [{**row, name: instance} for row in rows for instance in seen]
     return rows
 
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from ase_simulator.results import Type
 from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.execute.queries import compile_query
 from ase_simulator.sql.state.tables import PermanentTable, TemporaryTable
-from ase_simulator.sql.syntax.lexer import Token
+from ase_simulator.sql.syntax.lexer import Kind, Token
+from ase_simulator.sql.syntax.statements import Constraint
 from ase_simulator.sql.types.values import EngineValue
 
 
@@ -17,6 +19,7 @@ class TargetTable:
         self.session = session
         self.name = name
         self._permanent: PermanentTable | None = None
+        self._before: list[tuple[EngineValue, ...]] = []
         found = session.temporary.get(name)
         if found is not None:
             self.columns: Sequence[tuple[str, Type]] = found.columns
@@ -24,6 +27,7 @@ class TargetTable:
             self.defaults = found.defaults
             self.handle = found.handle
             self.not_null = found.not_null
+            self.constraints = found.constraints
             self.full_name = f"tempdb.dbo.{name}"
             return
         permanent = session.shared.permanent.find(database or session.database, name)
@@ -35,6 +39,7 @@ class TargetTable:
         self.identity = permanent.identity
         self.defaults = permanent.defaults
         self.not_null = permanent.not_null
+        self.constraints = permanent.constraints
         self.full_name = f"{permanent.table.scope}.dbo.{name}"
 
     def __enter__(self) -> "TargetTable":
@@ -42,13 +47,63 @@ class TargetTable:
             names = [column.name for column in self._permanent.table.columns]
             engine = self.session.engine
             self.handle = engine.load(self._permanent.table, self._permanent.as_rows(), names)
+        elif self.constraints:
+            self._before = list(self.session.engine.run(f"SELECT rowid, * FROM {self.handle}")[0])
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._permanent is not None and kind is None:
+        if kind is not None:
+            return
+        self._check_constraints()
+        if self._permanent is not None:
             self.session.transactions.remember(self._permanent)
             rows, _count = self.session.engine.run(f"SELECT * FROM {self.handle} ORDER BY rowid")
             self._permanent.rows = list(rows)
+
+    def _check_constraints(self) -> None:
+        """Raises SqlError 2601 or 548 if a constraint is not met; the table is then as it was."""
+        try:
+            for constraint in self.constraints:
+                self.check(constraint)
+        except SqlError:
+            if self._permanent is None:
+                self.truncate()
+                marks = ", ".join("?" * len(self.columns))
+                names = ", ".join(f"c{place}" for place in range(len(self.columns)))
+                sql = f"INSERT INTO {self.handle} (rowid, {names}) VALUES (?, {marks})"
+                self.session.engine.change(sql, self._before)
+            raise
+
+    def check(self, constraint: Constraint) -> None:
+        """Raises SqlError 2601 or 548 if the rows do not meet a constraint."""
+        if constraint.check:
+            error = SqlError(548, self.full_name.split(".")[0], self.name, constraint.name)
+            sql = self._failing(constraint.check)
+        else:
+            error = SqlError(2601, self.name, constraint.name)
+            keys = ", ".join(f"c{self.place(column)}" for column in constraint.columns)
+            sql = f"SELECT 1 FROM {self.handle} GROUP BY {keys} HAVING count(*) > 1"
+        rows, _ = self.session.engine.run(f"{sql} LIMIT 1")
+        if next(rows, None) is not None:
+            raise error
+
+    def _failing(self, check: Sequence[Token]) -> str:
+        """SQL for the rows that a CHECK rejects; one that is neither true nor false does not."""
+        line = check[0].line
+        words = [
+            Token(Kind.WORD, word, line, 0, 0)
+            for word in ("select", "1", "from", self.name, "where", "not", "(")
+        ]
+        words[1] = Token(Kind.NUMBER, "1", line, 0, 0)
+        words[-1] = Token(Kind.OPERATOR, "(", line, 0, 0)
+        if self._permanent is not None:
+            dot = Token(Kind.OPERATOR, ".", line, 0, 0)
+            words[3:3] = [Token(Kind.WORD, str(self._permanent.table.scope), line, 0, 0), dot, dot]
+        compiled = compile_query(self.session, [*words, *check, Token(Kind.OPERATOR, ")", line, 0, 0)])
+        sql = compiled.sql
+        for load in compiled.loads:
+            sql = sql.replace(load.handle, self.handle)
+        return sql
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Raises SqlError 233 if an INSERT leaves out a column that is NOT NULL."""
@@ -114,6 +169,7 @@ def create_table(
     identity: str = "",
     defaults: Mapping[str, Sequence[Token]] | None = None,
     not_null: frozenset[str] = frozenset(),
+    constraints: Sequence[Constraint] = (),
 ) -> None:
     """Creates a table, temporary if its name begins with #; raises SqlError 2714 if it exists."""
     names = [column for column, _ in columns]
@@ -125,14 +181,16 @@ def create_table(
             raise SqlError(2714, name)
         handle = session.engine.new_name()
         session.engine.create(handle, [type_ for _, type_ in columns])
-        session.temporary[name] = TemporaryTable(handle, list(columns), identity, defaults or {}, not_null)
+        session.temporary[name] = TemporaryTable(
+            handle, list(columns), identity, defaults or {}, not_null, list(constraints)
+        )
         return
     database = database or session.database
     if database not in session.names.databases():
         raise SqlError(911, database)
     if session.shared.permanent.find(database, name) or session.shared.catalog.find(name, database):
         raise SqlError(2714, name)
-    session.shared.permanent.create(database, name, columns, identity, defaults or {}, not_null)
+    session.shared.permanent.create(database, name, columns, identity, defaults or {}, not_null, constraints)
 
 
 def drop_table(session: StatementContext, database: str, name: str) -> None:

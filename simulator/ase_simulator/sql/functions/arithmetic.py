@@ -11,7 +11,7 @@ from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same, text_like
 from ase_simulator.sql.types.rules import FLOAT, INT, RANGES, Typed, numeric
-from ase_simulator.sql.types.values import WIDE, EngineValue, decimal_of, exact
+from ase_simulator.sql.types.values import WIDE, EngineValue, bounded, decimal_of, exact
 
 
 def fit(type_name: TypeName, value: Any) -> EngineValue:
@@ -19,19 +19,21 @@ def fit(type_name: TypeName, value: Any) -> EngineValue:
     if value is None:
         return None
     low, high = RANGES[type_name]
-    if not low <= value <= high or (isinstance(value, float) and type_name != "unsigned bigint"):
+    number = int(value) if isinstance(value, str) else value
+    if isinstance(value, float) or not low <= number <= high:
         raise SqlError(3606)
-    return value  # type: ignore[no-any-return]
+    return bounded(number)
 
 
 def divide_whole(left: Any, right: Any, scale: int) -> EngineValue:
     """Integer division, cut towards zero."""
     if left is None or right is None:
         return None
+    left, right = int(left), int(right)
     if right == 0:
         raise SqlError(3607)
     quotient = abs(left) // abs(right)
-    return int(quotient if (left < 0) == (right < 0) else -quotient)
+    return bounded(quotient if (left < 0) == (right < 0) else -quotient)
 
 
 def divide_numeric(left: Any, right: Any, scale: int) -> EngineValue:
@@ -43,8 +45,8 @@ def divide_numeric(left: Any, right: Any, scale: int) -> EngineValue:
     divisor = decimal_of(right)
     if divisor == 0:
         raise SqlError(3607)
-    quotient = decimal_of(left) / divisor
-    return float(quotient.quantize(Decimal(1).scaleb(-scale), ROUND_DOWN))
+    quotient = WIDE.divide(decimal_of(left), divisor)
+    return exact(quotient.quantize(Decimal(1).scaleb(-scale), ROUND_DOWN, WIDE))
 
 
 def calculate(operator: str, left: Any, right: Any) -> EngineValue:

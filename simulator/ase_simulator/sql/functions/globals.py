@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ase_simulator.results import Type
+from ase_simulator.schema.types import NATIONAL_BYTES
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.types.rules import DATETIME, INT, SMALLINT, TINYINT, varchar
@@ -116,7 +117,7 @@ GLOBALS: dict[str, Global] = {
     "@@client_csname": Global(_NAME, lambda session: session.request.charset or session.shared.charset),
     "@@client_csid": Global(INT, _fixed(190)),
     "@@char_convert": Global(TINYINT, _fixed(1)),
-    "@@ncharsize": Global(TINYINT, _fixed(1)),
+    "@@ncharsize": Global(TINYINT, _fixed(NATIONAL_BYTES)),
     "@@maxcharlen": Global(TINYINT, _fixed(4)),
     "@@unicharsize": Global(TINYINT, _fixed(2)),
     "@@language": Global(_NAME, _setting("language")),
@@ -172,4 +173,45 @@ GLOBALS: dict[str, Global] = {
     "@@lwpid": Global(INT, _fixed(-1)),
     "@@invaliduserid": Global(INT, _fixed(-1)),
     "@@textptr": Global(Type("varbinary", 16), _fixed(None)),
+    "@@clustercoordid": Global(TINYINT, lambda session: 1 if session.profile.cluster else 0),
+    "@@clusterboottime": Global(DATETIME, _boottime),
+    "@@clustermode": Global(
+        _NAME, lambda session: "shared disk cluster" if session.profile.cluster else None
+    ),
+    "@@hadr_state": Global(INT, _fixed(-1)),
+    "@@servicename": Global(_NAME, lambda session: session.server.name),
+    "@@bulkarraysize": Global(INT, _fixed(50)),
+    "@@bulkbatchsize": Global(INT, _fixed(0)),
+    "@@cursor_rows": Global(INT, _fixed(0)),
+    "@@cmpstate": Global(INT, _fixed(0)),
+    "@@failedoverconn": Global(INT, _fixed(0)),
+    "@@haconnection": Global(INT, _fixed(0)),
+    "@@jsinstanceid": Global(TINYINT, _fixed(0)),
+    "@@nodeid": Global(_NAME, _fixed(None)),
+    "@@optoptions": Global(_TEXT, _fixed("")),
+    "@@opttimeout": Global(INT, _fixed(0)),
+    "@@shmem_flags": Global(INT, _fixed(0)),
+    "@@system_view": Global(_NAME, _setting("system_view")),
+    "@@textcolid": Global(INT, _fixed(0)),
+    "@@textdataptnid": Global(INT, _fixed(0)),
+    "@@textdbid": Global(INT, _fixed(0)),
+    "@@textobjid": Global(INT, _fixed(0)),
+    "@@textptnid": Global(INT, _fixed(0)),
+    "@@textptr_parameters": Global(INT, _fixed(0)),
+    "@@textts": Global(Type("varbinary", 8), _fixed(None)),
+    "@@tranrollback": Global(INT, _fixed(0)),
+    "@@trans_start": Global(DATETIME, _fixed(None)),
+    "@@unixwrite": Global(INT, _fixed(0)),
+    "@@archivedbname": Global(_NAME, _fixed(None)),
+    "@@client_expansion": Global(Type("real"), _fixed(1.0)),
+    "@@compression": Global(_NAME, _fixed("none")),
+    "@@quorum_physname": Global(_TEXT, _fixed(None)),
+    "@@nextkpid": Global(INT, _fixed(0)),
+    "@@max_engines": Global(INT, lambda session: run_value(session.server, "max online engines", 1)),
+    "@@min_poolsize": Global(INT, _fixed(512)),
+    "@@pool_size": Global(INT, _fixed(0)),
+    "@@remotestate": Global(INT, _fixed(0)),
+    "@@logintrigger": Global(_TEXT, _fixed(None)),
+    "@@numengines": Global(INT, lambda session: run_value(session.server, "number of engines at startup", 1)),
+    "@@tranlevel": Global(INT, _state("trancount")),
 }

@@ -6,11 +6,11 @@ from typing import Any
 from ase_simulator.results import Type
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import function
+from ase_simulator.sql.functions.registry import Kind, function
 from ase_simulator.sql.lookup.server_facts import cached_text
-from ase_simulator.sql.lookup.space import free_pages, log_pages, object_pages
+from ase_simulator.sql.lookup.space import database_pages, free_pages, log_pages, object_pages
 from ase_simulator.sql.types.convert import parse_moment
-from ase_simulator.sql.types.rules import INT, SMALLINT, TINYINT, varchar
+from ase_simulator.sql.types.rules import FLOAT, INT, SMALLINT, TINYINT, varchar
 from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
@@ -29,11 +29,6 @@ def _db_name(session: FunctionContext, number: Any = -1) -> EngineValue:
 @function("db_id", "string", returns=SMALLINT, optional=1, session=True)
 def _db_id(session: FunctionContext, name: Any = None) -> EngineValue:
     return session.names.databases().get(session.database if name is None else name.rstrip(" "))
-
-
-@function("db_instanceid", "any", returns=INT, optional=1)
-def _db_instanceid(_database: Any = None) -> EngineValue:
-    return None
 
 
 @function("object_name", "int", "int", returns=LONG_NAME, optional=1, session=True)
@@ -114,11 +109,6 @@ def _app_name(session: FunctionContext) -> EngineValue:
     return str(session.request.program) or None
 
 
-@function("asehostname", returns=LONG_NAME)
-def _asehostname() -> EngineValue:
-    return "asehost"
-
-
 @function("show_role", returns=LONG_NAME, session=True)
 def _show_role(session: FunctionContext) -> EngineValue:
     return " ".join(session.roles) or None
@@ -144,16 +134,6 @@ def _role_name(session: FunctionContext, number: Any) -> EngineValue:
     return session.names.role_name(number)
 
 
-@function("mut_excl_roles", "string", "string", returns=INT, optional=1)
-def _mut_excl_roles(_role: Any, _level: Any = None) -> EngineValue:
-    return 0
-
-
-@function("role_contain", "string", "string", returns=INT)
-def _role_contain(_first: Any, _second: Any) -> EngineValue:
-    return 0
-
-
 @function("instance_id", "string", returns=TINYINT, optional=1, session=True)
 def _instance_id(session: FunctionContext, _name: Any = None) -> EngineValue:
     return 1 if session.profile.cluster else 0
@@ -162,26 +142,6 @@ def _instance_id(session: FunctionContext, _name: Any = None) -> EngineValue:
 @function("instance_name", "int", returns=NAME, optional=1, session=True)
 def _instance_name(session: FunctionContext, _number: Any = None) -> EngineValue:
     return str(session.server.name)
-
-
-@function("pagesize", "any", "any", "any", returns=INT, optional=2)
-def _pagesize(_object: Any, _index: Any = None, _more: Any = None) -> EngineValue:
-    return 4096
-
-
-@function("lockscheme", "any", "any", returns=varchar(11), optional=1)
-def _lockscheme(_object: Any, _database: Any = None) -> EngineValue:
-    return "allpages"
-
-
-@function("switchprop", "any", returns=LONG_NAME)
-def _switchprop(_name: Any) -> EngineValue:
-    return None
-
-
-@function("license_enabled", "string", returns=INT)
-def _license_enabled(_name: Any) -> EngineValue:
-    return 1
 
 
 @function("valid_name", "string", "int", returns=INT, optional=1)
@@ -194,29 +154,9 @@ def _valid_user(session: FunctionContext, number: Any) -> EngineValue:
     return int(session.names.login_name(number) is not None)
 
 
-@function("tempdb_id", "int", returns=INT, optional=1)
-def _tempdb_id(_spid: Any = None) -> EngineValue:
-    return 2
-
-
-@function("spid_instance_id", "int", returns=TINYINT)
-def _spid_instance_id(_spid: Any) -> EngineValue:
-    return 0
-
-
 @function("newid", "int", returns=varchar(36), optional=1, pure=False)
 def _newid(style: Any = 0) -> EngineValue:
     return str(uuid.uuid4()) if style else uuid.uuid4().hex
-
-
-@function("get_appcontext", "string", "string", returns=LONG_NAME)
-def _get_appcontext(_context: Any, _attribute: Any) -> EngineValue:
-    return None
-
-
-@function("sdc_intempdbconfig", returns=INT)
-def _sdc_intempdbconfig() -> EngineValue:
-    return 0
 
 
 @function("isnumeric", "any", returns=INT)
@@ -257,33 +197,95 @@ def _lct_admin(
     return log_pages(session.server, action, database)
 
 
-@function("is_rep_agent_enabled", "int", returns=INT, optional=1)
-def _is_rep_agent_enabled(_database: Any = None) -> EngineValue:
-    return 0
-
-
-@function("show_plan", "int", "int", "int", "int", returns=INT, optional=3)
-def _show_plan(_spid: Any, _batch: Any = None, _context: Any = None, _statement: Any = None) -> EngineValue:
-    """-1: the plan cannot be shown."""
-    return -1
-
-
-@function("config_admin", "int", "int", "int", "int", "any", "any", returns=INT, optional=5)
-def _config_admin(*_arguments: Any) -> EngineValue:
-    """1: the command succeeded."""
-    return 1
-
-
-@function("row_count", "int", "int", "int", returns=Type("bigint"), optional=1, session=True)
+@function("row_count", "int", "int", "any", returns=Type("bigint"), optional=1, session=True)
 def _row_count(session: FunctionContext, database: Any, number: Any, _partition: Any = None) -> EngineValue:
     """An estimate from the pages of the table."""
     pages = object_pages(session.server, database, number, 0)
     return None if pages is None else pages * _ROWS_PER_PAGE
 
 
-@function("rowcnt", "int", returns=INT)
-def _rowcnt(_page: Any) -> EngineValue:
-    return 0
+@function("getdevicetype", "string", returns=INT, session=True)
+def _getdevicetype(session: FunctionContext, path: Any) -> EngineValue:
+    """1 a raw device, 2 a block device, 3 a file; 0 for a path that no device has."""
+    known = {str(row.get("phyname")) for row in session.server.table("sysdevices")}
+    return 3 if path in known or path in ("TRUE", "default") else 0
+
+
+@function("spaceusage", "int", "int", "int", "int", returns=LONG_NAME, optional=4, session=True)
+def _spaceusage(
+    session: FunctionContext, database: Any = None, number: Any = None, index: Any = None, _part: Any = None
+) -> EngineValue:
+    """Pages of a database, or of one of its tables."""
+    if database is None:
+        database = session.names.databases().get(session.database)
+    if number is None:
+        pages = database_pages(session.server, database)
+        return ", ".join(f"{name} = {value}" for name, value in pages.items())
+    used = object_pages(session.server, database, number, index)
+    return None if used is None else f"reserved pages = {used}, used pages = {used}, data pages = {used}"
+
+
+# Functions whose answer is the same on any server like this one: kinds of their arguments (the last ones may be left
+# out: how many), type and value.
+_CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
+    "db_instanceid": (("any",), 1, INT, None),
+    "mut_excl_roles": (("string", "string"), 1, INT, 0),
+    "role_contain": (("string", "string"), 0, INT, 0),
+    "pagesize": (("any", "any", "any"), 2, INT, 4096),
+    "lockscheme": (("any", "any"), 1, varchar(11), "allpages"),
+    "switchprop": (("any",), 0, LONG_NAME, None),
+    "license_enabled": (("string",), 0, INT, 1),
+    "tempdb_id": (("int",), 1, INT, 2),
+    "spid_instance_id": (("int",), 0, TINYINT, 0),
+    "get_appcontext": (("string", "string"), 0, LONG_NAME, None),
+    "sdc_intempdbconfig": ((), 0, INT, 0),
+    "is_rep_agent_enabled": (("int",), 1, INT, 0),
+    "show_plan": (("int", "int", "int", "int"), 3, INT, -1),
+    "config_admin": (("int", "int", "int", "int", "any", "any"), 5, INT, 1),
+    "index_col": (("string", "int", "int", "int"), 1, LONG_NAME, None),
+    "partition_name": (("int", "int", "int", "int"), 2, LONG_NAME, None),
+    "asehostname": ((), 0, LONG_NAME, "asehost"),
+    "hadr_mode": ((), 0, INT, -1),
+    "hadr_state": ((), 0, INT, -1),
+    "rowcnt": (("int",), 0, INT, 0),
+    "datachange": (("string", "any", "any"), 0, FLOAT, 0.0),
+    "ptn_data_pgs": (("int", "int"), 0, INT, 0),
+    "partition_id": (("any", "any", "any"), 1, INT, None),
+    "index_colorder": (("any", "int", "int", "int"), 1, NAME, "ASC"),
+    "derived_stat": (("any", "any", "any", "any"), 1, FLOAT, None),
+    "next_identity": (("string",), 0, LONG_NAME, None),
+    "identity_burn_max": (("string",), 0, LONG_NAME, None),
+    "audit_event_name": (("int",), 0, LONG_NAME, None),
+    "is_singleusermode": ((), 0, INT, 0),
+    "is_sec_service_on": (("string",), 0, INT, 0),
+    "db_attr": (("any", "string"), 0, LONG_NAME, None),
+    "object_attr": (("any", "string"), 1, LONG_NAME, None),
+    "db_recovery_status": (("int",), 1, INT, 0),
+    "dbencryption_status": (("string", "any"), 0, INT, 0),
+    "defrag_status": (("any", "any", "any", "any", "any"), 4, LONG_NAME, None),
+    "shrinkdb_status": (("string", "string"), 0, INT, 0),
+    "tran_dumptable_status": (("any",), 1, INT, 0),
+    "migrate_instance_id": ((), 0, TINYINT, None),
+    "textvalid": (("string", "any"), 0, INT, 0),
+    "xa_bqual": (("string", "any"), 0, LONG_NAME, None),
+    "xa_gtrid": (("string", "any"), 0, LONG_NAME, None),
+    "set_appcontext": (("string", "string", "string"), 0, INT, 0),
+    "rm_appcontext": (("string", "string"), 0, INT, 0),
+    "list_appcontext": (("string",), 1, INT, -1),
+    "get_internal_date": (("any",), 1, Type("datetime"), None),
+    "workload_metric": (("any", "any"), 2, INT, 0),
+    "show_sec_services": ((), 0, LONG_NAME, None),
+}
+
+
+def _constant_function(
+    name: str, kinds: tuple[Kind, ...], optional: int, type_: Type, value: EngineValue
+) -> None:
+    function(name, *kinds, returns=type_, optional=optional)(lambda *_arguments: value)
+
+
+for _name, _constant in _CONSTANTS.items():
+    _constant_function(_name, *_constant)
 
 
 def _old_pages_function(name: str, index: int | None) -> None:
@@ -297,19 +299,9 @@ for _name, _index in (("data_pgs", 0), ("reserved_pgs", None), ("used_pgs", None
     _old_pages_function(_name, _index)
 
 
-@function("index_col", "string", "int", "int", "int", returns=LONG_NAME, optional=1)
-def _index_col(_object: Any, _index: Any, _key: Any, _user: Any = None) -> EngineValue:
-    return None
-
-
-@function("partition_name", "int", "int", "int", "int", returns=LONG_NAME, optional=2)
-def _partition_name(_index: Any, _partition: Any, _object: Any = None, _database: Any = None) -> EngineValue:
-    return None
-
-
 @function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
 def _pssinfo(session: FunctionContext, spid: Any, name: Any) -> EngineValue:
-    row = next((row for row in session.server.table("sysprocesses") if row.get("spid") == spid), None)
+    row = session.names.process(spid)
     if row is None:
         return None
     known = {

@@ -43,11 +43,19 @@ class Names:
         self._server = server
         self._shared = shared
         self._login = login
+        self._processes: dict[object, Row] | None = None
         self._object_ids = ObjectIds(server, shared, temporary)
 
     def refresh(self) -> None:
-        """A new statement begins: tables may have been created or dropped."""
+        """A new statement begins: tables may have been created or dropped, processes have gone on."""
         self._object_ids.refresh()
+        self._processes = None
+
+    def process(self, spid: int) -> Row | None:
+        """A row of sysprocesses, as it was when the statement first asked for one."""
+        if self._processes is None:
+            self._processes = {row.get("spid"): row for row in self._server.table("sysprocesses")}
+        return self._processes.get(spid)
 
     def databases(self) -> Mapping[str, int]:
         """All databases: name -> dbid."""
@@ -57,7 +65,8 @@ class Names:
         """sysdatabases: the model's databases, and the standard ones that it lacks."""
         rows = list(self._server.table("sysdatabases"))
         present = {row["name"] for row in rows}
-        missing = {name: dbid for name, dbid in _STANDARD_DATABASES.items() if name not in present}
+        others = _STANDARD_DATABASES | self._shared.databases
+        missing = {name: dbid for name, dbid in others.items() if name not in present}
         rows += [{**_DATABASE, "name": name, "dbid": dbid} for name, dbid in missing.items()]
         return [self._with_options(row) for row in rows]
 

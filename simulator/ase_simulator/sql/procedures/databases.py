@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ase_simulator.contracts import Row
 from ase_simulator.results import Message, Result
-from ase_simulator.sql.lookup.space import object_kilobytes
+from ase_simulator.sql.lookup.space import log_pages, object_kilobytes
 from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _PAGE_KB = 4
@@ -160,6 +160,9 @@ def sp_spaceused(call: ProcedureCall) -> Iterator[Result]:
     session = call.session
     number = session.names.databases()[session.database]
     name = call.text("@objname")
+    if name == "syslogs":
+        yield _log_space(call, number)
+        return
     if name is not None:
         if session.names.object_id(name) is None:
             call.status = 1
@@ -182,6 +185,17 @@ def sp_spaceused(call: ProcedureCall) -> Iterator[Result]:
     yield table(
         "[reserved] varchar(15), [unreserved] varchar(15)",
         [(f"{(pages - free) * _PAGE_KB} KB", f"{free * _PAGE_KB} KB")],
+    )
+
+
+def _log_space(call: ProcedureCall, number: int) -> Result:
+    """The log of a database, as sp_spaceused shows its table."""
+    size = (log_pages(call.server, "num_logpages", number) or 0) * _PAGE_KB
+    free = (log_pages(call.server, "logsegment_freepages", number) or 0) * _PAGE_KB
+    return table(
+        "[name] varchar(255), [total_pages] varchar(15), [free_pages] varchar(15), [used_pages] varchar(15), "
+        "[reserved_pages] varchar(15)",
+        [("syslogs", f"{size} KB", f"{free} KB", f"{size - free} KB", "0 KB")],
     )
 
 

@@ -15,6 +15,7 @@ class ServerState:
     """Logins, client objects and settings of one server.
 
     object_ids: ids of the catalog's tables by name. procedures: client procedures by database and name.
+    databases: dbids of the databases that clients created.
     database_options: database -> bits of sysdatabases.status that sp_dboption set and cleared.
     max_used: sp_monitorconfig's Max_Used by option. monitored: the counters that sp_monitor saw last, and when.
     sessions, killed: spids that are logged in, and those of them that KILL ended.
@@ -28,6 +29,7 @@ class ServerState:
     permanent: PermanentTables = field(default_factory=PermanentTables)
     procedures: dict[tuple[str, str], CreateProcedure] = field(default_factory=dict)
     history: ConfigHistory = field(default_factory=ConfigHistory)
+    databases: dict[str, int] = field(default_factory=dict)
     database_options: dict[str, tuple[int, int]] = field(default_factory=dict)
     max_used: dict[str, int] = field(default_factory=dict)
     monitored: tuple[dict[str, int], datetime] | None = None

@@ -7,6 +7,7 @@ from ase_simulator.contracts import Row
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
 from ase_simulator.sql.syntax.lexer import Token
+from ase_simulator.sql.syntax.statements import Constraint
 from ase_simulator.sql.types.values import EngineValue
 
 _FIRST_NUMBER = 800_000_000
@@ -21,6 +22,7 @@ class TemporaryTable:
     identity: str = ""
     defaults: Mapping[str, Sequence[Token]] = field(default_factory=dict)
     not_null: frozenset[str] = frozenset()
+    constraints: list[Constraint] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class PermanentTable:
     defaults: Mapping[str, Sequence[Token]] = field(default_factory=dict)
     rows: list[tuple[EngineValue, ...]] = field(default_factory=list)
     not_null: frozenset[str] = frozenset()
+    constraints: list[Constraint] = field(default_factory=list)
 
     def as_rows(self) -> Iterator[Row]:
         """The rows by column name."""
@@ -64,6 +67,7 @@ class PermanentTables:
         identity: str,
         defaults: Mapping[str, Sequence[Token]],
         not_null: frozenset[str],
+        constraints: Sequence[Constraint],
     ) -> None:
         """A new, empty table."""
         definitions = [ColumnDefinition(column, type_) for column, type_ in columns]
@@ -72,12 +76,16 @@ class PermanentTables:
         )
         self._next += 32
         self._tables[database, name] = PermanentTable(
-            table, self._next, identity, defaults, not_null=not_null
+            table, self._next, identity, defaults, not_null=not_null, constraints=list(constraints)
         )
 
     def drop(self, database: str, name: str) -> None:
         """Drops a table."""
         del self._tables[database, name]
+
+    def drop_all(self, database: str) -> None:
+        """Drops a database's tables."""
+        self._tables = {key: table for key, table in self._tables.items() if key[0] != database}
 
     def name_of(self, number: int) -> str | None:
         """The name of an object id."""

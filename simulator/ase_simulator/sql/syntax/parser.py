@@ -11,7 +11,9 @@ from ase_simulator.sql.syntax.keywords import STARTERS
 from ase_simulator.sql.syntax.lexer import Kind, tokenize
 from ase_simulator.sql.syntax.token_stream import TokenStream
 
-_RIGHTS = frozenset(["select", "insert", "update", "delete", "execute", "create", "set", "truncate"])
+_RIGHTS = frozenset(["select", "insert", "update", "delete", "exec", "execute", "create", "set", "truncate"])
+# objects whose definition is the rest of the batch
+_BODIED = ("function", "func", "view", "trigger")
 _TRANSACTION = ("tran", "transaction", "work")
 
 
@@ -126,6 +128,8 @@ class Parser(TokenStream):
         if self._peek_or_error().text in ("-", "+"):
             self._at += 1
         self._at += 1
+        if self._tokens[self._at - 1].is_word("n") and not self._done and self._peek.kind is Kind.STRING:
+            start, self._at = self._at, self._at + 1
         if self._take_operator("("):
             self._inside_brackets()
         return self._tokens[start : self._at]
@@ -278,16 +282,22 @@ class Parser(TokenStream):
             self._expect("replace")
         if self._take("proc", "procedure"):
             return self._create_procedure(line, self._tokens[start].start, replace=bool(replace))
-        unique = self._at
-        while self._take("unique", "clustered", "nonclustered"):
-            pass
+        if self._take(*_BODIED):
+            words = self._tokens[start : self._at]
+            while not self._done and not self._batch_separator():
+                self._at += 1
+            return ast.Command(line, words)
+        before = self._at
+        unique = self._take("unique")
+        self._take("clustered", "nonclustered")
         if self._take("index"):
-            self._identifier()
+            name = self._identifier()
             self._expect("on")
             table = self._table_name()
-            self._until_statement()
-            return ast.CreateIndex(line, table)
-        self._at = unique
+            columns = self._key()
+            self._until_statement(allow_empty=True)
+            return ast.CreateIndex(line, table, ast.Constraint(name, columns) if unique else None)
+        self._at = before
         self._until_statement()
         return ast.Command(line, self._tokens[start : self._at])
 
@@ -296,11 +306,12 @@ class Parser(TokenStream):
         if not self._take_operator("("):
             raise self._error(self._peek_or_error())
         columns: list[ast.ColumnSpec] = []
+        constraints: list[ast.Constraint] = []
         while True:
             if self._peek_or_error().is_word("constraint", "primary", "unique", "foreign", "check"):
-                self._skip_constraint()
+                constraints += self._constraint(table[-1].text)
             else:
-                columns.append(self._column())
+                columns.append(self._column(table[-1].text, constraints))
             if self._take_operator(")"):
                 break
             if not self._take_operator(","):
@@ -308,9 +319,9 @@ class Parser(TokenStream):
         while not self._done and self._peek.is_word("lock", "on", "with", "partition"):
             self._at += 1
             self._skip_clause()
-        return ast.CreateTable(line, table, columns)
+        return ast.CreateTable(line, table, columns, constraints)
 
-    def _column(self) -> ast.ColumnSpec:
+    def _column(self, table: str, constraints: list[ast.Constraint]) -> ast.ColumnSpec:
         spec = ast.ColumnSpec(self._identifier(), self._type(), False)
         while not self._done and self._peek.text not in (",", ")"):
             if self._take("not"):
@@ -321,17 +332,38 @@ class Parser(TokenStream):
                 spec.identity = True
             elif self._take("default"):
                 spec.default = self._default_value()
+            elif self._peek.is_word("constraint", "primary", "unique", "check"):
+                constraints += self._constraint(table, spec.name)
             else:
                 self._at += 1
                 if self._tokens[self._at - 1].is_operator("("):
                     self._inside_brackets()
         return spec
 
-    def _skip_constraint(self) -> None:
+    def _constraint(self, table: str, column: str = "") -> list[ast.Constraint]:
+        """One constraint of a table or of a column; a foreign key is parsed and not kept."""
+        name = self._identifier() if self._take("constraint") else f"{table}_{column or 'key'}_1"
+        if self._take("check"):
+            self._take_operator("(")
+            return [ast.Constraint(name, check=self._inside_brackets())]
+        if self._take("primary", "unique"):
+            while self._take("key", "clustered", "nonclustered"):
+                pass
+            return [ast.Constraint(name, [column] if column else self._key())]
         while not self._done and self._peek.text not in (",", ")"):
             self._at += 1
             if self._tokens[self._at - 1].is_operator("("):
                 self._inside_brackets()
+        return []
+
+    def _key(self) -> list[str]:
+        """The columns of a key in brackets, with or without their order."""
+        if not self._take_operator("("):
+            raise self._error(self._peek_or_error())
+        tokens = self._inside_brackets()
+        return [
+            token.text for token in tokens if not token.is_operator(",") and not token.is_word("asc", "desc")
+        ]
 
     def _skip_clause(self) -> None:
         while not self._done and not self._at_statement_end():

@@ -69,19 +69,30 @@ class ColumnSpec:
     default: Tokens | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What rows must meet: no two have the same values in the columns, or else no row fails the check."""
+
+    name: str
+    columns: Sequence[str] = ()
+    check: Tokens = ()
+
+
 @dataclass(slots=True)
 class CreateTable(Statement):
     """CREATE TABLE (temporary or not)."""
 
     table: Tokens
     columns: Sequence[ColumnSpec]
+    constraints: Sequence[Constraint] = ()
 
 
 @dataclass(slots=True)
 class CreateIndex(Statement):
-    """CREATE [UNIQUE] [CLUSTERED] INDEX: accepted if the table exists."""
+    """CREATE [UNIQUE] [CLUSTERED] INDEX; unique: None for one that is not."""
 
     table: Tokens
+    unique: Constraint | None = None
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from ase_simulator.sql.types.values import (
     DAY,
     WIDE,
     EngineValue,
+    bounded,
     exact,
     microseconds,
     moment_of,
@@ -183,7 +184,7 @@ def _to_number(source: Type, target: Type, value: EngineValue, how: str) -> Engi
         low, high = RANGES[target.name]
         if not low <= whole <= high:
             raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
-        return whole if whole < 2**63 else float(whole)
+        return bounded(whole)
     if target.name in ("real", "float"):
         return float(number)
     if target.name in ("money", "smallmoney"):
@@ -198,7 +199,9 @@ def _to_number(source: Type, target: Type, value: EngineValue, how: str) -> Engi
     if len(str(abs(int(fitted)))) > target.precision - target.scale and int(fitted):
         raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
     held = exact(fitted)
-    return float(held) if target.scale and isinstance(held, int) else held
+    if target.scale and isinstance(held, int):
+        return float(held) if abs(held) < 2**53 else f"{fitted:f}"
+    return held
 
 
 def _decimal(source: Type, target: Type, value: EngineValue, how: str) -> Decimal:

@@ -63,12 +63,13 @@ _DIGITS_OF_A_REAL = 15
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A compiled expression. type: None for a bare NULL; text: a string literal's value."""
+    """A compiled expression. type: None for a bare NULL; text: a string literal's value; origin: its table, column."""
 
     sql: str
     type: Type | None
     nullable: bool = True
     text: str | None = None
+    origin: tuple[str, str] = ("", "")
 
 
 def varchar(length: int) -> Type:
@@ -92,7 +93,7 @@ def is_number(type_: Type | None) -> bool:
 def may_be_text(type_: Type | None) -> bool:
     """Whether the engine may hold a number of this type as decimal text, to keep all its digits."""
     return type_ is not None and (
-        type_.name in ("money", "smallmoney")
+        type_.name in ("money", "smallmoney", "unsigned bigint")
         or (type_.name in ("numeric", "decimal") and type_.precision > _DIGITS_OF_A_REAL)
     )
 

@@ -48,16 +48,16 @@ def _to_engine(type_: Type) -> Callable[[object], EngineValue]:
                 return None
             number = int(value)  # type: ignore[call-overload]
             if low <= number <= high:
-                return _bounded(number)
-            return _bounded((number - low) % span + low)
+                return bounded(number)
+            return bounded((number - low) % span + low)
 
         return whole
     return _loose
 
 
-def _bounded(number: int) -> EngineValue:
-    """SQLite's integers end at 2^63 - 1; larger values of unsigned bigint become reals."""
-    return number if number < 2**63 else float(number)
+def bounded(number: int) -> EngineValue:
+    """SQLite's integers end at 2^63 - 1; larger values of unsigned bigint become text."""
+    return number if number < 2**63 else str(number)
 
 
 def _loose(value: object) -> EngineValue:
@@ -66,7 +66,7 @@ def _loose(value: object) -> EngineValue:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int | float):
-        return _bounded(value) if isinstance(value, int) else value
+        return bounded(value) if isinstance(value, int) else value
     if isinstance(value, Decimal):
         return exact(value)
     if isinstance(value, datetime):
