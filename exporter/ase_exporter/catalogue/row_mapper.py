@@ -1,5 +1,6 @@
 """Maps the rows of one collector to metric families, compiled for the columns that one server has."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -10,11 +11,11 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.labels import INSTANCE_LABEL, LabelValues, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, shares
-from ase_exporter.catalogue.row_series import MetricGroup, RowSeries, ValueSource
+from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource
 from ase_exporter.errors import UnreadableError
-from ase_exporter.metrics.columns import Columns, Row, listed, same
+from ase_exporter.metrics.columns import Columns, Row, at_indexes, listed, same
 from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
-from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.families import Family, Sample, SampleArray
 
 # Called with a description of the columns that cannot be read, before anything is counted; may raise.
 OnUnreadable = Callable[[str], None]
@@ -116,21 +117,22 @@ class RowMapper:
             # An unknown time of the start is not another start.
             if None not in started:
                 counters.observe_epoch(tuple(started), tuple(cleared), instances=len(table))
-        families = {
-            name: Family(name, "counter" if name.endswith("_total") else "gauge", text, labels)
-            for name, (text, labels) in self._heads.items()
-        }
+        found: dict[str, list[Sample] | SampleArray] = {}
         if self._event_time is None and not self._has_same_rows(table):
             for group in self._groups.values():
                 group.rows = RowSeries(group.labels.values(table), table.rows(self._key_indexes))
         for key, group in self._groups.items():
             totals = counters.table((self.name, key), group.widths)
             if self._event_time is None:
-                self._map_rows(group, totals, table, now, families)
+                found |= self._map_rows(group, totals, table, now)
             else:
                 events = totals.new_events(table.rows(), self._event_time, now)
-                _count_events(group, totals, Columns.of_rows(events, len(self._columns)), families)
-        return [family for family in families.values() if family.samples]
+                found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
+        return [
+            Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
+            for name, (text, labels) in self._heads.items()
+            if found.get(name)
+        ]
 
     def _add_metric(self, name: str, metric: Metric) -> None:
         labels = {**({} if metric.total else self._collector.labels), **metric.labels}
@@ -206,18 +208,13 @@ class RowMapper:
         )
 
     def _map_rows(
-        self,
-        group: MetricGroup,
-        totals: TableCounters,
-        table: Columns,
-        now: float,
-        families: Mapping[str, Family],
-    ) -> None:
-        """Add the samples of one group of metrics."""
+        self, group: MetricGroup, totals: TableCounters, table: Columns, now: float
+    ) -> dict[str, list[Sample] | SampleArray]:
+        """The samples of one group of metrics."""
         rows = group.rows
         assert rows is not None
         columns = [_column(table, value) for value in group.counters]
-        label_values, series = rows.label_values, rows.series
+        label_values, texts = rows.label_values, rows.texts
         numbers: Any = []
         if group.counters or group.ranked:
             unique = columns if rows.first_rows is None else rows.summed_by_key(columns)
@@ -225,35 +222,32 @@ class RowMapper:
             deltas = totals.growth(rows.keys, unique, now, generations, sums=self._grouped)
             if group.ranked:
                 counted_for, label_values = self._rank(group, totals, table, rows, deltas)
-                series = list(dict.fromkeys(label_values))
+                texts = group.texts_of(list(dict.fromkeys(label_values)))
                 totals.add([totals.series(labels) for labels in rows.per_key(counted_for)], deltas)
-                numbers = [totals.series(labels) for labels in series]
+                numbers = [totals.series(labels) for labels in texts.series]
             else:
                 arrays = any(not isinstance(column, list) for column in unique)
                 owners, numbers = rows.series_numbers(totals, arrays=arrays)
                 totals.add(owners, deltas)
+        found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
         for value, column, column_totals in zip(group.counters, columns, totals.totals, strict=True):
-            family = families[value.metric]
-            if isinstance(column_totals, list) or group.ranked:
-                samples = [
-                    (labels, column_totals[number]) for labels, number in zip(series, numbers, strict=True)
-                ]
-                if isinstance(column, list) and None in column:
-                    known = {
-                        labels for labels, cell in zip(label_values, column, strict=True) if cell is not None
-                    }
-                    samples = [(labels, total) for labels, total in samples if labels in known]
-                value.emit(family, samples)
+            each = at_indexes(column_totals, numbers)
+            if isinstance(column, list) and None in column:
+                pairs = zip(label_values, column, strict=True)
+                known = {labels for labels, cell in pairs if cell is not None}
+                counted = zip(texts.series, listed(each), strict=True)
+                found[value.metric].add_some(value, [sample for sample in counted if sample[0] in known])
             else:
-                value.emit_array(family, rows, column_totals[numbers])
+                found[value.metric].add(value, each)
+        one_series_per_row = not group.ranked and len(texts.series) == len(table)
         for value in group.gauges:
             column = _column(table, value)
-            family = families[value.metric]
-            unknown = not isinstance(column, list) and value.no_negatives and bool((column < 0).any())
-            if isinstance(column, list) or unknown or group.ranked or len(series) < len(table):
-                value.emit(family, value.folded(listed(column), label_values, self._facts.utc_seconds))
+            if one_series_per_row and value.is_known(column):
+                found[value.metric].add(value, column)
             else:
-                value.emit_array(family, rows, column)
+                folded = value.folded(listed(column), label_values, self._facts.utc_seconds)
+                found[value.metric].add_some(value, folded)
+        return {name: values.samples(texts) for name, values in found.items()}
 
     def _generations(self, table: Columns, rows: RowSeries) -> list[object] | None:
         return None if self._generation is None else rows.per_key(table.listed(self._generation))
@@ -288,8 +282,8 @@ class RowMapper:
 
 
 def _count_events(
-    group: MetricGroup, totals: TableCounters, table: Columns, families: Mapping[str, Family]
-) -> None:
+    group: MetricGroup, totals: TableCounters, table: Columns
+) -> dict[str, list[Sample] | SampleArray]:
     """Count each event once. Events in the pipe at the first reading count only if totals start at raw values.
 
     A new kind of event is exposed as 0 first, as rate() does not see the first value of a series.
@@ -298,12 +292,15 @@ def _count_events(
     owners = [totals.series(labels) for labels in group.labels.values(table)]
     if totals.counts_reading:
         totals.add(owners, [[cell or 0 for cell in _column(table, value)] for value in group.counters])
+    series = totals.known_series()
+    texts = group.texts_of([labels for labels, _ in series])
+    found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
     for value, column_totals in zip(group.counters, totals.totals, strict=True):
-        samples = [
-            (labels, column_totals[number] if number in known or totals.reads == 1 else 0)
-            for labels, number in totals.known_series()
+        each = [
+            column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series
         ]
-        value.emit(families[value.metric], samples)
+        found[value.metric].add(value, each)
+    return {name: values.samples(texts) for name, values in found.items()}
 
 
 def _column(table: Columns, value: ValueSource) -> Any:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
-from ase_exporter.metrics.columns import listed
+from ase_exporter.metrics.columns import joined, listed, negative
 from ase_exporter.metrics.counters import Key, Raw, TableCounters, Width
-from ase_exporter.metrics.families import Family, SampleArray, SeriesLabels
+from ase_exporter.metrics.families import Sample, SampleArray, SeriesLabels
 
 # Earlier dates mean "never".
 _FIRST_DATE = datetime(1971, 1, 1)
@@ -29,7 +29,7 @@ class RowSeries:
         self.row_keys = keys
         self.keys, self.first_rows = _unique(keys)
         self.series = list(dict.fromkeys(label_values))
-        self._labels: dict[ByLabel | None, SeriesLabels] = {}
+        self.texts = SeriesTexts(self.series)
         self._numbers: tuple[TableCounters, int, bool, Any, Any] | None = None
 
     def series_numbers(self, totals: TableCounters, *, arrays: bool) -> tuple[Any, Any]:
@@ -61,13 +61,21 @@ class RowSeries:
             summed.append(sums)
         return summed
 
-    def labels_with(self, by: ByLabel | None) -> SeriesLabels:
-        """The label values of all series, with one more label if `by` is given."""
-        if by not in self._labels:
-            self._labels[by] = SeriesLabels(
-                self.series if by is None else [_insert(by, labels) for labels in self.series]
+
+class SeriesTexts:
+    """Series in order, with what is kept of them from reading to reading as long as they are the same."""
+
+    def __init__(self, series: list[LabelValues]) -> None:
+        self.series = series
+        self._labels: dict[tuple[ByLabel | None, ...], SeriesLabels] = {}
+
+    def labels(self, bys: tuple[ByLabel | None, ...]) -> SeriesLabels:
+        """The label values of all series, for each column of a metric with its `by` label if it has one."""
+        if bys not in self._labels:
+            self._labels[bys] = SeriesLabels(
+                [labels if by is None else _insert(by, labels) for by in bys for labels in self.series]
             )
-        return self._labels[by]
+        return self._labels[bys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,33 +121,75 @@ class ValueSource:
                 )
         return list(folded.items())
 
-    def emit(self, family: Family, samples: Sequence[tuple[LabelValues, Raw]]) -> None:
-        """Add samples to the family, in base units and with the `by` label."""
-        if self.factor != 1:
-            factor = self.factor
-            samples = [(labels, float(value) * factor) for labels, value in samples]
-        if self.by is not None:
-            by = self.by
-            samples = [(_insert(by, labels), value) for labels, value in samples]
-        family.extend(list(samples))
+    def is_known(self, column: Any) -> bool:
+        """Whether every row has a value that can be exposed as it is."""
+        if self.timestamp or (isinstance(column, list) and None in column):
+            return False
+        return not (self.no_negatives and negative(column))
 
-    def emit_array(self, family: Family, rows: RowSeries, values: Any) -> None:
-        """Add one value per series of a large table, as an array."""
-        if self.factor != 1:
-            values = values.astype(float) * self.factor
-        family.extend(SampleArray(rows.labels_with(self.by), values))
+    def scaled(self, values: Any) -> Any:
+        """Values in base units."""
+        if self.factor == 1:
+            return values
+        factor = self.factor
+        if isinstance(values, list):
+            return [float(value) * factor for value in values]
+        return values.astype(float) * factor
+
+
+class MetricValues:
+    """The values of one metric in one reading, column by column."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[ValueSource, Any, list[tuple[LabelValues, Raw]]]] = []
+        self._whole = True
+
+    def add(self, source: ValueSource, values: Any) -> None:
+        """A column with one value for each series, as a list or an array."""
+        self._columns.append((source, source.scaled(values), []))
+
+    def add_some(self, source: ValueSource, samples: Sequence[tuple[LabelValues, Raw]]) -> None:
+        """A column with values for some series."""
+        values = source.scaled([value for _, value in samples])
+        if source.by is not None:
+            by = source.by
+            labelled = [(_insert(by, labels), value) for (labels, _), value in zip(samples, values, strict=True)]
+        else:
+            labelled = [(labels, value) for (labels, _), value in zip(samples, values, strict=True)]
+        self._columns.append((source, None, labelled))
+        self._whole = False
+
+    def samples(self, texts: SeriesTexts) -> list[Sample] | SampleArray:
+        """The samples of the metric. texts: of its series."""
+        if self._whole:
+            labels = texts.labels(tuple([source.by for source, _, _ in self._columns]))
+            return SampleArray(labels, joined([values for _, values, _ in self._columns]))
+        samples: list[Sample] = []
+        for source, values, some in self._columns:
+            samples += some if values is None else SampleArray(texts.labels((source.by,)), values)
+        return samples
 
 
 @dataclass(slots=True)
 class MetricGroup:
-    """The metrics of a collector that have the same labels. ranked: only top rows have series of their own."""
+    """The metrics of a collector that have the same labels.
+
+    ranked: only top rows have series of their own. last_texts: of the last reading's series, if ranked or of events.
+    """
 
     labels: RowLabels
     ranked: bool
     rows: RowSeries | None = None
+    last_texts: SeriesTexts | None = None
     counters: list[ValueSource] = field(default_factory=list)
     gauges: list[ValueSource] = field(default_factory=list)
     widths: list[Width] = field(default_factory=list)
+
+    def texts_of(self, series: list[LabelValues]) -> SeriesTexts:
+        """What is kept of these series: the same as in the last reading, if it had the same ones."""
+        if self.last_texts is None or self.last_texts.series != series:
+            self.last_texts = SeriesTexts(series)
+        return self.last_texts
 
 
 def _insert(by: ByLabel, labels: LabelValues) -> LabelValues:

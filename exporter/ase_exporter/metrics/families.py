@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from ase_exporter.metrics.columns import cell, listed
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -18,7 +20,7 @@ class Family:
     name: as users query it, so counters end in `_total`; base units (seconds, bytes, ratios 0-1).
     help: one sentence that names the source (MDA column, file, report row).
     labels: label names, sorted, as exposed.
-    samples: (label values in the order of `labels`, value); a list, or a `SampleArray` for large tables.
+    samples: (label values in the order of `labels`, value); a list, or a `SampleArray`.
     created: Unix time at which its counters started at 0, if known.
     """
 
@@ -55,15 +57,19 @@ class SeriesLabels:
     rendered: a cache for `exposition`: the text around the numbers, by metric name and label names.
     """
 
+    __slots__ = ("rendered", "values")
+
     def __init__(self, values: Sequence[Sequence[str]]) -> None:
         self.values = values
         self.rendered: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
 
 
 class SampleArray(Sequence[Sample]):
-    """Samples of a large table: the label values of its series, and one array with their values."""
+    """Samples of series that last: their label values, and a list or an array with one value for each."""
 
-    def __init__(self, series: SeriesLabels, values: "NDArray[Any]") -> None:
+    __slots__ = ("series", "values")
+
+    def __init__(self, series: SeriesLabels, values: "list[float] | NDArray[Any]") -> None:
         self.series = series
         self.values = values
 
@@ -78,11 +84,11 @@ class SampleArray(Sequence[Sample]):
 
     def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
         if isinstance(index, slice):
-            return list(zip(self.series.values[index], self.values[index].tolist(), strict=True))
-        return self.series.values[index], self.values[index].item()
+            return list(zip(self.series.values[index], listed(self.values[index]), strict=True))
+        return self.series.values[index], cell(self.values, index)
 
     def __iter__(self) -> Iterator[Sample]:
-        return zip(self.series.values, self.values.tolist(), strict=True)
+        return zip(self.series.values, listed(self.values), strict=True)
 
 
 def single(name: str, kind: Kind, help: str, value: float) -> Family:  # noqa: A002
