@@ -437,7 +437,9 @@ class _Bounds:
             raise DatabaseError("lost", "the server sends messages without end") from None
         if self._steps:
             # The driver may report the cut as an error, or take it for the end of the result.
-            raise DatabaseError("deadline", "the statement did not end in time", usable=self._steps < 2) from None
+            raise DatabaseError(
+                "deadline", "the statement did not end in time", usable=self._steps < 2
+            ) from None
 
     def _schedule(self) -> None:
         """Have the watchdog act at the next check or step: one timer for a call, as nearly all end before it."""

@@ -13,7 +13,7 @@ from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, shares
 from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource
 from ase_exporter.errors import UnreadableError
-from ase_exporter.metrics.columns import Columns, Row, at_indexes, listed, same
+from ase_exporter.metrics.columns import Columns, Row, listed, same
 from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
 from ase_exporter.metrics.families import Family, Sample, SampleArray
 
@@ -126,7 +126,9 @@ class RowMapper:
             if self._event_time is None:
                 found |= self._map_rows(group, totals, table, now)
             else:
-                events = totals.new_events(table.rows(), self._event_time, now)
+                # The pipe returns the same messages until there are others.
+                events = [] if group.has_same_events(totals, table.columns) else table.rows()
+                events = totals.new_events(events, self._event_time, now)
                 found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
         return [
             Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
@@ -230,24 +232,24 @@ class RowMapper:
                 owners, numbers = rows.series_numbers(totals, arrays=arrays)
                 totals.add(owners, deltas)
         found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
-        for value, column, column_totals in zip(group.counters, columns, totals.totals, strict=True):
-            each = at_indexes(column_totals, numbers)
+        for index, (value, column) in enumerate(zip(group.counters, columns, strict=True)):
+            each = group.counted(index, totals, numbers)
             if isinstance(column, list) and None in column:
                 pairs = zip(label_values, column, strict=True)
                 known = {labels for labels, cell in pairs if cell is not None}
                 counted = zip(texts.series, listed(each), strict=True)
-                found[value.metric].add_some(value, [sample for sample in counted if sample[0] in known])
+                found[value.metric].add_some(value.by, [sample for sample in counted if sample[0] in known])
             else:
-                found[value.metric].add(value, each)
-        one_series_per_row = not group.ranked and len(texts.series) == len(table)
-        for value in group.gauges:
+                found[value.metric].add(value.by, each)
+        for index, value in enumerate(group.gauges):
             column = _column(table, value)
-            if one_series_per_row and value.is_known(column):
-                found[value.metric].add(value, column)
-            else:
+            if group.ranked:
                 folded = value.folded(listed(column), label_values, self._facts.utc_seconds)
-                found[value.metric].add_some(value, folded)
-        return {name: values.samples(texts) for name, values in found.items()}
+                found[value.metric].add_some(value.by, folded)
+                continue
+            values, whole = group.shown(index, rows, column, self._facts.utc_seconds)
+            (found[value.metric].add if whole else found[value.metric].add_some)(value.by, values)
+        return {name: values.samples(name, texts) for name, values in found.items()}
 
     def _generations(self, table: Columns, rows: RowSeries) -> list[object] | None:
         return None if self._generation is None else rows.per_key(table.listed(self._generation))
@@ -296,11 +298,9 @@ def _count_events(
     texts = group.texts_of([labels for labels, _ in series])
     found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
     for value, column_totals in zip(group.counters, totals.totals, strict=True):
-        each = [
-            column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series
-        ]
-        found[value.metric].add(value, each)
-    return {name: values.samples(texts) for name, values in found.items()}
+        each = [column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series]
+        found[value.metric].add(value.by, value.scaled(each))
+    return {name: values.samples(name, texts) for name, values in found.items()}
 
 
 def _column(table: Columns, value: ValueSource) -> Any:

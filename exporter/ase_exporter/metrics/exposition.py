@@ -44,11 +44,13 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False, creat
         parts.append(render_head(family.name, family.kind, family.help))
         if family.name in stamped:
             parts.append(_with_created(family).encode())
-            continue
-        # Joined family by family: join() needs eighty bytes of memory for every part.
-        lines, values = _lines(family)
-        lines[1::2] = next(arrays) if _is_array(family.samples) else map(_number, values)
-        parts.append(b"".join(lines))
+        elif _is_array(family.samples):
+            lines, _ = _lines(family)
+            lines[1::2] = next(arrays)
+            # Joined family by family: join() needs eighty bytes of memory for every part.
+            parts.append(b"".join(lines))
+        else:
+            parts.append(_kept_text(family))
     if openmetrics:
         parts.append(b"# EOF\n")
     return b"".join(parts)
@@ -59,6 +61,28 @@ def escape_label(value: str) -> str:
     if "\\" in value or '"' in value or "\n" in value:
         return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
     return value
+
+
+def _kept_text(family: Family) -> bytes:
+    """The samples of a family. Those that are exposed again as they are keep their text."""
+    samples = family.samples
+    if not isinstance(samples, SampleArray):
+        return _text(family)
+    key = family.name, family.labels
+    if key not in samples.rendered:
+        # Most samples change before the next scrape: their text would only take memory.
+        samples.rendered[key] = None
+        return _text(family)
+    text = samples.rendered[key]
+    if text is None:
+        text = samples.rendered[key] = _text(family)
+    return text
+
+
+def _text(family: Family) -> bytes:
+    lines, values = _lines(family)
+    lines[1::2] = map(_number, values)
+    return b"".join(lines)
 
 
 def _is_array(samples: Any) -> TypeGuard[SampleArray]:

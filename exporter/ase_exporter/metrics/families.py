@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ase_exporter.metrics.columns import cell, listed
@@ -32,10 +33,7 @@ class Family:
     created: float | None = None
 
     def __post_init__(self) -> None:
-        if list(self.labels) != sorted(self.labels):
-            raise ValueError(f"{self.name}: labels must be sorted, not {self.labels}")
-        if (self.kind == "counter") != self.name.endswith("_total"):
-            raise ValueError(f"{self.name}: counters, and only counters, have a name that ends in _total")
+        _check(self.name, self.kind, self.labels)
 
     def add(self, value: float, *label_values: str) -> None:
         """Append one sample; label values come in the order of `labels`."""
@@ -49,6 +47,14 @@ class Family:
             self.samples.extend(samples)
         else:
             self.samples = [*self.samples, *samples]
+
+
+@lru_cache(maxsize=2048)
+def _check(name: str, kind: str, labels: tuple[str, ...]) -> None:
+    if list(labels) != sorted(labels):
+        raise ValueError(f"{name}: labels must be sorted, not {labels}")
+    if (kind == "counter") != name.endswith("_total"):
+        raise ValueError(f"{name}: counters, and only counters, have a name that ends in _total")
 
 
 class SeriesLabels:
@@ -65,13 +71,17 @@ class SeriesLabels:
 
 
 class SampleArray(Sequence[Sample]):
-    """Samples of series that last: their label values, and a list or an array with one value for each."""
+    """Samples of series that last: their label values, and a list or an array with one value for each.
 
-    __slots__ = ("series", "values")
+    rendered: a cache for `exposition`: their text, by metric name and label names; None if it was made once only.
+    """
+
+    __slots__ = ("rendered", "series", "values")
 
     def __init__(self, series: SeriesLabels, values: "list[float] | NDArray[Any]") -> None:
         self.series = series
         self.values = values
+        self.rendered: dict[tuple[str, tuple[str, ...]], bytes | None] = {}
 
     def __len__(self) -> int:
         return len(self.series.values)

@@ -62,7 +62,15 @@ def readings(seed: int) -> Iterator[list[Row]]:
     chance = random.Random(seed)
     dates = [None, datetime(1900, 1, 1), datetime(2026, 1, 2, 3, 4), datetime(2026, 5, 6)]
     rows: list[list[Any]] = [
-        [f'n"{slot % 4}"\\', slot, "online", chance.randrange(1 << 40), chance.randrange(1 << 31), 0.1, dates[2]]
+        [
+            f'n"{slot % 4}"\\',
+            slot,
+            "online",
+            chance.randrange(1 << 40),
+            chance.randrange(1 << 31),
+            0.1,
+            dates[2],
+        ]
         for slot in range(9)
     ]
     for _ in range(25):
