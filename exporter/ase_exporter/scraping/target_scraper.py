@@ -5,6 +5,7 @@ The deadline bounds all of it: the answer is what was read by then.
 
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ase_exporter import malloc
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
@@ -26,7 +27,9 @@ from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, decode, 
 from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.sysmon.runner import SysmonRunner
+
+if TYPE_CHECKING:
+    from ase_exporter.sysmon.runner import SysmonRunner
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +64,7 @@ class TargetScraper:
         scrape: Scrape,
         catalogue: Catalogue,
         watch: ConfigWatcher | None = None,
-        sysmon: SysmonRunner | None = None,
+        sysmon: "SysmonRunner | None" = None,
         modules: Mapping[str, Module] | None = None,
         login_backoff: LoginBackoff | None = None,
         *,
