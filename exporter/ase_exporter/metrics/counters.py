@@ -30,7 +30,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import sub
 from typing import Any, Literal, NamedTuple
 
-from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at
+from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at, same
 from ase_exporter.metrics.families import Family
 
 Width = Literal["int", "unsigned int", "wide"]
@@ -234,7 +234,7 @@ class TableCounters:
             "widths": self.widths,
             "reads": self.reads,
             "read_at": self._read_at,
-            "keys": list(self._indexes),
+            "keys": self._keys,
             "values": [listed(column) for column in self._values],
             "growth": [listed(column) for column in self._growth],
             "growth_seconds": self._growth_seconds,
@@ -317,7 +317,7 @@ class TableCounters:
             self._zeros = [0] * len(keys)
         zeros = self._zeros
         deltas = [
-            zeros if isinstance(column, list) and column == old else minus(column, old)
+            zeros if isinstance(column, list) and same(column, old) else minus(column, old)
             for column, old in zip(whole, before, strict=True)
         ]
         suspects: set[int] = set()
@@ -506,6 +506,7 @@ class TableCounters:
         if len(self._series) <= max_idle + rows:
             return
         self._note_owners()
+        self._owners = ()
         by_age = sorted(self._series.items(), key=lambda item: self._series_read[item[1]], reverse=True)
         kept = [
             (labels, number)
@@ -522,4 +523,3 @@ class TableCounters:
         """Note the time of the last reading for the series of its rows; deferred, as they rarely change."""
         for owner in self._owners:
             self._series_read[owner] = self._read_at
-        self._owners = ()
