@@ -1,7 +1,7 @@
 """Maps the rows of one collector to metric families, compiled for the columns that one server has."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from types import NoneType
@@ -10,11 +10,11 @@ from typing import Any
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.labels import INSTANCE_LABEL, LabelValues, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
-from ase_exporter.catalogue.ranking import choose, shares
+from ase_exporter.catalogue.ranking import choose, leading, shares
 from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource
 from ase_exporter.errors import UnreadableError
 from ase_exporter.metrics.columns import Columns, Row, listed, same
-from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
+from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
 from ase_exporter.metrics.families import Family, Sample, SampleArray
 
 # Called with a description of the columns that cannot be read, before anything is counted; may raise.
@@ -89,11 +89,11 @@ class RowMapper:
             self._types[self._event_time] = _DATES
 
     @property
-    def is_one_series_per_row(self) -> bool:
-        """Whether every row has series of its own, so that fetching a large result by columns pays off."""
+    def takes_columns(self) -> bool:
+        """Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own."""
         labelled = {index for group in self._groups.values() for index in group.labels.indexes}
         ranked = any(group.ranked for group in self._groups.values())
-        return not ranked and self._event_time is None and labelled.issuperset(self._key_indexes)
+        return self._event_time is None and (ranked or labelled.issuperset(self._key_indexes))
 
     def families(
         self,
@@ -223,8 +223,11 @@ class RowMapper:
             generations = self._generations(table, rows)
             deltas = totals.growth(rows.keys, unique, now, generations, sums=self._grouped)
             if group.ranked:
-                counted_for, label_values = self._rank(group, totals, table, rows, deltas)
+                previous = self._rank(totals, group, table, rows, deltas)
+                rest = rows.rest(lambda labels: group.labels.rest(labels, INSTANCE_LABEL))
+                label_values = rows.with_own(totals.top_rows, rest)
                 texts = group.texts_of(list(dict.fromkeys(label_values)))
+                counted_for = rows.with_own(previous, rest)
                 totals.add([totals.series(labels) for labels in rows.per_key(counted_for)], deltas)
                 numbers = [totals.series(labels) for labels in texts.series]
             else:
@@ -256,31 +259,30 @@ class RowMapper:
 
     def _rank(
         self,
-        group: MetricGroup,
         totals: TableCounters,
+        group: MetricGroup,
         table: Columns,
         rows: RowSeries,
         deltas: Sequence[Any],
-    ) -> tuple[list[LabelValues], list[LabelValues]]:
-        """Label values per row: those that the growth is counted for, and those that are exposed from now on.
+    ) -> Collection[Key]:
+        """Choose the rows that have series of their own from now on; returns those that had them until now.
 
         A row that gets series of its own starts there from zero: until now its growth belonged to `rest`.
         """
-        growth = {value.column: listed(delta) for value, delta in zip(group.counters, deltas, strict=True)}
+        growth = {value.column: delta for value, delta in zip(group.counters, deltas, strict=True)}
         if totals.reads == 1:
             growth = {}
         values = (*group.counters, *group.gauges)
         ranked_by = self._ranked_by or [value.column for value in values if value.column is not None]
-        costs = [growth.get(index) or rows.per_key(table.listed(index)) for index in ranked_by]
-        ranked = dict(zip(rows.keys, shares(costs), strict=True))
-        top_rows = choose(totals.top_rows, ranked, self._top)
-        previous = totals.top_rows if totals.reads > 1 else top_rows
-        totals.top_rows = top_rows
-        rest = [group.labels.rest(labels, INSTANCE_LABEL) for labels in rows.label_values]
-        labelled = list(zip(rows.row_keys, rows.label_values, rest, strict=True))
-        counted_for = [own if key in previous else other for key, own, other in labelled]
-        exposed = [own if key in top_rows else other for key, own, other in labelled]
-        return counted_for, exposed
+        costs = [
+            growth[index] if len(growth.get(index, ())) else rows.per_key(_cells(table, index))
+            for index in ranked_by
+        ]
+        before = totals.top_rows
+        candidates = leading(shares(costs), self._top, map(rows.positions.get, before))
+        ranked = {rows.keys[position]: share for position, share in candidates}
+        totals.top_rows = choose(before, ranked, self._top)
+        return before if totals.reads > 1 else totals.top_rows
 
 
 def _count_events(
@@ -307,7 +309,11 @@ def _column(table: Columns, value: ValueSource) -> Any:
     """The column of a value: an array, or else a list."""
     if value.column is None:
         return [1] * len(table)
-    column = table.columns[value.column]
+    return _cells(table, value.column)
+
+
+def _cells(table: Columns, index: int) -> Any:
+    column = table.columns[index]
     return column if hasattr(column, "dtype") else listed(column)
 
 

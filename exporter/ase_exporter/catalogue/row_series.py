@@ -1,8 +1,9 @@
 """From rows to series: which series the rows of a table belong to, and how their values become samples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from operator import is_, itemgetter
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ class RowSeries:
         self.row_keys = keys
         self.keys, self.first_rows = _unique(keys)
         self.series = list(dict.fromkeys(label_values))
+        self._rest: list[LabelValues] | None = None
         self.texts = SeriesTexts(self.series)
         self._numbers: tuple[TableCounters, int, bool, Any, Any] | None = None
 
@@ -48,13 +50,35 @@ class RowSeries:
             cached = self._numbers = (*version, of_keys, of_series)
         return cached[3:]
 
-    def per_key(self, cells: list[Any]) -> list[Any]:
-        """Of one cell per row, the cell of each key's first row."""
-        return cells if self.first_rows is None else [cells[row] for row in self.first_rows]
+    def per_key(self, cells: Any) -> Any:
+        """Of one cell per row (a list or an array), the cell of each key's first row."""
+        return cells if self.first_rows is None else at_indexes(listed(cells), self.first_rows)
+
+    @cached_property
+    def positions(self) -> dict[Key, int]:
+        """The index of each key among `keys`."""
+        return {key: position for position, key in enumerate(self.keys)}
+
+    def rest(self, rest_of: Callable[[LabelValues], LabelValues]) -> list[LabelValues]:
+        """Per row, the label values of the series for rows without one of their own. Made by `rest_of` once."""
+        if self._rest is None:
+            self._rest = list(map(rest_of, self.label_values))
+        return self._rest
+
+    def with_own(self, keys: Collection[Key], rest: list[LabelValues]) -> list[LabelValues]:
+        """Label values per row: its own for these keys, those of the rest for all others."""
+        if self.first_rows is not None:
+            rows = zip(self.row_keys, self.label_values, rest, strict=True)
+            return [own if key in keys else other for key, own, other in rows]
+        labelled = rest.copy()
+        for position in map(self.positions.get, keys):
+            if position is not None:
+                labelled[position] = self.label_values[position]
+        return labelled
 
     def summed_by_key(self, columns: Sequence[Any]) -> list[list[Raw | None]]:
         """The columns with one row per key: rows that nothing tells apart are summed."""
-        positions = {key: position for position, key in enumerate(self.keys)}
+        positions = self.positions
         summed: list[list[Raw | None]] = []
         for column in map(listed, columns):
             sums: list[Raw | None] = [None] * len(positions)

@@ -341,10 +341,15 @@ class TableCounters:
         if owners is not self._owners:
             self._note_owners()
             self._owners = owners
-            self._shared = len(set(owners)) < len(owners)
+            self._shared = len(set(listed(owners))) < len(owners)
+        places: Any = owners
+        if any(not isinstance(growth, list) for growth in deltas):
+            import numpy as np
+
+            places = np.asarray(owners)
         for column, growth in enumerate(deltas):
             if growth is not self._zeros:
-                self.totals[column] = added(self.totals[column], owners, growth, shared=self._shared)
+                self.totals[column] = added(self.totals[column], places, growth, shared=self._shared)
                 self.changes[column] += 1
 
     def known_series(self) -> list[tuple[Any, int]]:

@@ -84,7 +84,15 @@ def decode(content: bytes, server: str, clock: Clock = SYSTEM_CLOCK) -> tuple[di
         raise TotalsError("damaged")
     try:
         of, boot_id, monotonic, at, state = _unpacked(packed, content.startswith(_MAGIC_1))
-    except (zlib.error, pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        zlib.error,
+        pickle.UnpicklingError,
+        EOFError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+    ) as error:
         raise TotalsError(f"damaged ({type(error).__name__})") from error
     if of != server:
         raise TotalsError("of another server")
