@@ -127,8 +127,8 @@ class RowMapper:
                 found |= self._map_rows(group, totals, table, now)
             else:
                 # The pipe returns the same messages until there are others.
-                events = [] if group.has_same_events(totals, table.columns) else table.rows()
-                events = totals.new_events(events, self._event_time, now)
+                known = group.has_same_events(totals, table.columns)
+                events = totals.new_events([] if known else table.rows(), self._event_time, now)
                 found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
         return [
             Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])

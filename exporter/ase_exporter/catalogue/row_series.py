@@ -141,7 +141,7 @@ class ValueSource:
         column: Sequence[Any],
         label_values: Sequence[LabelValues],
         utc_seconds: Callable[[datetime], float],
-    ) -> list[Sample]:
+    ) -> list[tuple[LabelValues, float]]:
         """A gauge's value per series in base units, without NULL. Dates become seconds since the epoch."""
         cells = [
             (labels, cell) for labels, cell in zip(label_values, column, strict=True) if cell is not None
@@ -192,7 +192,7 @@ class MetricValues:
         """A column with one value for each series, as a list or an array. by: its `by` label."""
         self._columns.append((by, values))
 
-    def add_some(self, by: ByLabel | None, samples: list[Sample]) -> None:
+    def add_some(self, by: ByLabel | None, samples: list[tuple[LabelValues, float]]) -> None:
         """A column with values for some series."""
         self._some.append(len(self._columns))
         self.add(by, samples if by is None else [(_insert(by, labels), value) for labels, value in samples])

@@ -5,13 +5,10 @@ The output equals prometheus_client's byte for byte, at about a thirtieth of its
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from ase_exporter.metrics.families import Family, SampleArray
 from ase_exporter.metrics.number_formatting import format_number
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def render_text(families: Iterable[Family]) -> str:
@@ -89,7 +86,7 @@ def _is_array(samples: Any) -> TypeGuard[SampleArray]:
     return isinstance(samples, SampleArray) and not isinstance(samples.values, list)
 
 
-def _format_arrays(arrays: "list[NDArray[Any]]") -> Iterator[list[bytes]]:
+def _format_arrays(arrays: list[Any]) -> Iterator[list[bytes]]:
     """The values of each array as text."""
     if arrays:
         # Imports numpy, which only targets with large tables pay for.
