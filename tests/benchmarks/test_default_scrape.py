@@ -66,7 +66,7 @@ def test_default_scrapes_of_all_sizes_and_all_collectors(tmp_path: Path) -> None
         for engines, scenario in SIZES.items():
             server = stack.enter_context(simulator(scenario))
             running.append(stack.enter_context(ours(tmp_path, f"{engines} engines", server)))
-        everything = {name: True for name in load_catalogue(())[0].collectors}
+        everything = dict.fromkeys(load_catalogue(())[0].collectors, True)
         running.append(
             stack.enter_context(ours(tmp_path, "128 engines, all collectors", server, collectors=everything))
         )

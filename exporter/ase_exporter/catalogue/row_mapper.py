@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.labels import INSTANCE_LABEL, LabelValues, RowLabels
+from ase_exporter.catalogue.labels import INSTANCE_LABEL, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, leading, shares
 from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource

@@ -167,7 +167,8 @@ class TableCounters:
 
     Rows are identified by key, series by number (see `series`). Columns have the order of `widths`.
     reads: number of readings. totals: per column, one value per series number. changes: per column, grows when its
-    totals change. renumbered: changes when series get other numbers. top_rows: if only the top rows have series of their own, those rows and their rank values.
+    totals change. renumbered: changes when series get other numbers. top_rows: if only the top rows have series of
+    their own, those rows and their rank values.
     """
 
     __slots__ = (

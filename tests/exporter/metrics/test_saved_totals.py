@@ -107,7 +107,9 @@ def test_saved_totals_bring_no_code() -> None:
 
 def test_parts_that_last_are_encoded_again_when_they_change() -> None:
     store, lasting = CounterStore(), LastingParts()
-    for now, rows in enumerate([{"a": 1}, {"a": 2}, {"a": 3, "b": 4}, {"b": 5}, {"b": 6, "c": 1, "a": 9}, {"a": 9}]):
+    for now, rows in enumerate(
+        [{"a": 1}, {"a": 2}, {"a": 3, "b": 4}, {"b": 5}, {"b": 6, "c": 1, "a": 9}, {"a": 9}]
+    ):
         scraped(store, rows, float(now))
         expected = encode(SERVER, store.saved(), clock())
         assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
