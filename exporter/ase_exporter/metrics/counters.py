@@ -237,7 +237,11 @@ class TableCounters:
             "read_at": self._read_at,
             "keys": self._keys,
             "values": [listed(column) for column in self._values],
-            "growth": [listed(column) for column in self._growth],
+            # The pace says whether a counter has wrapped, which wide ones never do.
+            "growth": [
+                [] if width == "wide" else listed(column)
+                for width, column in zip(self.widths, self._growth, strict=False)
+            ],
             "growth_seconds": self._growth_seconds,
             "absent": {key: tuple(absence) for key, absence in self._absent.items()},
             "generations": self._generations,

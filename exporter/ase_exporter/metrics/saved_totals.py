@@ -19,6 +19,8 @@ _MAGIC = b"ase-exporter totals 2\n"
 _MAGIC_1 = b"ase-exporter totals 1\n"
 # Of a table: what stays the same from scrape to scrape.
 _LASTING = ("keys", "series")
+# A table with this many rows is encoded by itself, and again only after it has been read again: many have an interval.
+_LARGE = 1000
 _ALLOWED = frozenset({("datetime", "datetime"), ("datetime", "date"), ("decimal", "Decimal")})
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -41,6 +43,7 @@ class LastingParts:
 
     def __init__(self) -> None:
         self._encoded: dict[Any, tuple[Any, Any, int, bytes]] = {}
+        self._large: dict[Any, tuple[Any, int, bytes]] = {}
 
     def encoded(self, name: Any, table: Mapping[str, Any]) -> bytes:
         """The lasting part of a table's state."""
@@ -50,6 +53,16 @@ class LastingParts:
         if last is None or last[0] is not keys or last[1] is not series or last[2] != len(series):
             last = self._encoded[name] = (keys, series, len(series), _packed((keys, series)))
         return last[3]
+
+    def rest(self, name: Any, table: Mapping[str, Any]) -> dict[str, Any] | bytes:
+        """The rest of a table's state, encoded if it is large."""
+        rest = {part: value for part, value in table.items() if part not in _LASTING}
+        if len(table["keys"]) < _LARGE:
+            return rest
+        last = self._large.get(name)
+        if last is None or last[0] is not table["keys"] or last[1] != table["reads"]:
+            last = self._large[name] = (table["keys"], table["reads"], _packed(rest))
+        return last[2]
 
 
 def encode(
@@ -62,10 +75,7 @@ def encode(
     lasting = lasting or LastingParts()
     tables: Mapping[Any, Mapping[str, Any]] = state.get("tables", {})
     parts = {name: lasting.encoded(name, table) for name, table in tables.items()}
-    rest = {
-        name: {part: value for part, value in table.items() if part not in _LASTING}
-        for name, table in tables.items()
-    }
+    rest = {name: lasting.rest(name, table) for name, table in tables.items()}
     content = (server, _boot_id(), clock.monotonic(), clock.time(), {**state, "tables": rest})
     packed = pickle.dumps((_packed(content), parts), pickle.HIGHEST_PROTOCOL)
     return _MAGIC + zlib.crc32(packed).to_bytes(4, "big") + packed
@@ -109,6 +119,8 @@ def _unpacked(packed: bytes, as_one: bool) -> tuple[str, str, float, float, dict
     rest, parts = _load(packed)
     of, boot_id, monotonic, at, state = _load(zlib.decompress(rest))
     for name, part in parts.items():
+        if isinstance(large := state["tables"][name], bytes):
+            state["tables"][name] = _load(zlib.decompress(large))
         state["tables"][name] |= zip(_LASTING, _load(zlib.decompress(part)), strict=True)
     return of, boot_id, monotonic, at, state
 

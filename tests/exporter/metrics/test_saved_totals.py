@@ -115,6 +115,15 @@ def test_parts_that_last_are_encoded_again_when_they_change() -> None:
         assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
 
 
+def test_a_large_table_is_encoded_again_when_it_has_been_read_again() -> None:
+    store, lasting = CounterStore(), LastingParts()
+    for now in (0.0, 15.0, 30.0):
+        scraped(store, {str(row): row + int(now) for row in range(1500)}, now)
+        for _ in range(2):
+            expected = encode(SERVER, store.saved(), clock())
+            assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
+
+
 def test_totals_of_the_version_before_are_continued() -> None:
     store = CounterStore()
     scraped(store, {"a": 10}, 0.0)
