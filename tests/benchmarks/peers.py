@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BUILT = ROOT / ".bench"
 HOST = "127.0.0.1"
-ODBC = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={HOST};PORT={{port}};UID={USER};PWD={PASSWORD};ClientCharset=UTF-8"
+ODBC = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={HOST};PORT={{port}};UID={{user}};PWD={{password}};ClientCharset=UTF-8"
 
 
 @dataclass
@@ -48,6 +48,10 @@ class Peer:
         before = cpu_seconds(self.process)
         seconds, body = self._caller.fetch(self.path, self.headers)
         return Cost(seconds, cpu_seconds(self.process) - before, len(body))
+
+    def answer(self) -> bytes:
+        """One answer, with its head."""
+        return self._caller.fetch(self.path, self.headers)[1]
 
     def memory(self) -> Memory:
         """What all its processes hold."""
@@ -78,10 +82,18 @@ def table_server(rows: int) -> Iterator[int]:
 
 
 @contextmanager
-def ours(server: int, directory: Path) -> Iterator[Peer]:
-    """`ase-exporter serve` with a catalogue file for the table, and no other collector."""
+def ours_top_rows(server: int, directory: Path) -> Iterator[Peer]:
+    """The same with series for the top rows and the rest, as the collectors of objects and statements ship."""
+    with ours(server, directory / "top", top={"by": [*VALUES][:4]}) as running:
+        yield replace(running, name="ase-exporter, top rows")
+
+
+@contextmanager
+def ours(server: int, directory: Path, **more: object) -> Iterator[Peer]:
+    """`ase-exporter serve` with a catalogue file for the table, and no other collector. more: keys of the file."""
     directory.mkdir(exist_ok=True)
-    (directory / "benchmark.yaml").write_text(yaml.safe_dump(_catalogue(), sort_keys=False))
+    catalogue = _catalogue() | more
+    (directory / "benchmark.yaml").write_text(yaml.safe_dump({"benchmark": catalogue}, sort_keys=False))
     configuration = {
         "auth": {"default": {"user": USER, "password": PASSWORD}},
         "catalogue": {"directories": [str(directory)]},
@@ -95,7 +107,7 @@ def ours(server: int, directory: Path) -> Iterator[Peer]:
         yield Peer("ase-exporter", port, path, psutil.Process(running.process.pid))
 
 
-def _catalogue() -> object:
+def _catalogue() -> dict[str, object]:
     metrics = {f"{value}_total": {"help": "Counted.", "column": value} for value in VALUES}
     columns = {**LABELS, **VALUES}
     labels = {name: name for name in LABELS}
@@ -106,13 +118,13 @@ def _catalogue() -> object:
         "labels": labels,
         "metrics": metrics,
     }
-    return {"benchmark": {**collector, "roles": []}}
+    return {**collector, "roles": []}
 
 
 @contextmanager
 def query_exporter(server: int, directory: Path) -> Iterator[Peer]:
     """query-exporter over pyodbc and the same driver, at scrape time; gauges, which cost it least."""
-    dsn = f"sybase+pyodbc:///?odbc_connect={quote(ODBC.format(port=server))}"
+    dsn = f"sybase+pyodbc:///?odbc_connect={quote(ODBC.format(port=server, user=USER, password=PASSWORD))}"
     metric = {"type": "gauge", "description": "Counted.", "labels": [*LABELS]}
     configuration = {
         "databases": {"bench": {"dsn": dsn}},
@@ -156,9 +168,16 @@ def go_reference(server: int, directory: Path) -> Iterator[Peer]:
 @contextmanager
 def floor(server: int, directory: Path) -> Iterator[Floor]:
     """Bound fetch of the rows in C over the same driver."""
+    with floor_of(server, QUERY, USER, PASSWORD) as made:
+        yield made
+
+
+@contextmanager
+def floor_of(server: int, batch: str, user: str, password: str, *text: str) -> Iterator[Floor]:
+    """The same for any batch of selects. text: a file, see floor.c."""
     built = BUILT / "floor"
     _run_or_skip(["gcc", "-O2", "-o", str(built), "floor.c", "-lodbc"], HERE, dict(os.environ))
-    with program(str(built), ODBC.format(port=server), QUERY) as process:
+    with program(str(built), ODBC.format(port=server, user=user, password=password), batch, *text) as process:
         yield Floor("floor (C)", process)
 
 

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
@@ -20,7 +21,8 @@ class Watchdog:
         self._due: list[tuple[float, int]] = []
         self._actions: dict[int, Callable[[], None]] = {}
         self._numbers = itertools.count()
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
 
     def at(self, when: float, action: Callable[[], None]) -> Callable[[], None]:
@@ -28,7 +30,7 @@ class Watchdog:
 
         Actions must not block. An error of one is logged. Raises RuntimeError if there is no thread for the first one.
         """
-        with self._changed:
+        with self._lock:
             number = next(self._numbers)
             self._actions[number] = action
             heapq.heappush(self._due, (when, number))
@@ -39,7 +41,7 @@ class Watchdog:
             if self._due[0][1] == number:
                 # Only for the earliest action: waking the thread costs a scrape two context switches.
                 self._changed.notify()
-        return lambda: self._cancel(number)
+        return partial(self._cancel, number)
 
     @contextmanager
     def guard(self, *steps: tuple[float, Callable[[], None]]) -> Iterator[None]:
@@ -53,7 +55,7 @@ class Watchdog:
 
     def _cancel(self, number: int) -> None:
         # The heap entry stays until the thread comes across it, which is cheaper than searching for it.
-        with self._changed:
+        with self._lock:
             self._actions.pop(number, None)
 
     def _run(self) -> None:

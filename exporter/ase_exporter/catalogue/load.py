@@ -3,10 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.select_only import select_problem
 from ase_exporter.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 HERE = Path(__file__).parent
 FIRST = {"state.yaml": 0, "threads.yaml": 1}
@@ -49,10 +53,19 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
             continue
         for path in sorted(directory.glob("*.yaml"), key=_reading_order):
             try:
-                _add(catalogue, path, yaml_files.load(path, schema))
+                read = load_shipped if directory == HERE else yaml_files.load
+                _add(catalogue, path, read(path, schema))
             except UserError as error:
                 problems.append(str(error))
     return catalogue, problems
+
+
+def load_shipped(path: Path, schema: "TypeAdapter[dict[str, Collector]]") -> dict[str, Collector]:
+    """The collectors of a file of ours, by libyaml if it is there: in a tenth of the time of the strict loader."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return schema.validate_python(yaml.load(path.read_text(encoding="utf-8"), loader))
 
 
 def _reading_order(path: Path) -> tuple[int, str]:

@@ -41,7 +41,7 @@ class PlannedCollector:
     @property
     def by_columns(self) -> bool:
         """Whether a large result is best fetched by columns."""
-        return self.mapper is not None and self.mapper.is_one_series_per_row
+        return self.mapper is not None and self.mapper.takes_columns
 
     def families(
         self,

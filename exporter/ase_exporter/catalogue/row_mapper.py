@@ -1,20 +1,21 @@
 """Maps the rows of one collector to metric families, compiled for the columns that one server has."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from types import NoneType
 from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.labels import INSTANCE_LABEL, LabelValues, RowLabels
+from ase_exporter.catalogue.labels import INSTANCE_LABEL, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
-from ase_exporter.catalogue.ranking import choose, shares
-from ase_exporter.catalogue.row_series import MetricGroup, RowSeries, ValueSource
+from ase_exporter.catalogue.ranking import choose, leading, shares
+from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource
 from ase_exporter.errors import UnreadableError
 from ase_exporter.metrics.columns import Columns, Row, listed, same
-from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
-from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
+from ase_exporter.metrics.families import Family, Sample, SampleArray
 
 # Called with a description of the columns that cannot be read, before anything is counted; may raise.
 OnUnreadable = Callable[[str], None]
@@ -88,11 +89,11 @@ class RowMapper:
             self._types[self._event_time] = _DATES
 
     @property
-    def is_one_series_per_row(self) -> bool:
-        """Whether every row has series of its own, so that fetching a large result by columns pays off."""
+    def takes_columns(self) -> bool:
+        """Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own."""
         labelled = {index for group in self._groups.values() for index in group.labels.indexes}
         ranked = any(group.ranked for group in self._groups.values())
-        return not ranked and self._event_time is None and labelled.issuperset(self._key_indexes)
+        return self._event_time is None and (ranked or labelled.issuperset(self._key_indexes))
 
     def families(
         self,
@@ -116,21 +117,24 @@ class RowMapper:
             # An unknown time of the start is not another start.
             if None not in started:
                 counters.observe_epoch(tuple(started), tuple(cleared), instances=len(table))
-        families = {
-            name: Family(name, "counter" if name.endswith("_total") else "gauge", text, labels)
-            for name, (text, labels) in self._heads.items()
-        }
+        found: dict[str, list[Sample] | SampleArray] = {}
         if self._event_time is None and not self._has_same_rows(table):
             for group in self._groups.values():
                 group.rows = RowSeries(group.labels.values(table), table.rows(self._key_indexes))
         for key, group in self._groups.items():
             totals = counters.table((self.name, key), group.widths)
             if self._event_time is None:
-                self._map_rows(group, totals, table, now, families)
+                found |= self._map_rows(group, totals, table, now)
             else:
-                events = totals.new_events(table.rows(), self._event_time, now)
-                _count_events(group, totals, Columns.of_rows(events, len(self._columns)), families)
-        return [family for family in families.values() if family.samples]
+                # The pipe returns the same messages until there are others.
+                known = group.has_same_events(totals, table.columns)
+                events = totals.new_events([] if known else table.rows(), self._event_time, now)
+                found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
+        return [
+            Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
+            for name, (text, labels) in self._heads.items()
+            if found.get(name)
+        ]
 
     def _add_metric(self, name: str, metric: Metric) -> None:
         labels = {**({} if metric.total else self._collector.labels), **metric.labels}
@@ -206,90 +210,84 @@ class RowMapper:
         )
 
     def _map_rows(
-        self,
-        group: MetricGroup,
-        totals: TableCounters,
-        table: Columns,
-        now: float,
-        families: Mapping[str, Family],
-    ) -> None:
-        """Add the samples of one group of metrics."""
+        self, group: MetricGroup, totals: TableCounters, table: Columns, now: float
+    ) -> dict[str, list[Sample] | SampleArray]:
+        """The samples of one group of metrics."""
         rows = group.rows
         assert rows is not None
         columns = [_column(table, value) for value in group.counters]
-        label_values, series = rows.label_values, rows.series
+        label_values, texts = rows.label_values, rows.texts
         numbers: Any = []
         if group.counters or group.ranked:
             unique = columns if rows.first_rows is None else rows.summed_by_key(columns)
             generations = self._generations(table, rows)
             deltas = totals.growth(rows.keys, unique, now, generations, sums=self._grouped)
             if group.ranked:
-                counted_for, label_values = self._rank(group, totals, table, rows, deltas)
-                series = list(dict.fromkeys(label_values))
+                previous = self._rank(totals, group, table, rows, deltas)
+                rest = rows.rest(lambda labels: group.labels.rest(labels, INSTANCE_LABEL))
+                label_values = rows.with_own(totals.top_rows, rest)
+                texts = group.texts_of(list(dict.fromkeys(label_values)))
+                counted_for = rows.with_own(previous, rest)
                 totals.add([totals.series(labels) for labels in rows.per_key(counted_for)], deltas)
-                numbers = [totals.series(labels) for labels in series]
+                numbers = [totals.series(labels) for labels in texts.series]
             else:
                 arrays = any(not isinstance(column, list) for column in unique)
                 owners, numbers = rows.series_numbers(totals, arrays=arrays)
                 totals.add(owners, deltas)
-        for value, column, column_totals in zip(group.counters, columns, totals.totals, strict=True):
-            family = families[value.metric]
-            if isinstance(column_totals, list) or group.ranked:
-                samples = [
-                    (labels, column_totals[number]) for labels, number in zip(series, numbers, strict=True)
-                ]
-                if isinstance(column, list) and None in column:
-                    known = {
-                        labels for labels, cell in zip(label_values, column, strict=True) if cell is not None
-                    }
-                    samples = [(labels, total) for labels, total in samples if labels in known]
-                value.emit(family, samples)
+        found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
+        for index, (value, column) in enumerate(zip(group.counters, columns, strict=True)):
+            each = group.counted(index, totals, numbers)
+            if isinstance(column, list) and None in column:
+                pairs = zip(label_values, column, strict=True)
+                known = {labels for labels, cell in pairs if cell is not None}
+                counted = zip(texts.series, listed(each), strict=True)
+                found[value.metric].add_some(value.by, [sample for sample in counted if sample[0] in known])
             else:
-                value.emit_array(family, rows, column_totals[numbers])
-        for value in group.gauges:
+                found[value.metric].add(value.by, each)
+        for index, value in enumerate(group.gauges):
             column = _column(table, value)
-            family = families[value.metric]
-            unknown = not isinstance(column, list) and value.no_negatives and bool((column < 0).any())
-            if isinstance(column, list) or unknown or group.ranked or len(series) < len(table):
-                value.emit(family, value.folded(listed(column), label_values, self._facts.utc_seconds))
-            else:
-                value.emit_array(family, rows, column)
+            if group.ranked:
+                folded = value.folded(listed(column), label_values, self._facts.utc_seconds)
+                found[value.metric].add_some(value.by, folded)
+                continue
+            values, whole = group.shown(index, rows, column, self._facts.utc_seconds)
+            (found[value.metric].add if whole else found[value.metric].add_some)(value.by, values)
+        return {name: values.samples(name, texts) for name, values in found.items()}
 
     def _generations(self, table: Columns, rows: RowSeries) -> list[object] | None:
         return None if self._generation is None else rows.per_key(table.listed(self._generation))
 
     def _rank(
         self,
-        group: MetricGroup,
         totals: TableCounters,
+        group: MetricGroup,
         table: Columns,
         rows: RowSeries,
         deltas: Sequence[Any],
-    ) -> tuple[list[LabelValues], list[LabelValues]]:
-        """Label values per row: those that the growth is counted for, and those that are exposed from now on.
+    ) -> Collection[Key]:
+        """Choose the rows that have series of their own from now on; returns those that had them until now.
 
         A row that gets series of its own starts there from zero: until now its growth belonged to `rest`.
         """
-        growth = {value.column: listed(delta) for value, delta in zip(group.counters, deltas, strict=True)}
+        growth = {value.column: delta for value, delta in zip(group.counters, deltas, strict=True)}
         if totals.reads == 1:
             growth = {}
         values = (*group.counters, *group.gauges)
         ranked_by = self._ranked_by or [value.column for value in values if value.column is not None]
-        costs = [growth.get(index) or rows.per_key(table.listed(index)) for index in ranked_by]
-        ranked = dict(zip(rows.keys, shares(costs), strict=True))
-        top_rows = choose(totals.top_rows, ranked, self._top)
-        previous = totals.top_rows if totals.reads > 1 else top_rows
-        totals.top_rows = top_rows
-        rest = [group.labels.rest(labels, INSTANCE_LABEL) for labels in rows.label_values]
-        labelled = list(zip(rows.row_keys, rows.label_values, rest, strict=True))
-        counted_for = [own if key in previous else other for key, own, other in labelled]
-        exposed = [own if key in top_rows else other for key, own, other in labelled]
-        return counted_for, exposed
+        costs = [
+            growth[index] if len(growth.get(index, ())) else rows.per_key(_cells(table, index))
+            for index in ranked_by
+        ]
+        before = totals.top_rows
+        candidates = leading(shares(costs), self._top, map(rows.positions.get, before))
+        ranked = {rows.keys[position]: share for position, share in candidates}
+        totals.top_rows = choose(before, ranked, self._top)
+        return before if totals.reads > 1 else totals.top_rows
 
 
 def _count_events(
-    group: MetricGroup, totals: TableCounters, table: Columns, families: Mapping[str, Family]
-) -> None:
+    group: MetricGroup, totals: TableCounters, table: Columns
+) -> dict[str, list[Sample] | SampleArray]:
     """Count each event once. Events in the pipe at the first reading count only if totals start at raw values.
 
     A new kind of event is exposed as 0 first, as rate() does not see the first value of a series.
@@ -298,19 +296,24 @@ def _count_events(
     owners = [totals.series(labels) for labels in group.labels.values(table)]
     if totals.counts_reading:
         totals.add(owners, [[cell or 0 for cell in _column(table, value)] for value in group.counters])
+    series = totals.known_series()
+    texts = group.texts_of([labels for labels, _ in series])
+    found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
     for value, column_totals in zip(group.counters, totals.totals, strict=True):
-        samples = [
-            (labels, column_totals[number] if number in known or totals.reads == 1 else 0)
-            for labels, number in totals.known_series()
-        ]
-        value.emit(families[value.metric], samples)
+        each = [column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series]
+        found[value.metric].add(value.by, value.scaled(each))
+    return {name: values.samples(name, texts) for name, values in found.items()}
 
 
 def _column(table: Columns, value: ValueSource) -> Any:
     """The column of a value: an array, or else a list."""
     if value.column is None:
         return [1] * len(table)
-    column = table.columns[value.column]
+    return _cells(table, value.column)
+
+
+def _cells(table: Columns, index: int) -> Any:
+    column = table.columns[index]
     return column if hasattr(column, "dtype") else listed(column)
 
 

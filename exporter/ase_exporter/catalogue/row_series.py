@@ -1,17 +1,21 @@
 """From rows to series: which series the rows of a table belong to, and how their values become samples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
+from operator import is_, itemgetter
 from typing import Any, Literal
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
-from ase_exporter.metrics.columns import listed
+from ase_exporter.metrics.columns import at_indexes, joined, listed, negative, same
 from ase_exporter.metrics.counters import Key, Raw, TableCounters, Width
-from ase_exporter.metrics.families import Family, SampleArray, SeriesLabels
+from ase_exporter.metrics.families import Sample, SampleArray, SeriesLabels
 
 # Earlier dates mean "never".
 _FIRST_DATE = datetime(1971, 1, 1)
+
+_VALUES = itemgetter(1)
 
 # The index at which a label is inserted among the label values of a row, and its value.
 ByLabel = tuple[int, str]
@@ -29,7 +33,8 @@ class RowSeries:
         self.row_keys = keys
         self.keys, self.first_rows = _unique(keys)
         self.series = list(dict.fromkeys(label_values))
-        self._labels: dict[ByLabel | None, SeriesLabels] = {}
+        self._rest: list[LabelValues] | None = None
+        self.texts = SeriesTexts(self.series)
         self._numbers: tuple[TableCounters, int, bool, Any, Any] | None = None
 
     def series_numbers(self, totals: TableCounters, *, arrays: bool) -> tuple[Any, Any]:
@@ -45,13 +50,35 @@ class RowSeries:
             cached = self._numbers = (*version, of_keys, of_series)
         return cached[3:]
 
-    def per_key(self, cells: list[Any]) -> list[Any]:
-        """Of one cell per row, the cell of each key's first row."""
-        return cells if self.first_rows is None else [cells[row] for row in self.first_rows]
+    def per_key(self, cells: Any) -> Any:
+        """Of one cell per row (a list or an array), the cell of each key's first row."""
+        return cells if self.first_rows is None else at_indexes(listed(cells), self.first_rows)
+
+    @cached_property
+    def positions(self) -> dict[Key, int]:
+        """The index of each key among `keys`."""
+        return {key: position for position, key in enumerate(self.keys)}
+
+    def rest(self, rest_of: Callable[[LabelValues], LabelValues]) -> list[LabelValues]:
+        """Per row, the label values of the series for rows without one of their own. Made by `rest_of` once."""
+        if self._rest is None:
+            self._rest = list(map(rest_of, self.label_values))
+        return self._rest
+
+    def with_own(self, keys: Collection[Key], rest: list[LabelValues]) -> list[LabelValues]:
+        """Label values per row: its own for these keys, those of the rest for all others."""
+        if self.first_rows is not None:
+            rows = zip(self.row_keys, self.label_values, rest, strict=True)
+            return [own if key in keys else other for key, own, other in rows]
+        labelled = rest.copy()
+        for position in map(self.positions.get, keys):
+            if position is not None:
+                labelled[position] = self.label_values[position]
+        return labelled
 
     def summed_by_key(self, columns: Sequence[Any]) -> list[list[Raw | None]]:
         """The columns with one row per key: rows that nothing tells apart are summed."""
-        positions = {key: position for position, key in enumerate(self.keys)}
+        positions = self.positions
         summed: list[list[Raw | None]] = []
         for column in map(listed, columns):
             sums: list[Raw | None] = [None] * len(positions)
@@ -61,13 +88,35 @@ class RowSeries:
             summed.append(sums)
         return summed
 
-    def labels_with(self, by: ByLabel | None) -> SeriesLabels:
-        """The label values of all series, with one more label if `by` is given."""
-        if by not in self._labels:
-            self._labels[by] = SeriesLabels(
-                self.series if by is None else [_insert(by, labels) for labels in self.series]
+
+class SeriesTexts:
+    """Series in order, with what is kept of them from reading to reading as long as they are the same."""
+
+    __slots__ = ("_labels", "_last", "series")
+
+    def __init__(self, series: list[LabelValues]) -> None:
+        self.series = series
+        self._labels: dict[tuple[ByLabel | None, ...], SeriesLabels] = {}
+        self._last: dict[str, tuple[list[tuple[ByLabel | None, Any]], SampleArray]] = {}
+
+    def labels(self, bys: tuple[ByLabel | None, ...]) -> SeriesLabels:
+        """The label values of all series, for each column of a metric with its `by` label if it has one."""
+        if bys not in self._labels:
+            self._labels[bys] = SeriesLabels(
+                [labels if by is None else _insert(by, labels) for by in bys for labels in self.series]
             )
-        return self._labels[by]
+        return self._labels[bys]
+
+    def samples(self, metric: str, columns: list[tuple[ByLabel | None, Any]]) -> SampleArray:
+        """The samples of all series for each column of a metric; the last ones if no column is another object."""
+        last = self._last.get(metric)
+        if last is not None and all(map(is_, map(_VALUES, last[0]), map(_VALUES, columns))):
+            return last[1]
+        made = SampleArray(
+            self.labels(tuple([by for by, _ in columns])), joined([values for _, values in columns])
+        )
+        self._last[metric] = columns, made
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +141,8 @@ class ValueSource:
         column: Sequence[Any],
         label_values: Sequence[LabelValues],
         utc_seconds: Callable[[datetime], float],
-    ) -> list[tuple[LabelValues, Raw]]:
-        """A gauge's value per series, without NULL. Dates become seconds since the epoch, by `utc_seconds`."""
+    ) -> list[tuple[LabelValues, float]]:
+        """A gauge's value per series in base units, without NULL. Dates become seconds since the epoch."""
         cells = [
             (labels, cell) for labels, cell in zip(label_values, column, strict=True) if cell is not None
         ]
@@ -111,35 +160,111 @@ class ValueSource:
                 folded[labels] = (
                     max(folded[labels], cell) if self.fold == "max" else min(folded[labels], cell)
                 )
-        return list(folded.items())
+        return list(zip(folded, self.scaled(list(folded.values())), strict=True))
 
-    def emit(self, family: Family, samples: Sequence[tuple[LabelValues, Raw]]) -> None:
-        """Add samples to the family, in base units and with the `by` label."""
-        if self.factor != 1:
-            factor = self.factor
-            samples = [(labels, float(value) * factor) for labels, value in samples]
-        if self.by is not None:
-            by = self.by
-            samples = [(_insert(by, labels), value) for labels, value in samples]
-        family.extend(list(samples))
+    def is_known(self, column: Any) -> bool:
+        """Whether every row has a value that can be exposed as it is."""
+        if self.timestamp or (isinstance(column, list) and None in column):
+            return False
+        return not (self.no_negatives and negative(column))
 
-    def emit_array(self, family: Family, rows: RowSeries, values: Any) -> None:
-        """Add one value per series of a large table, as an array."""
-        if self.factor != 1:
-            values = values.astype(float) * self.factor
-        family.extend(SampleArray(rows.labels_with(self.by), values))
+    def scaled(self, values: Any) -> Any:
+        """Values in base units."""
+        if self.factor == 1:
+            return values
+        factor = self.factor
+        if isinstance(values, list):
+            return [float(value) * factor for value in values]
+        return values.astype(float) * factor
+
+
+class MetricValues:
+    """The values of one metric in one reading, column by column, in base units."""
+
+    __slots__ = ("_columns", "_some")
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[ByLabel | None, Any]] = []
+        # The columns that have values for some series only, as samples.
+        self._some: list[int] = []
+
+    def add(self, by: ByLabel | None, values: Any) -> None:
+        """A column with one value for each series, as a list or an array. by: its `by` label."""
+        self._columns.append((by, values))
+
+    def add_some(self, by: ByLabel | None, samples: list[tuple[LabelValues, float]]) -> None:
+        """A column with values for some series."""
+        self._some.append(len(self._columns))
+        self.add(by, samples if by is None else [(_insert(by, labels), value) for labels, value in samples])
+
+    def samples(self, name: str, texts: SeriesTexts) -> list[Sample] | SampleArray:
+        """The samples of the metric. texts: of its series."""
+        if not self._some:
+            return texts.samples(name, self._columns)
+        samples: list[Sample] = []
+        for index, (by, values) in enumerate(self._columns):
+            samples += values if index in self._some else SampleArray(texts.labels((by,)), values)
+        return samples
 
 
 @dataclass(slots=True)
 class MetricGroup:
-    """The metrics of a collector that have the same labels. ranked: only top rows have series of their own."""
+    """The metrics of a collector that have the same labels.
+
+    ranked: only top rows have series of their own. last_texts: of the last reading's series, if ranked or of events.
+    last_events: the last reading, of events. last_totals, last_gauges: by column, what the last values were made from,
+    and the values.
+    """
 
     labels: RowLabels
     ranked: bool
     rows: RowSeries | None = None
+    last_texts: SeriesTexts | None = None
     counters: list[ValueSource] = field(default_factory=list)
     gauges: list[ValueSource] = field(default_factory=list)
+    last_events: tuple[TableCounters, Any] | None = None
+    last_totals: dict[int, tuple[TableCounters, int, Any, Any]] = field(default_factory=dict)
+    last_gauges: dict[int, tuple[RowSeries, Any, Any, bool]] = field(default_factory=dict)
     widths: list[Width] = field(default_factory=list)
+
+    def has_same_events(self, totals: TableCounters, columns: Any) -> bool:
+        """Whether these counters have counted the same events in the last reading."""
+        last, self.last_events = self.last_events, (totals, columns)
+        return last is not None and last[0] is totals and bool(last[1] == columns)
+
+    def counted(self, index: int, totals: TableCounters, numbers: Any) -> Any:
+        """The totals of a column by series; the same object as in the last reading if nothing has changed."""
+        made_from = totals, totals.changes[index], numbers
+        last = self.last_totals.get(index)
+        if last is None or last[1] != made_from[1] or last[0] is not totals or last[2] is not numbers:
+            values = self.counters[index].scaled(at_indexes(totals.totals[index], numbers))
+            last = self.last_totals[index] = (*made_from, values)
+        return last[3]
+
+    def shown(
+        self, index: int, rows: RowSeries, column: Any, utc_seconds: Callable[[datetime], float]
+    ) -> tuple[Any, bool]:
+        """The values of a gauge, and whether there is one for each series (else samples of some).
+
+        The same objects as in the last reading if nothing has changed.
+        """
+        last = self.last_gauges.get(index)
+        if last is None or last[0] is not rows or not same(last[1], column):
+            source = self.gauges[index]
+            whole = len(rows.series) == len(column) and source.is_known(column)
+            values = (
+                source.scaled(column)
+                if whole
+                else source.folded(listed(column), rows.label_values, utc_seconds)
+            )
+            last = self.last_gauges[index] = (rows, column, values, whole)
+        return last[2], last[3]
+
+    def texts_of(self, series: list[LabelValues]) -> SeriesTexts:
+        """What is kept of these series: the same as in the last reading, if it had the same ones."""
+        if self.last_texts is None or self.last_texts.series != series:
+            self.last_texts = SeriesTexts(series)
+        return self.last_texts
 
 
 def _insert(by: ByLabel, labels: LabelValues) -> LabelValues:

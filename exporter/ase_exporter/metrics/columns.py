@@ -100,9 +100,25 @@ def same(one: Any, other: Any) -> bool:
     return one.shape == other.shape and bool((one == other).all())
 
 
+def joined(columns: Sequence[Any]) -> Any:
+    """Columns one after the other, as a list if one of them is a list."""
+    if len(columns) == 1:
+        return columns[0]
+    if any(isinstance(column, list) for column in columns):
+        return [value for column in columns for value in listed(column)]
+    import numpy as np
+
+    return np.concatenate(columns)
+
+
 def cell(column: Any, index: int) -> Any:
     """One value of a column, as a Python value."""
     return column[index] if isinstance(column, list) else column.item(index)
+
+
+def at_indexes(column: Any, indexes: Any) -> Any:
+    """A copy of a column with the values at these indexes, in their order."""
+    return [column[index] for index in indexes] if isinstance(column, list) else column[indexes]
 
 
 def row_at(columns: Sequence[Any], index: int) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import sub
 from typing import Any, Literal, NamedTuple
 
-from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at
+from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at, same
 from ase_exporter.metrics.families import Family
 
 Width = Literal["int", "unsigned int", "wide"]
@@ -166,8 +166,9 @@ class TableCounters:
     """The counters of one table: last raw values per row, totals per series.
 
     Rows are identified by key, series by number (see `series`). Columns have the order of `widths`.
-    reads: number of readings. totals: per column, one value per series number. renumbered: changes when series
-    get other numbers. top_rows: if only the top rows have series of their own, those rows and their rank values.
+    reads: number of readings. totals: per column, one value per series number. changes: per column, grows when its
+    totals change. renumbered: changes when series get other numbers. top_rows: if only the top rows have series of
+    their own, those rows and their rank values.
     """
 
     __slots__ = (
@@ -188,6 +189,8 @@ class TableCounters:
         "_store",
         "_values",
         "_wraps",
+        "_zeros",
+        "changes",
         "reads",
         "renumbered",
         "top_rows",
@@ -201,6 +204,7 @@ class TableCounters:
         self.renumbered = 0
         self.top_rows: dict[Key, float] = {}
         self.totals: list[Any] = [[] for _ in widths]
+        self.changes = [0] * len(widths)
         self._store = store
         self._series: dict[Hashable, int] = {}
         self._series_read: list[float] = []
@@ -213,6 +217,8 @@ class TableCounters:
         self._values: list[Any] = [[] for _ in widths]
         self._growth: list[Any] = []
         self._growth_seconds = 0.0
+        # The growth of every column that has not changed.
+        self._zeros: list[Raw] = []
         self._absent: dict[Key, _Absence] = {}
         self._generations: dict[Key, object] = {}
         self._wraps = any(width != "wide" for width in widths)
@@ -229,9 +235,13 @@ class TableCounters:
             "widths": self.widths,
             "reads": self.reads,
             "read_at": self._read_at,
-            "keys": list(self._indexes),
+            "keys": self._keys,
             "values": [listed(column) for column in self._values],
-            "growth": [listed(column) for column in self._growth],
+            # The pace says whether a counter has wrapped, which wide ones never do.
+            "growth": [
+                [] if width == "wide" else listed(column)
+                for width, column in zip(self.widths, self._growth, strict=False)
+            ],
             "growth_seconds": self._growth_seconds,
             "absent": {key: tuple(absence) for key, absence in self._absent.items()},
             "generations": self._generations,
@@ -256,6 +266,7 @@ class TableCounters:
         self._generations = saved["generations"]
         self._series, self._series_read = saved["series"], saved["series_read"]
         self.totals, self.top_rows = saved["totals"], saved["top_rows"]
+        self.changes = [count + 1 for count in self.changes]
         latest, seen = saved["mark"]
         self._mark = (latest, Counter(seen))
         self._restarts, self._clears = saved["restarts"], saved["clears"]
@@ -279,6 +290,7 @@ class TableCounters:
             self.totals = [listed(totals) for totals in self.totals]
             for totals in self.totals:
                 totals.append(0)
+            self.changes = [count + 1 for count in self.changes]
         return number
 
     def growth(
@@ -306,12 +318,21 @@ class TableCounters:
             if self._store.starts_at_raw:
                 return [self._unsigned_column(column, at) for at, column in enumerate(whole)]
             return [[0] * len(keys) for _ in columns]
-        deltas = [minus(column, old) for column, old in zip(whole, before, strict=True)]
+        if len(self._zeros) != len(keys):
+            self._zeros = [0] * len(keys)
+        zeros = self._zeros
+        deltas = [
+            zeros if isinstance(column, list) and same(column, old) else minus(column, old)
+            for column, old in zip(whole, before, strict=True)
+        ]
         suspects: set[int] = set()
         for width, growth, old in zip(self.widths, deltas, before, strict=True):
-            suspects.update(negative(growth))
+            if growth is not zeros:
+                suspects.update(negative(growth))
             if width != "wide":
                 suspects.update(negative(old))
+        if suspects:
+            deltas = [growth.copy() if growth is zeros else growth for growth in deltas]
         for index in suspects:
             was, row = row_at(before, index), row_at(whole, index)
             explained = self._explain_fall(keys[index], was, row, elapsed, sums=sums)
@@ -325,11 +346,16 @@ class TableCounters:
         if owners is not self._owners:
             self._note_owners()
             self._owners = owners
-            self._shared = len(set(owners)) < len(owners)
-        self.totals = [
-            added(totals, owners, growth, shared=self._shared)
-            for totals, growth in zip(self.totals, deltas, strict=True)
-        ]
+            self._shared = len(set(listed(owners))) < len(owners)
+        places: Any = owners
+        if any(not isinstance(growth, list) for growth in deltas):
+            import numpy as np
+
+            places = np.asarray(owners)
+        for column, growth in enumerate(deltas):
+            if growth is not self._zeros:
+                self.totals[column] = added(self.totals[column], places, growth, shared=self._shared)
+                self.changes[column] += 1
 
     def known_series(self) -> list[tuple[Any, int]]:
         """Labels and number of every series."""
@@ -490,6 +516,7 @@ class TableCounters:
         if len(self._series) <= max_idle + rows:
             return
         self._note_owners()
+        self._owners = ()
         by_age = sorted(self._series.items(), key=lambda item: self._series_read[item[1]], reverse=True)
         kept = [
             (labels, number)
@@ -497,6 +524,7 @@ class TableCounters:
             if now - self._series_read[number] <= FORGET_AFTER
         ]
         self.renumbered += 1
+        self.changes = [count + 1 for count in self.changes]
         self.totals = [[totals[number] for _, number in kept] for totals in map(listed, self.totals)]
         self._series_read = [self._series_read[number] for _, number in kept]
         self._series = {labels: number for number, (labels, _) in enumerate(kept)}
@@ -505,4 +533,3 @@ class TableCounters:
         """Note the time of the last reading for the series of its rows; deferred, as they rarely change."""
         for owner in self._owners:
             self._series_read[owner] = self._read_at
-        self._owners = ()

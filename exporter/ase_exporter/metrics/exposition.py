@@ -4,13 +4,11 @@ The output equals prometheus_client's byte for byte, at about a thirtieth of its
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any, TypeGuard
 
-from ase_exporter.metrics.families import Family, SampleArray, SeriesLabels
+from ase_exporter.metrics.families import Family, SampleArray
 from ase_exporter.metrics.number_formatting import format_number
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def render_text(families: Iterable[Family]) -> str:
@@ -32,30 +30,24 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False, creat
     parts: list[bytes] = []
     families = list(families)
     stamped = {family.name for family in families if openmetrics and created and family.created is not None}
-    numbers = _format_arrays(
+    arrays = _format_arrays(
         [
             family.samples.values
             for family in families
-            if isinstance(family.samples, SampleArray) and family.name not in stamped
+            if _is_array(family.samples) and family.name not in stamped
         ]
     )
     for family in families:
-        name, head = family.name, render_head(family)
-        if name in stamped:
-            parts.append((head + _with_created(family)).encode())
-            continue
-        if isinstance(family.samples, SampleArray):
+        parts.append(render_head(family.name, family.kind, family.help))
+        if family.name in stamped:
+            parts.append(_with_created(family).encode())
+        elif _is_array(family.samples):
+            lines, _ = _lines(family)
+            lines[1::2] = next(arrays)
             # Joined family by family: join() needs eighty bytes of memory for every part.
-            lines = _around_numbers(family.samples.series, name, family.labels)
-            lines[1::2] = next(numbers)
-            parts += (head.encode(), b"".join(lines))
-            continue
-        blocks = _label_blocks(family.labels, [values for values, _ in family.samples])
-        texts = [
-            f"{name}{block} {format_number(value)}\n"
-            for block, (_, value) in zip(blocks, family.samples, strict=True)
-        ]
-        parts.append("".join([head, *texts]).encode())
+            parts.append(b"".join(lines))
+        else:
+            parts.append(_kept_text(family))
     if openmetrics:
         parts.append(b"# EOF\n")
     return b"".join(parts)
@@ -68,7 +60,33 @@ def escape_label(value: str) -> str:
     return value
 
 
-def _format_arrays(arrays: "list[NDArray[Any]]") -> Iterator[list[bytes]]:
+def _kept_text(family: Family) -> bytes:
+    """The samples of a family. Those that are exposed again as they are keep their text."""
+    samples = family.samples
+    if not isinstance(samples, SampleArray):
+        return _text(family)
+    key = family.name, family.labels
+    if key not in samples.rendered:
+        # Most samples change before the next scrape: their text would only take memory.
+        samples.rendered[key] = None
+        return _text(family)
+    text = samples.rendered[key]
+    if text is None:
+        text = samples.rendered[key] = _text(family)
+    return text
+
+
+def _text(family: Family) -> bytes:
+    lines, values = _lines(family)
+    lines[1::2] = map(_number, values)
+    return b"".join(lines)
+
+
+def _is_array(samples: Any) -> TypeGuard[SampleArray]:
+    return isinstance(samples, SampleArray) and not isinstance(samples.values, list)
+
+
+def _format_arrays(arrays: list[Any]) -> Iterator[list[bytes]]:
     """The values of each array as text."""
     if arrays:
         # Imports numpy, which only targets with large tables pay for.
@@ -77,44 +95,65 @@ def _format_arrays(arrays: "list[NDArray[Any]]") -> Iterator[list[bytes]]:
         yield from format_arrays(arrays)
 
 
-def _around_numbers(series: SeriesLabels, name: str, labels: tuple[str, ...]) -> list[bytes]:
-    """The text between the numbers, at even indexes; odd indexes are free for the numbers."""
-    around = series.rendered.get((name, labels))
+def _number(value: float) -> bytes:
+    return format_number(value).encode()
+
+
+def _lines(family: Family) -> tuple[list[bytes], Iterable[float]]:
+    """The text around the numbers at even indexes, odd indexes being free for the numbers, and the numbers."""
+    samples = family.samples
+    if not isinstance(samples, SampleArray):
+        return _around(family, [values for values, _ in samples]), [value for _, value in samples]
+    kept, key = samples.series.rendered, (family.name, family.labels)
+    around = kept.get(key)
     if around is None:
-        heads = [f"\n{name}{block} ".encode() for block in _label_blocks(labels, series.values)]
-        heads[0] = heads[0][1:]
-        around = series.rendered[name, labels] = [b""] * (2 * len(heads) + 1)
+        around = kept[key] = _around(family, samples.series.values)
+    return around.copy(), samples.values
+
+
+def _around(family: Family, label_values: Sequence[Sequence[str]]) -> list[bytes]:
+    heads = [_head(family.name, family.labels, tuple(values)) for values in label_values]
+    around = [b""] * (2 * len(heads) + 1)
+    if heads:
         around[:-1:2] = heads
+        around[0] = heads[0][1:]
         around[-1] = b"\n"
-    return around.copy()
+    return around
+
+
+# Shared by all targets of a process: most of them have the same caches, engines and collectors.
+@lru_cache(maxsize=16_384)
+def _head(name: str, labels: tuple[str, ...], values: tuple[str, ...]) -> bytes:
+    """The text of a sample up to its number, with the end of the line before."""
+    return f"\n{name}{_label_block(labels, values)} ".encode()
 
 
 def _with_created(family: Family) -> str:
     """The samples of a counter, each with the time at which it started."""
     base, created = family.name.removesuffix("_total"), format_number(family.created or 0.0)
-    blocks = _label_blocks(family.labels, [values for values, _ in family.samples])
+    blocks = ((_label_block(family.labels, values), value) for values, value in family.samples)
     return "".join(
         f"{family.name}{block} {format_number(value)}\n{base}_created{block} {created}\n"
-        for block, (_, value) in zip(blocks, family.samples, strict=True)
+        for block, value in blocks
     )
 
 
-def _text_head(family: Family) -> str:
-    kind = "untyped" if family.kind == "unknown" else family.kind
-    return f"# HELP {family.name} {_escape_help(family.help)}\n# TYPE {family.name} {kind}\n"
+@lru_cache(maxsize=2048)
+def _text_head(name: str, kind: str, text: str) -> bytes:
+    kind = "untyped" if kind == "unknown" else kind
+    return f"# HELP {name} {_escape_help(text)}\n# TYPE {name} {kind}\n".encode()
 
 
-def _openmetrics_head(family: Family) -> str:
-    base = family.name.removesuffix("_total") if family.kind == "counter" else family.name
-    return f"# HELP {base} {escape_label(family.help)}\n# TYPE {base} {family.kind}\n"
+@lru_cache(maxsize=2048)
+def _openmetrics_head(name: str, kind: str, text: str) -> bytes:
+    base = name.removesuffix("_total") if kind == "counter" else name
+    return f"# HELP {base} {escape_label(text)}\n# TYPE {base} {kind}\n".encode()
 
 
-def _label_blocks(labels: tuple[str, ...], label_values: Sequence[Sequence[str]]) -> list[str]:
-    """The `{name="value",...}` of each sample; '' without labels."""
-    if not labels:
-        return [""] * len(label_values)
-    template = "{" + ",".join(f'{label}="%s"' for label in labels) + "}"
-    return [template % tuple([escape_label(value) for value in values]) for values in label_values]
+def _label_block(labels: tuple[str, ...], values: Sequence[str]) -> str:
+    """The `{name="value",...}` of a sample; '' without labels."""
+    pairs = [f'{label}="{escape_label(value)}"' for label, value in zip(labels, values, strict=True)]
+    return f"{{{','.join(pairs)}}}" if pairs else ""
 
 
 def _escape_help(text: str) -> str:

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, overload
+
+from ase_exporter.metrics.columns import cell, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +21,7 @@ class Family:
     name: as users query it, so counters end in `_total`; base units (seconds, bytes, ratios 0-1).
     help: one sentence that names the source (MDA column, file, report row).
     labels: label names, sorted, as exposed.
-    samples: (label values in the order of `labels`, value); a list, or a `SampleArray` for large tables.
+    samples: (label values in the order of `labels`, value); a list, or a `SampleArray`.
     created: Unix time at which its counters started at 0, if known.
     """
 
@@ -30,10 +33,7 @@ class Family:
     created: float | None = None
 
     def __post_init__(self) -> None:
-        if list(self.labels) != sorted(self.labels):
-            raise ValueError(f"{self.name}: labels must be sorted, not {self.labels}")
-        if (self.kind == "counter") != self.name.endswith("_total"):
-            raise ValueError(f"{self.name}: counters, and only counters, have a name that ends in _total")
+        _check(self.name, self.kind, self.labels)
 
     def add(self, value: float, *label_values: str) -> None:
         """Append one sample; label values come in the order of `labels`."""
@@ -49,11 +49,21 @@ class Family:
             self.samples = [*self.samples, *samples]
 
 
+@lru_cache(maxsize=2048)
+def _check(name: str, kind: str, labels: tuple[str, ...]) -> None:
+    if list(labels) != sorted(labels):
+        raise ValueError(f"{name}: labels must be sorted, not {labels}")
+    if (kind == "counter") != name.endswith("_total"):
+        raise ValueError(f"{name}: counters, and only counters, have a name that ends in _total")
+
+
 class SeriesLabels:
     """The label values of many series, which stay the same from scrape to scrape.
 
     rendered: a cache for `exposition`: the text around the numbers, by metric name and label names.
     """
+
+    __slots__ = ("rendered", "values")
 
     def __init__(self, values: Sequence[Sequence[str]]) -> None:
         self.values = values
@@ -61,11 +71,17 @@ class SeriesLabels:
 
 
 class SampleArray(Sequence[Sample]):
-    """Samples of a large table: the label values of its series, and one array with their values."""
+    """Samples of series that last: their label values, and a list or an array with one value for each.
 
-    def __init__(self, series: SeriesLabels, values: "NDArray[Any]") -> None:
+    rendered: a cache for `exposition`: their text, by metric name and label names; None if it was made once only.
+    """
+
+    __slots__ = ("rendered", "series", "values")
+
+    def __init__(self, series: SeriesLabels, values: "list[float] | NDArray[Any]") -> None:
         self.series = series
         self.values = values
+        self.rendered: dict[tuple[str, tuple[str, ...]], bytes | None] = {}
 
     def __len__(self) -> int:
         return len(self.series.values)
@@ -78,11 +94,11 @@ class SampleArray(Sequence[Sample]):
 
     def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
         if isinstance(index, slice):
-            return list(zip(self.series.values[index], self.values[index].tolist(), strict=True))
-        return self.series.values[index], self.values[index].item()
+            return list(zip(self.series.values[index], listed(self.values[index]), strict=True))
+        return self.series.values[index], cell(self.values, index)
 
     def __iter__(self) -> Iterator[Sample]:
-        return zip(self.series.values, self.values.tolist(), strict=True)
+        return zip(self.series.values, listed(self.values), strict=True)
 
 
 def single(name: str, kind: Kind, help: str, value: float) -> Family:  # noqa: A002

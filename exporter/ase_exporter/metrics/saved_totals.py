@@ -13,8 +13,14 @@ from typing import Any
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
-# Changes with the layout of the content; totals of another version are not continued.
-_MAGIC = b"ase-exporter totals 1\n"
+# Changes with the layout of the content; totals of a version that is not known here are not continued.
+_MAGIC = b"ase-exporter totals 2\n"
+# One pickle with all of it.
+_MAGIC_1 = b"ase-exporter totals 1\n"
+# Of a table: what stays the same from scrape to scrape.
+_LASTING = ("keys", "series")
+# A table with this many rows is encoded by itself, and again only after it has been read again: many have an interval.
+_LARGE = 1000
 _ALLOWED = frozenset({("datetime", "datetime"), ("datetime", "date"), ("decimal", "Decimal")})
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -32,24 +38,71 @@ class SavedTotals:
     content: bytes
 
 
-def encode(server: str, state: Mapping[str, Any], clock: Clock = SYSTEM_CLOCK) -> bytes:
-    """The state of a `CounterStore` as bytes. server: which server it is of; another one does not continue it."""
-    content = (server, _boot_id(), clock.monotonic(), clock.time(), dict(state))
-    packed = zlib.compress(pickle.dumps(content, pickle.HIGHEST_PROTOCOL), 1)
+class LastingParts:
+    """Keys and series of tables as they were encoded last: most tables keep theirs from scrape to scrape."""
+
+    def __init__(self) -> None:
+        self._encoded: dict[Any, tuple[Any, Any, int, bytes]] = {}
+        self._large: dict[Any, tuple[Any, int, bytes]] = {}
+
+    def encoded(self, name: Any, table: Mapping[str, Any]) -> bytes:
+        """The lasting part of a table's state."""
+        keys, series = (table[part] for part in _LASTING)
+        last = self._encoded.get(name)
+        # Series are only added to the same dict.
+        if last is None or last[0] is not keys or last[1] is not series or last[2] != len(series):
+            last = self._encoded[name] = (keys, series, len(series), _packed((keys, series)))
+        return last[3]
+
+    def rest(self, name: Any, table: Mapping[str, Any]) -> dict[str, Any] | bytes:
+        """The rest of a table's state, encoded if it is large."""
+        rest = {part: value for part, value in table.items() if part not in _LASTING}
+        if len(table["keys"]) < _LARGE:
+            return rest
+        last = self._large.get(name)
+        if last is None or last[0] is not table["keys"] or last[1] != table["reads"]:
+            last = self._large[name] = (table["keys"], table["reads"], _packed(rest))
+        return last[2]
+
+
+def encode(
+    server: str, state: Mapping[str, Any], clock: Clock = SYSTEM_CLOCK, lasting: LastingParts | None = None
+) -> bytes:
+    """The state of a `CounterStore` as bytes. server: which server it is of; another one does not continue it.
+
+    lasting: kept by the caller from one state of a store to the next.
+    """
+    lasting = lasting or LastingParts()
+    tables: Mapping[Any, Mapping[str, Any]] = state.get("tables", {})
+    parts = {name: lasting.encoded(name, table) for name, table in tables.items()}
+    rest = {name: lasting.rest(name, table) for name, table in tables.items()}
+    content = (server, _boot_id(), clock.monotonic(), clock.time(), {**state, "tables": rest})
+    packed = pickle.dumps((_packed(content), parts), pickle.HIGHEST_PROTOCOL)
     return _MAGIC + zlib.crc32(packed).to_bytes(4, "big") + packed
+
+
+def _packed(content: object) -> bytes:
+    return zlib.compress(pickle.dumps(content, pickle.HIGHEST_PROTOCOL), 1)
 
 
 def decode(content: bytes, server: str, clock: Clock = SYSTEM_CLOCK) -> tuple[dict[str, Any], float]:
     """The state, and the shift of its monotonic times to those of now. Raises TotalsError."""
-    packed = content[len(_MAGIC) + 4 :]
-    checksum = content[len(_MAGIC) : len(_MAGIC) + 4]
-    if not content.startswith(_MAGIC):
+    if not content.startswith((_MAGIC, _MAGIC_1)):
         raise TotalsError("written by another version")
-    if zlib.crc32(packed).to_bytes(4, "big") != checksum:
+    packed = content[len(_MAGIC) + 4 :]
+    if zlib.crc32(packed).to_bytes(4, "big") != content[len(_MAGIC) : len(_MAGIC) + 4]:
         raise TotalsError("damaged")
     try:
-        of, boot_id, monotonic, at, state = _Unpickler(io.BytesIO(zlib.decompress(packed))).load()
-    except (zlib.error, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError) as error:
+        of, boot_id, monotonic, at, state = _unpacked(packed, content.startswith(_MAGIC_1))
+    except (
+        zlib.error,
+        pickle.UnpicklingError,
+        EOFError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+    ) as error:
         raise TotalsError(f"damaged ({type(error).__name__})") from error
     if of != server:
         raise TotalsError("of another server")
@@ -57,6 +110,23 @@ def decode(content: bytes, server: str, clock: Clock = SYSTEM_CLOCK) -> tuple[di
         return state, 0.0
     # After a boot the monotonic clock begins anew; the wall clock says how long it has been.
     return state, clock.monotonic() - max(0.0, clock.time() - at) - monotonic
+
+
+def _unpacked(packed: bytes, as_one: bool) -> tuple[str, str, float, float, dict[str, Any]]:
+    if as_one:
+        whole: tuple[str, str, float, float, dict[str, Any]] = _load(zlib.decompress(packed))
+        return whole
+    rest, parts = _load(packed)
+    of, boot_id, monotonic, at, state = _load(zlib.decompress(rest))
+    for name, part in parts.items():
+        if isinstance(large := state["tables"][name], bytes):
+            state["tables"][name] = _load(zlib.decompress(large))
+        state["tables"][name] |= zip(_LASTING, _load(zlib.decompress(part)), strict=True)
+    return of, boot_id, monotonic, at, state
+
+
+def _load(pickled: bytes) -> Any:
+    return _Unpickler(io.BytesIO(pickled)).load()
 
 
 class _Unpickler(pickle.Unpickler):

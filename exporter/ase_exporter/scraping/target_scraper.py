@@ -4,7 +4,9 @@ The deadline bounds all of it: the answer is what was read by then.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ase_exporter import malloc
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
@@ -22,11 +24,13 @@ from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
-from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, decode, encode
+from ase_exporter.metrics.saved_totals import LastingParts, SavedTotals, TotalsError, decode, encode
 from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.sysmon.runner import SysmonRunner
+
+if TYPE_CHECKING:
+    from ase_exporter.sysmon.runner import SysmonRunner
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +65,7 @@ class TargetScraper:
         scrape: Scrape,
         catalogue: Catalogue,
         watch: ConfigWatcher | None = None,
-        sysmon: SysmonRunner | None = None,
+        sysmon: "SysmonRunner | None" = None,
         modules: Mapping[str, Module] | None = None,
         ledger: LoginLedger | None = None,
         *,
@@ -90,6 +94,7 @@ class TargetScraper:
         self._own_collector = self._collector = collector(module)
         self._collectors = {name: collector(other) for name, other in (modules or {}).items()}
         self._collectors |= {"": self._own_collector, target.module: self._own_collector}
+        self._lasting_parts: defaultdict[ModuleCollector, LastingParts] = defaultdict(LastingParts)
         self._connect_timeout = scrape.connect_timeout
         self._catalogue = catalogue
         self._watch = watch
@@ -126,10 +131,11 @@ class TargetScraper:
         """The totals of the counters that the scrape read, for the process that continues them; None without any."""
         if not result.summary.up or self._raw_counters:
             return None
-        state = self._collectors[result.module].counters.saved()
-        return SavedTotals(
-            self.name, result.module or self._own_module, encode(self._server, state, self._clock)
+        collector = self._collectors[result.module]
+        content = encode(
+            self._server, collector.counters.saved(), self._clock, self._lasting_parts[collector]
         )
+        return SavedTotals(self.name, result.module or self._own_module, content)
 
     def restore_totals(self, totals: Mapping[str, bytes]) -> None:
         """Continue with the totals of another process, by module. What cannot be continued starts again."""

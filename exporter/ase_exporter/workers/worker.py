@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ase_exporter import logs, malloc
 from ase_exporter.ase.gil_scheduler import gil_scheduler
@@ -35,7 +35,6 @@ from ase_exporter.metrics.saved_totals import SavedTotals
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.workers.messages import (
     Admission,
     Assignment,
@@ -50,6 +49,9 @@ from ase_exporter.workers.messages import (
     unpack,
 )
 from ase_exporter.workers.remote_ledger import RemoteLedger
+
+if TYPE_CHECKING:
+    from ase_exporter.sysmon.runner import SysmonRunner
 
 log = logging.getLogger(__name__)
 
@@ -298,9 +300,12 @@ def _scraper(
     )
 
 
-def _sysmon(config: Config, target: Target, ledger: LoginLedger, halted: bool) -> SysmonRunner | None:
+def _sysmon(config: Config, target: Target, ledger: LoginLedger, halted: bool) -> "SysmonRunner | None":
     if target.sysmon is None:
         return None
+    # Only targets whose sp_sysmon is run need its parser, which takes 1 MiB.
+    from ase_exporter.sysmon.runner import SysmonRunner
+
     runner = SysmonRunner(
         target,
         config.auth[target.sysmon.auth],

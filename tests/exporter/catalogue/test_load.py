@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue.load import HERE, load_shipped
+from ase_exporter.catalogue.model import Collector
+from ase_exporter.config import yaml_files
 
 GOOD = """
 jobs:
@@ -22,6 +26,12 @@ def test_the_built_in_files_are_valid() -> None:
     catalogue, problems = load_catalogue()
     assert problems == []
     assert next(iter(catalogue.collectors)) == "state"
+
+
+@pytest.mark.parametrize("path", sorted(HERE.glob("*.yaml")), ids=lambda path: path.name)
+def test_the_strict_loader_reads_the_built_in_files_alike(path: Path) -> None:
+    schema = TypeAdapter(dict[str, Collector])
+    assert load_shipped(path, schema) == yaml_files.load(path, schema)
 
 
 def test_custom_metrics_are_added_to_the_built_in_ones(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """A store that continues saved totals counts as the one that never ended."""
 
+import pickle
 import random
+import zlib
 from datetime import datetime
 
 import pytest
 
 from ase_exporter.clock import Clock
 from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.metrics.saved_totals import TotalsError, decode, encode
+from ase_exporter.metrics.saved_totals import _MAGIC_1, LastingParts, TotalsError, decode, encode
 
 SERVER = "ase1:5000"
 
@@ -101,3 +103,32 @@ def test_saved_totals_bring_no_code() -> None:
 
     with pytest.raises(TotalsError, match="damaged"):
         decode(encode(SERVER, {"epoch": Harmful()}, clock()), SERVER)
+
+
+def test_parts_that_last_are_encoded_again_when_they_change() -> None:
+    store, lasting = CounterStore(), LastingParts()
+    for now, rows in enumerate(
+        [{"a": 1}, {"a": 2}, {"a": 3, "b": 4}, {"b": 5}, {"b": 6, "c": 1, "a": 9}, {"a": 9}]
+    ):
+        scraped(store, rows, float(now))
+        expected = encode(SERVER, store.saved(), clock())
+        assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
+
+
+def test_a_large_table_is_encoded_again_when_it_has_been_read_again() -> None:
+    store, lasting = CounterStore(), LastingParts()
+    for now in (0.0, 15.0, 30.0):
+        scraped(store, {str(row): row + int(now) for row in range(1500)}, now)
+        for _ in range(2):
+            expected = encode(SERVER, store.saved(), clock())
+            assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
+
+
+def test_totals_of_the_version_before_are_continued() -> None:
+    store = CounterStore()
+    scraped(store, {"a": 10}, 0.0)
+    state, shift = decode(encode(SERVER, store.saved(), clock()), SERVER, clock())
+    assert state["tables"]
+    packed = zlib.compress(pickle.dumps((SERVER, "", 1000.0, 1e9, state)))
+    old = _MAGIC_1 + zlib.crc32(packed).to_bytes(4, "big") + packed
+    assert decode(old, SERVER, clock()) == (state, shift)

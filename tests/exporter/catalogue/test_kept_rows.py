@@ -1,0 +1,126 @@
+"""What a mapper keeps from reading to reading (texts, series, keys) changes nothing that is exported."""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.model import Collector
+from ase_exporter.catalogue.row_mapper import RowMapper
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.exposition import render_openmetrics, render_text
+
+FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
+COLUMNS = {
+    "Name": "varchar",
+    "Slot": "int",
+    "State": "varchar",
+    "Grabs": "bigint",
+    "Waits": "int",
+    "Ratio": "float",
+    "Since": "datetime",
+}
+METRICS: dict[str, Any] = {
+    "ase_x_grabs_total": {"help": "Counted.", "column": "Grabs"},
+    "ase_x_time_seconds_total": {
+        "help": "Timed.",
+        "by": "mode",
+        "columns": {"user": "Waits", "system": "Grabs"},
+        "unit": "milliseconds",
+    },
+    "ase_x_sum_total": {"help": "All of them.", "column": "Ratio", "total": True},
+    "ase_x_bytes": {"help": "Held.", "column": "Waits", "unit": "server pages"},
+    "ase_x_ratios": {"help": "Two kinds.", "by": "kind", "columns": {"a": "Ratio", "b": "Waits"}},
+    "ase_x_rows": {"help": "Rows.", "count": True},
+    "ase_x_states": {"help": "Rows.", "count": True, "total": True, "labels": {"state": "State"}},
+    "ase_x_info": {"help": "One for each.", "labels": {"state": "State"}},
+    "ase_x_since_timestamp_seconds": {"help": "Its time.", "column": "Since", "unit": "timestamp"},
+}
+SHAPES: dict[str, dict[str, Any]] = {
+    "a series a row": {"labels": {"name": "Name", "slot": "Slot"}},
+    "rows that share series": {"labels": {"name": "Name"}, "key": ["Slot"]},
+    "rows that nothing tells apart": {"labels": {"name": "Name"}},
+    "no labels": {"key": ["Name", "Slot"]},
+    "ranked": {"labels": {"name": "Name", "slot": "Slot"}, "top": {"by": ["Grabs", "Waits"]}},
+    "generations": {"labels": {"name": "Name", "slot": "Slot"}, "generation": "Since"},
+}
+Row = tuple[Any, ...]
+
+
+def mapper(shape: str) -> RowMapper:
+    collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
+    return RowMapper("x", TypeAdapter(Collector).validate_python(collector), COLUMNS, FACTS, 3)
+
+
+def readings(seed: int) -> Iterator[list[Row]]:
+    """Rows that grow, stay, wrap, are cleared, vanish, come back, change order, have NULLs and negative values."""
+    chance = random.Random(seed)
+    dates = [None, datetime(1900, 1, 1), datetime(2026, 1, 2, 3, 4), datetime(2026, 5, 6)]
+    rows: list[list[Any]] = [
+        [
+            f'n"{slot % 4}"\\',
+            slot,
+            "online",
+            chance.randrange(1 << 40),
+            chance.randrange(1 << 31),
+            0.1,
+            dates[2],
+        ]
+        for slot in range(9)
+    ]
+    for _ in range(25):
+        for row in rows:
+            row[3] += chance.choice([0, 0, 7, 10**9])
+            row[4] = (row[4] + chance.choice([0, 1, 10**8])) % (1 << 31)
+            row[5] += chance.choice([0, 0.3, 1e15])
+            match chance.randrange(60):
+                case 0:
+                    row[3:6] = [0, 0, 0.0]
+                case 1:
+                    row[4] = -1
+                case 2:
+                    row[2], row[6] = chance.choice(["offline", "online"]), chance.choice(dates)
+        shown = [tuple(row) for row in rows]
+        match chance.randrange(8):
+            case 0:
+                shown = [row for row in shown if chance.random() < 0.7]
+            case 1:
+                chance.shuffle(shown)
+            case 2:
+                place = chance.randrange(2, 7)
+                shown = [
+                    (*row[:place], None, *row[place + 1 :]) if chance.random() < 0.5 else row for row in shown
+                ]
+        yield shown
+        if chance.random() < 0.3:
+            yield shown
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mapper_that_has_read_before_gives_the_text_of_a_new_one(shape: str, seed: int) -> None:
+    kept, store, other_store = mapper(shape), CounterStore(), CounterStore()
+    for step, rows in enumerate(readings(seed)):
+        expected = mapper(shape).families(rows, other_store, step * 15.0)
+        made = kept.families(rows, store, step * 15.0)
+        assert render_text(made) == render_text(expected)
+        assert render_openmetrics(made) == render_openmetrics(expected)
+        assert store.events == other_store.events
+        assert store.saved() == other_store.saved()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_families_stay_as_they_were_when_the_table_is_read_again(shape: str) -> None:
+    """The families of a collector that is not due are exposed again."""
+    kept, store = mapper(shape), CounterStore()
+    earlier = []
+    for step, rows in enumerate(readings(5)):
+        made = kept.families(rows, store, step * 15.0)
+        earlier.append((made, render_text(made)))
+    for made, text in earlier:
+        assert render_text(made) == text
