@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards import change_windows, common
+from dashboards import change_windows, common, thresholds
 from dashboards.layout import choice, dashboard
 from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name, steps
 from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
@@ -175,7 +175,7 @@ def _table(
 def _contention(matchers: str) -> str:
     return (
         f"sum by (spinlock) (rate(ase_spinlock_waits_total{{$selector,{matchers}}}$w))"
-        f" / (sum by (spinlock) (rate(ase_spinlock_grabs_total{{$selector,{matchers}}}$w)) > 1000)"
+        f" / (sum by (spinlock) (rate(ase_spinlock_grabs_total{{$selector,{matchers}}}$w)) > {thresholds.MIN_GRABS})"
     )
 
 

@@ -183,7 +183,7 @@ def verdict(width: int = 4) -> Stat:
                 f" or (2 * (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {contended})"
                 f" + (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {critical})"
                 " and on (job, instance, spinlock) ase:spinlock_top_spins:rate1m{$selector}"
-                f" > {thresholds.SPINLOCK['min_spins_per_second']}))"
+                f" > {thresholds.MIN_SPINS}))"
             )
         ],
         names={
