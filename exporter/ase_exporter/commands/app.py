@@ -10,7 +10,7 @@ import typer
 from ase_exporter.commands import serve
 from ase_exporter.commands.advise import advise
 from ase_exporter.commands.annotate import annotate
-from ase_exporter.commands.assets import config, dashboards, rules, sql
+from ase_exporter.commands.assets import config, dashboards, mixin, rules, sql
 from ase_exporter.commands.capture import capture
 from ase_exporter.commands.catalogue import app as catalogue
 from ase_exporter.commands.changes import changes
@@ -113,7 +113,7 @@ def _typed(option: serve.Option) -> object:
 app.command("serve", help=serve.HELP)(_serve_command())
 for each in (probe, top, check, changes, annotate, hugepages, compare, report, advise, mcp, capture, demo):
     app.command()(each)
-for asset in (rules, dashboards, sql, config):
+for asset in (rules, mixin, dashboards, sql, config):
     app.command()(asset)
 app.add_typer(sysmon)
 app.add_typer(catalogue)
