@@ -11,6 +11,7 @@ DASH: Json = {"index": 9, "text": "–", "color": "text"}
 UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
 # Colour of a missing figure: neither good nor bad, and legible on dark and light.
 NEUTRAL = "#808080"
+NOT_COLLECTED = "not collected"
 Thresholds = Sequence[tuple[float, str]]
 # Minimum top of an axis by unit: Grafana would scale a line at 0 to 100.
 MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
@@ -149,7 +150,7 @@ class Stat:
     base: str = "green"
     minimum: float | None = None
     maximum: float | None = None
-    blank: str = "not collected"
+    blank: str = NOT_COLLECTED
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     show: str = "value"
     name_size: int = 18
