@@ -199,6 +199,10 @@ class Stat:
                 "text": {"titleSize": self.name_size, "valueSize": self.value_size}
                 if self.show == "value_and_name"
                 else {},
+                # What follows is known to newer versions of Grafana only, which fill in the same.
+                "percentChangeColorMode": "standard",
+                "showPercentChange": False,
+                "wideLayout": True,
             },
             "targets": [query.json(number) for number, query in enumerate(self.queries)],
         }
@@ -278,10 +282,11 @@ class Table:
             "datasource": DATASOURCE,
             "fieldConfig": {
                 "defaults": _defaults(self.unit, None, None, self.empty, steps((), "text"), "thresholds")
-                | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False}},
+                | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False, "inspect": False}},
                 "overrides": [column.override() for column in self.columns],
             },
             "options": {
+                "frameIndex": 0,
                 "showHeader": True,
                 "sortBy": [
                     {"displayName": title.removeprefix("-"), "desc": not title.startswith("-")}
@@ -329,11 +334,21 @@ class Heatmap:
             "options": {
                 "calculate": False,
                 "cellGap": 1,
-                "color": {"mode": "scheme", "scheme": "Turbo", "steps": 64, "exponent": 0.5, "fill": "blue"},
+                "color": {
+                    "mode": "scheme",
+                    "scheme": "Turbo",
+                    "steps": 64,
+                    "exponent": 0.5,
+                    "fill": "blue",
+                    "reverse": False,
+                },
+                "exemplars": {"color": "rgba(255,0,255,0.7)"},
                 "filterValues": {"le": 1e-9},
                 "legend": {"show": True},
                 "rowsFrame": {"layout": "le"},
-                "tooltip": {"show": True, "yHistogram": False},
+                "showValue": "never",
+                # show: up to Grafana 9; mode: since 10.
+                "tooltip": {"show": True, "mode": "single", "yHistogram": False},
                 "yAxis": {"axisPlacement": "left", "unit": self.unit, "reverse": False},
             },
             "targets": [query.json(number) for number, query in enumerate(self.queries)],
