@@ -1,62 +1,33 @@
 """Writes the alerting rules, the PrometheusRule for Kubernetes and the table of alerts in README.md.
 
-Rules come from definitions/*.yaml and from the thresholds in parameters.yaml. A definition names its alerts as
-Prometheus does, and says in `when` what the table of README.md shows; `<<group.name>>` inserts a parameter. Links to
-dashboard (that of the group, or of the alert itself) and runbook are filled in here, so that none is forgotten.
+Rules come from definitions/*.yaml and from the thresholds in parameters.yaml; ase_exporter.rules.definitions says how.
 """
 
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
-from alerts.parameters import DefinitionError, parameters
 
+from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import adapted, dump
+from ase_exporter.rules.parameters import DefinitionError, parameters
 
 HERE = Path(__file__).parent
-DEFINITIONS = HERE / "definitions"
 RULES = HERE / "rules"
 RULES_60S = HERE / "rules-60s"
 README = HERE / "README.md"
 PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
-PLACEHOLDER = re.compile(r"<<([a-z0-9_.]+)>>")
 TABLE = re.compile(r"(?<=<!-- alerts -->\n).*(?=<!-- end of alerts -->\n)", re.DOTALL)
-HEADER = (
-    "# Written by alerts/write.py from alerts/definitions/{name} and alerts/parameters.yaml: edit those.\n"
-)
 PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make alerts): edit those.\n"
 
 
 def placeholders(definition: Path) -> set[str]:
     """Return the names of the parameters that a definition uses."""
     return set(PLACEHOLDER.findall(definition.read_text()))
-
-
-def rule_file(definition: Path, values: Mapping[str, str]) -> str:
-    """Return the Prometheus rule file of one definition, as text. Raises DefinitionError."""
-
-    def value(match: re.Match[str]) -> str:
-        try:
-            return values[match[1]]
-        except KeyError:
-            raise DefinitionError(f"{definition.name}: no parameter {match[1]} in parameters.yaml") from None
-
-    content = yaml.safe_load(PLACEHOLDER.sub(value, definition.read_text()))
-    for group in content["groups"]:
-        dashboard = group.pop("dashboard", None)
-        group["rules"] = [_rule(each, dashboard, values) for each in group["rules"]]
-    return HEADER.format(name=definition.name) + dump(content)
-
-
-def rule_files(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield (file name, text) of the rule file of each definition."""
-    for definition in sorted(DEFINITIONS.glob("*.yaml")):
-        yield f"{definition.stem}.alerts.yaml", rule_file(definition, values)
 
 
 def prometheus_rule(directory: Path = RULES) -> str:
@@ -92,28 +63,6 @@ def with_alert_table(readme: str) -> str:
     if not found:
         raise DefinitionError("README.md: no marks for the table of alerts")
     return text
-
-
-def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
-    expr = rule["expr"].strip()
-    if "record" in rule:
-        return rule | {"expr": expr}
-    grafana, runbooks = values["links.grafana"], values["links.runbooks"]
-    # Alerts of machines open the dashboard with the machine chosen.
-    variable = "var-host" if rule["alert"].startswith("DbHost") else "var-instance"
-    dashboard = rule.get("dashboard", dashboard)
-    return {
-        "alert": rule["alert"],
-        "expr": expr,
-        **{optional: rule[optional] for optional in ("for", "keep_firing_for") if optional in rule},
-        "labels": {"severity": rule["severity"]},
-        "annotations": {
-            "summary": rule["summary"].strip(),
-            "description": rule["description"].strip(),
-            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.instance }}}}",
-            "runbook_url": f"{runbooks}/{rule['alert']}.md",
-        },
-    }
 
 
 def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:

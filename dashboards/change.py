@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboards import change_windows, common
+from dashboards import change_windows, common, thresholds
 from dashboards.layout import choice, dashboard
 from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name, steps
 from dashboards.queries import DATASOURCE, SELECTOR, Json, Query, now, rows
@@ -175,7 +175,7 @@ def _table(
 def _contention(matchers: str) -> str:
     return (
         f"sum by (spinlock) (rate(ase_spinlock_waits_total{{$selector,{matchers}}}$w))"
-        f" / (sum by (spinlock) (rate(ase_spinlock_grabs_total{{$selector,{matchers}}}$w)) > 1000)"
+        f" / (sum by (spinlock) (rate(ase_spinlock_grabs_total{{$selector,{matchers}}}$w)) > {thresholds.MIN_GRABS})"
     )
 
 
@@ -235,22 +235,23 @@ PANELS: list[Panel] = [
     Row("Contention and caches by name"),
     _table(
         "Spinlock contention of caches (good: down)",
-        "Waits / grabs of data cache spinlocks with over 1,000 grabs per second. Source: "
+        f"Waits / grabs of data cache spinlocks with over {thresholds.MIN_GRABS} grabs per second. Source: "
         "monSpinlockActivity.",
         "spinlock",
         "Cache",
         _contention('class="data_cache",spinlock!~"bufspin .*"'),
         "down",
-        "Not collected, or no cache with over 1,000 grabs per second before and after",
+        f"Not collected, or no cache with over {thresholds.MIN_GRABS} grabs per second before and after",
     ),
     _table(
         "Contention of other spinlocks (good: down)",
-        "Waits / grabs of other spinlocks with over 1,000 grabs per second. Source: monSpinlockActivity.",
+        f"Waits / grabs of other spinlocks with over {thresholds.MIN_GRABS} grabs per second. "
+        "Source: monSpinlockActivity.",
         "spinlock",
         "Spinlock",
         _contention('class!="data_cache"'),
         "down",
-        "Not collected, or no spinlock with over 1,000 grabs per second before and after",
+        f"Not collected, or no spinlock with over {thresholds.MIN_GRABS} grabs per second before and after",
     ),
     _table(
         "Hit ratio of caches (good: up)",

@@ -167,31 +167,32 @@ def verdict(width: int = 4) -> Stat:
     return Stat(
         title="State (good: working)",
         description="What the CPU is used for; the worst of the chosen servers. contended: the most expensive "
-        f"spinlock has over {thresholds.percent(contended)} contention, or over "
-        f"{thresholds.percent(mild)} of engine time is spent spinning; spinning: over "
-        f"{thresholds.percent(critical)}, or {thresholds.percent(severe)}; saturated: over "
-        f"{thresholds.percent(busy)} busy without either; down. Sources: ase_up, monEngine, "
-        "monSpinlockActivity.",
+        f"spinlock has over {thresholds.percent(contended)} contention (red: {thresholds.percent(critical)}); "
+        f"spinning: over {thresholds.percent(mild)} of engine time is spent spinning (red: "
+        f"{thresholds.percent(severe)}); saturated: over {thresholds.percent(busy)} busy without either; down. "
+        "Sources: ase_up, monEngine, monSpinlockActivity.",
         unit="none",
         queries=[
             now(
-                "max(4 * (1 - ase_up{$selector})"
+                "max(6 * (1 - ase_up{$selector})"
                 f' or label_replace(ase:cpu_busy:ratio_rate1m{{$selector}} > bool {busy}, "by", "busy", "", '
                 '"")'
-                f" or label_replace(2 * (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {mild})"
-                f' + (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {severe}), "by", "spinning", "", "")'
+                f" or label_replace(3 * (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {mild})"
+                f' + 2 * (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {severe}), "by", "spinning", "", "")'
                 f" or (2 * (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {contended})"
-                f" + (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {critical})"
+                f" + 2 * (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {critical})"
                 " and on (job, instance, spinlock) ase:spinlock_top_spins:rate1m{$selector}"
-                f" > {thresholds.SPINLOCK['min_spins_per_second']}))"
+                f" > {thresholds.MIN_SPINS}))"
             )
         ],
         names={
             "0": ("working", "green"),
             "1": ("saturated", "orange"),
             "2": ("contended", "orange"),
-            "3": ("spinning", "red"),
-            "4": ("down", "red"),
+            "3": ("spinning", "orange"),
+            "4": ("contended", "red"),
+            "5": ("spinning", "red"),
+            "6": ("down", "red"),
         },
         show="value",
         coloured="background",

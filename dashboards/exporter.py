@@ -42,7 +42,7 @@ PANELS: list[Panel] = [
         description="Collectors that failed in the last scrape: see the exporter's log. Source: "
         "ase_exporter_collector_success.",
         unit="none",
-        queries=[now("count(ase:collector_failing:info{$selector}) or vector(0)")],
+        queries=[now("count(ase:collector_failing:info{$selector}) or 0 * count(ase_up{$selector})")],
         thresholds=[(1, "orange")],
         empty=NO_SERVER,
         width=5,

@@ -40,8 +40,8 @@ PANELS: list[Panel] = [
         unit="none",
         queries=[
             now(
-                f"count(ase:cpu_spinning:ratio_rate1m{{$selector}} > {thresholds.SPINNING[0][0]}) or "
-                "vector(0)"
+                f"count(ase:cpu_spinning:ratio_rate1m{{$selector}} > {thresholds.SPINNING[0][0]})"
+                " or 0 * count(ase:cpu_spinning:ratio_rate1m{$selector})"
             )
         ],
         empty=NO_SPINLOCKS,
@@ -71,7 +71,7 @@ PANELS: list[Panel] = [
         title="Alerts (good: 0)",
         description="Alerts firing now for the chosen servers. Each has a runbook. Source: ALERTS.",
         unit="none",
-        queries=[now("sum(ase:alerts_firing:count{$selector}) or vector(0)")],
+        queries=[now("sum(ase:alerts_firing:count{$selector}) or 0 * count(ase_up{$selector})")],
         empty=NOT_SCRAPED,
         thresholds=[(1, "orange")],
         minimum=0,

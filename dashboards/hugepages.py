@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from dashboards.common import NO_HOST
 from dashboards.layout import dashboard
-from dashboards.panels import Column, Panel, Row, Stat, Table, TimeSeries, by_name
+from dashboards.panels import NEUTRAL, NOT_COLLECTED, Column, Panel, Row, Stat, Table, TimeSeries, by_name
 from dashboards.queries import Json, Query, now, rows
 from dashboards.thresholds import PARAMETERS
 
 NO_REQUIRED = "No verdict: `host: required:` is not configured"
 NO_PROCESS = "No database process was found on the machine (`host: processes:`)"
 NO_PERF = "Not counted: perf is off, not allowed (perf_event_paranoid), or the CPU (a VM?) has no such event"
+
+NO_VERDICT = "no verdict"
 
 STATES = (
     ("enough", "green"),
@@ -24,6 +26,12 @@ STATES = (
 MODES = (("never", "green"), ("madvise", "orange"), ("always", "red"))
 
 
+def _named(label: str, series: str, blank: str) -> Query:
+    """The series that are 1 by a label, or `blank` without any: a panel of names does not show missing values."""
+    missing = f'label_replace(absent({series}) * 0 + 1, "{label}", "{blank}", "", "")'
+    return now(f"max by ({label}) ({series}) == 1 or max by ({label}) ({missing})", f"{{{{{label}}}}}")
+
+
 def _coloured(names: Sequence[tuple[str, str]]) -> list[Json]:
     """Overrides that assign a colour to each series name."""
     return [by_name(name, color={"mode": "fixed", "fixedColor": colour}) for name, colour in names]
@@ -35,14 +43,14 @@ PANELS: list[Panel] = [
         description="States that hold for the machine's huge pages now: `ase-exporter hugepages` explains each "
         "and prints the commands that fix it. Source: dbhost_hugepages_state.",
         unit="none",
-        queries=[now("max by (state) (dbhost_hugepages_state{$machine}) == 1", "{{state}}")],
+        queries=[_named("state", "dbhost_hugepages_state{$machine}", NO_VERDICT)],
         show="name",
         base="text",
         coloured="background",
         orientation="vertical",
-        overrides=_coloured(STATES),
+        overrides=_coloured((*STATES, (NO_VERDICT, NEUTRAL))),
         empty=NO_REQUIRED,
-        blank="no verdict",
+        blank=NO_VERDICT,
         width=12,
     ),
     Stat(
@@ -54,7 +62,7 @@ PANELS: list[Panel] = [
         queries=[now("sum by (size) (dbhost_hugepages_short{$machine})", "{{size}}")],
         thresholds=[(1, "red")],
         empty=NO_REQUIRED,
-        blank="no verdict",
+        blank=NO_VERDICT,
     ),
     Stat(
         title="Stranded (good: 0)",
@@ -69,7 +77,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=[(PARAMETERS["hugepages"]["stranded_bytes"], "orange")],
         empty=NO_REQUIRED,
-        blank="no verdict",
+        blank=NO_VERDICT,
     ),
     Stat(
         title="THP (good: never)",
@@ -77,11 +85,11 @@ PANELS: list[Panel] = [
         "kernel boot parameter transparent_hugepage=never is reliable. Source: "
         "transparent_hugepage/enabled.",
         unit="none",
-        queries=[now("max by (mode) (dbhost_thp_enabled{$machine}) == 1", "{{mode}}")],
+        queries=[_named("mode", "dbhost_thp_enabled{$machine}", NOT_COLLECTED)],
         show="name",
         base="text",
         coloured="background",
-        overrides=_coloured(MODES),
+        overrides=_coloured((*MODES, (NOT_COLLECTED, NEUTRAL))),
         empty=NO_HOST,
     ),
     Row("Huge pages: required, in the pool, used"),

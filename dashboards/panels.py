@@ -11,6 +11,7 @@ DASH: Json = {"index": 9, "text": "–", "color": "text"}
 UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
 # Colour of a missing figure: neither good nor bad, and legible on dark and light.
 NEUTRAL = "#808080"
+NOT_COLLECTED = "not collected"
 Thresholds = Sequence[tuple[float, str]]
 # Minimum top of an axis by unit: Grafana would scale a line at 0 to 100.
 MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
@@ -149,7 +150,7 @@ class Stat:
     base: str = "green"
     minimum: float | None = None
     maximum: float | None = None
-    blank: str = "not collected"
+    blank: str = NOT_COLLECTED
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     show: str = "value"
     name_size: int = 18
@@ -198,6 +199,10 @@ class Stat:
                 "text": {"titleSize": self.name_size, "valueSize": self.value_size}
                 if self.show == "value_and_name"
                 else {},
+                # What follows is known to newer versions of Grafana only, which fill in the same.
+                "percentChangeColorMode": "standard",
+                "showPercentChange": False,
+                "wideLayout": True,
             },
             "targets": [query.json(number) for number, query in enumerate(self.queries)],
         }
@@ -277,10 +282,11 @@ class Table:
             "datasource": DATASOURCE,
             "fieldConfig": {
                 "defaults": _defaults(self.unit, None, None, self.empty, steps((), "text"), "thresholds")
-                | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False}},
+                | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False, "inspect": False}},
                 "overrides": [column.override() for column in self.columns],
             },
             "options": {
+                "frameIndex": 0,
                 "showHeader": True,
                 "sortBy": [
                     {"displayName": title.removeprefix("-"), "desc": not title.startswith("-")}
@@ -328,11 +334,21 @@ class Heatmap:
             "options": {
                 "calculate": False,
                 "cellGap": 1,
-                "color": {"mode": "scheme", "scheme": "Turbo", "steps": 64, "exponent": 0.5, "fill": "blue"},
+                "color": {
+                    "mode": "scheme",
+                    "scheme": "Turbo",
+                    "steps": 64,
+                    "exponent": 0.5,
+                    "fill": "blue",
+                    "reverse": False,
+                },
+                "exemplars": {"color": "rgba(255,0,255,0.7)"},
                 "filterValues": {"le": 1e-9},
                 "legend": {"show": True},
                 "rowsFrame": {"layout": "le"},
-                "tooltip": {"show": True, "yHistogram": False},
+                "showValue": "never",
+                # show: up to Grafana 9; mode: since 10.
+                "tooltip": {"show": True, "mode": "single", "yHistogram": False},
                 "yAxis": {"axisPlacement": "left", "unit": self.unit, "reverse": False},
             },
             "targets": [query.json(number) for number, query in enumerate(self.queries)],

@@ -11,6 +11,9 @@ PARAMETERS: dict[str, dict[str, Any]] = yaml.safe_load(
 
 SPINLOCK = PARAMETERS["spinlock"]
 SECONDS_PER_SPIN = float(SPINLOCK["seconds_per_spin"])
+# Fewer spins per second cost nothing, and contention of fewer grabs means nothing.
+MIN_SPINS = round(SPINLOCK["min_engine_share"] / SECONDS_PER_SPIN)
+MIN_GRABS = SPINLOCK["min_grabs_per_second"]
 
 CACHES = ((SPINLOCK["cache_warning"], "orange"), (SPINLOCK["critical"], "red"))
 DESCRIPTORS = ((SPINLOCK["descriptor_warning"], "orange"), (SPINLOCK["critical"], "red"))

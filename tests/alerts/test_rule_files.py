@@ -10,19 +10,21 @@ from alerts import write
 from alerts.parameters import RATIOS, DefinitionError, parameters
 from tests.paths import REPOSITORY
 
+from ase_exporter.rules.definitions import DEFINITIONS, rule_files
+
 
 def test_rule_files_are_up_to_date() -> None:
-    for name, text in write.rule_files(parameters()):
+    for name, text in rule_files(parameters()):
         assert (write.RULES / name).read_text() == text, f"{name} is stale: make alerts"
 
 
 def test_every_alert_file_comes_from_a_definition() -> None:
-    made = {name for name, _ in write.rule_files(parameters()) if name.endswith(".alerts.yaml")}
+    made = {name for name, _ in rule_files(parameters()) if name.endswith(".alerts.yaml")}
     assert {path.name for path in write.RULES.glob("*.alerts.yaml")} == made
 
 
 def test_every_parameter_is_used() -> None:
-    used = set().union(*(write.placeholders(path) for path in write.DEFINITIONS.glob("*.yaml")))
+    used = set().union(*(write.placeholders(path) for path in DEFINITIONS.glob("*.yaml")))
     unused = {name for name in parameters() if not name.startswith("links.")} - used
     assert not unused
 
@@ -36,7 +38,7 @@ def test_own_parameters_name_only_what_differs(tmp_path: Path) -> None:
     own.write_text("links: {runbooks: https://wiki/ase}\nspinlock: {critical: 0.6}\n")
     values = parameters(own)
     assert values == parameters() | {"links.runbooks": "https://wiki/ase", "spinlock.critical": "0.6"}
-    text = dict(write.rule_files(values))["spinlocks.alerts.yaml"]
+    text = dict(rule_files(values))["spinlocks.alerts.yaml"]
     assert "runbook_url: https://wiki/ase/AseSpinlockContention.md" in text
 
 

@@ -23,7 +23,17 @@ from tests.paths import REPOSITORY
 
 DISTRIBUTIONS = {"exporter": "ase_exporter", "simulator": "ase_simulator"}
 # What the distributions are built from: themselves, and where their symbolic links lead.
-SOURCES = ("exporter", "simulator", "LICENSE", "alerts/rules", "alerts/runbooks", "dashboards/json", "deploy")
+SOURCES = (
+    "exporter",
+    "simulator",
+    "LICENSE",
+    "alerts/definitions",
+    "alerts/rules",
+    "alerts/runbooks",
+    "alerts/parameters.yaml",
+    "dashboards/json",
+    "deploy",
+)
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASE_"))}
 
 
@@ -222,9 +232,11 @@ def test_a_server_that_is_not_there_is_one_line_and_exit_code_2(bin_directory: P
     assert "\nase_up 0" in probe.stdout
 
 
-@pytest.mark.parametrize("command", ["rules", "dashboards", "sql", "config"])
+@pytest.mark.parametrize(
+    "command", ["rules", "rules --set data_cache=0.15", "mixin", "dashboards", "sql", "config"]
+)
 def test_the_wheel_alone_writes_its_files(exporter_alone: Path, tmp_path: Path, command: str) -> None:
-    written = run(exporter_alone, "ase-exporter", command, "--to", str(tmp_path))
+    written = run(exporter_alone, "ase-exporter", *command.split(), "--to", str(tmp_path))
     assert written.returncode == 0, written.stderr
     assert len(list(tmp_path.iterdir())) >= 2
 

@@ -107,7 +107,7 @@ def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: floa
     engines = spinlock.spins * (seconds_per_spin or known.seconds_per_spin)
     remedy = known.for_spinlock(spinlock.name, spinlock.spinlock_class)
     floor = remedy.contention if remedy else 0.1
-    if spinlock.grabs < known.min_grabs_per_second or spinlock.spins < known.min_spins_per_second:
+    if not known.matters(spinlock.grabs, engines):
         return SpinlockFinding(spinlock, "quiet", engines, remedy.protects if remedy else "")
     if spinlock.contention < floor:
         return SpinlockFinding(spinlock, "busy", engines, remedy.protects if remedy else "")

@@ -83,12 +83,20 @@ class RemedyCatalogue(Strict):
     """The whole file."""
 
     seconds_per_spin: Annotated[float, Gt(0)]
+    min_engine_share: float
     min_grabs_per_second: float
-    min_spins_per_second: float
+    few_grabs_per_second: float
+    few_grabs_engine_share: float
     target_contention: Annotated[float, Gt(0), Lt(1)]
     do_not: Sequence[str]
     remedies: Sequence[Remedy]
     features: Sequence[MemscaleFeature]
+
+    def matters(self, grabs: float, engines: float) -> bool:
+        """Whether contention matters, at so many grabs per second that burn so many engines."""
+        if grabs > self.min_grabs_per_second:
+            return engines > self.min_engine_share
+        return grabs > self.few_grabs_per_second and engines > self.few_grabs_engine_share
 
     def for_spinlock(self, name: str, spinlock_class: str) -> Remedy | None:
         """The first remedy for a spinlock of that name or class; None if there is none."""

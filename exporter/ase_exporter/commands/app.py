@@ -58,7 +58,11 @@ _COMMANDS = {
     ),
     "rules": (
         "assets",
-        "Write the recording and alerting rules for Prometheus, with windows that fit the scrape interval.",
+        "Write the recording and alerting rules for Prometheus, for your scrape interval and thresholds.",
+    ),
+    "mixin": (
+        "assets",
+        "Write rules and dashboards as a Jsonnet mixin: mixin.libsonnet and what it imports.",
     ),
     "dashboards": ("assets", "Write the dashboards for Grafana, as JSON."),
     "sql": ("assets", "Write the SQL scripts: create the login, enable monitoring."),

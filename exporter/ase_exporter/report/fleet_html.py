@@ -12,14 +12,8 @@ from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.history import mean
 from ase_exporter.report.html import STYLE, table, title_of
 from ase_exporter.report.period import DAY
-from ase_exporter.report.verdict import (
-    SPINNING_WARN,
-    bin_text,
-    duration,
-    moment,
-    percent,
-    state,
-)
+from ase_exporter.report.verdict import bin_text, duration, moment, percent, state
+from ase_exporter.rules.thresholds import SPINNING_WARNING
 
 MAX_ROWS, MAX_ALERTS = 300, 3
 WIDTH, HEIGHT = 140, 36
@@ -66,10 +60,10 @@ def as_html(fleet: Fleet) -> str:
 def verdict(fleet: Fleet) -> str:
     """What matters most of the fleet, in one sentence."""
     servers = fleet.servers
-    spinning = in_trouble(servers, SPINNING_WARN)
+    spinning = in_trouble(servers, SPINNING_WARNING)
     critical = [each for each in servers if each.alerted("critical")]
     parts = [
-        f"{len(spinning)} of {len(servers)} servers spent {SPINNING_WARN * 100:.0f} % or more of their engine time"
+        f"{len(spinning)} of {len(servers)} servers spent {SPINNING_WARNING * 100:.0f} % or more of their engine time"
         " spinning in their worst hour",
         f"{len(critical)} had critical alerts",
     ]

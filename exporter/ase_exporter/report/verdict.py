@@ -11,19 +11,17 @@ from ase_exporter.report.alerts import AlertHistory
 from ase_exporter.report.history import Hour, mean
 from ase_exporter.report.period import DAY, HOUR
 from ase_exporter.report.server_report import ServerReport
+from ase_exporter.rules.thresholds import SPINNING_CRITICAL, SPINNING_WARNING
 
 State = Literal["bad", "warn", "good"]
-
-# Shares of engine time: the thresholds of AseSpinningCpu (alerts/parameters.yaml).
-SPINNING_BAD, SPINNING_WARN = 0.40, 0.15
 
 
 def state(spinning: float, alerts: Sequence[AlertHistory]) -> State:
     """How bad a period was. spinning: of the worst hour, 0-1 or NaN."""
     severities = {alert.severity for alert in alerts}
-    if spinning >= SPINNING_BAD or "critical" in severities:
+    if spinning >= SPINNING_CRITICAL or "critical" in severities:
         return "bad"
-    return "warn" if spinning >= SPINNING_WARN or "warning" in severities else "good"
+    return "warn" if spinning >= SPINNING_WARNING or "warning" in severities else "good"
 
 
 def verdict(report: ServerReport) -> str:

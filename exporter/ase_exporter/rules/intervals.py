@@ -5,6 +5,8 @@ need no change: `rate1m` then looks back further than a minute. Thresholds and `
 """
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -20,6 +22,8 @@ SCRAPES_PER_WINDOW = 4
 LOOKBACK = 300.0
 
 _BASELINE = "ase_change_baseline"
+# These count intervals between scrapes: all their windows grow with the interval.
+_COUNTING = "ase_spinlock_alerts"
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 _PART = re.compile(r"(\d+)(ms|[smhdwy])")
 _DURATION = r"(?:\d+(?:ms|[smhdwy]))+"
@@ -27,12 +31,17 @@ _RANGE = re.compile(rf"\[({_DURATION})(?::({_DURATION}))?\]")
 _OFFSET = re.compile(rf"\boffset ({_DURATION})")
 
 
-def rule_files(interval: float) -> dict[str, str]:
-    """The shipped rules by file name, for scrapes every `interval` seconds. Raises UserError."""
+def rule_files(interval: float, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """The shipped rules by file name, for scrapes every `interval` seconds. Raises UserError.
+
+    own: texts that replace shipped ones, by file name.
+    """
     if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
         raise UserError(f"--interval: {interval:g}s: expected {MIN_INTERVAL:g}s to {MAX_INTERVAL / 60:g}m")
-    shipped = sorted(assets.directory("rules").glob("*.yaml"))
-    return {path.name: adapted(path.read_text(encoding="utf-8"), interval) for path in shipped}
+    shipped = {
+        path.name: path.read_text(encoding="utf-8") for path in assets.directory("rules").glob("*.yaml")
+    }
+    return {name: adapted(text, interval) for name, text in sorted({**shipped, **own}.items())}
 
 
 def adapted(text: str, interval: float) -> str:
@@ -42,7 +51,10 @@ def adapted(text: str, interval: float) -> str:
     content = yaml.safe_load(text)
     for group in content["groups"]:
         for rule in group["rules"]:
-            rule["expr"] = _expression(rule["expr"], interval, baseline=group["name"] == _BASELINE)
+            if group["name"] == _COUNTING:
+                rule["expr"] = _stretched(rule["expr"], interval / SHIPPED_INTERVAL)
+            else:
+                rule["expr"] = _expression(rule["expr"], interval, baseline=group["name"] == _BASELINE)
     every = _text(interval)
     header = f"# The shipped rules for scrapes every {every}: ase-exporter rules --interval {every}\n"
     if 2 * interval > LOOKBACK:
@@ -67,9 +79,17 @@ def _expression(expr: str, interval: float, *, baseline: bool) -> str:
     return _OFFSET.sub(offset, _RANGE.sub(range_, expr))
 
 
+def _stretched(expr: str, factor: float) -> str:
+    ranges = _RANGE.sub(lambda match: f"[{_text(factor * _seconds(match[1]))}]", expr)
+    return _OFFSET.sub(lambda match: f"offset {_text(factor * _seconds(match[1]))}", ranges)
+
+
 def _longer(duration: str, seconds: float) -> str:
-    own = sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(duration))
-    return duration if own >= seconds else _text(seconds)
+    return duration if _seconds(duration) >= seconds else _text(seconds)
+
+
+def _seconds(duration: str) -> float:
+    return sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(duration))
 
 
 def _text(seconds: float) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ase_exporter.advise.remedies import remedies
+from ase_exporter.rules.thresholds import BLOCKED, SATURATED, SPINNING_WARNING
 from ase_exporter.top.figures import Figures, Spinlock
 from ase_exporter.top.samples import Sample
 
@@ -20,10 +21,6 @@ ORDER: tuple[State, ...] = (
     "idle",
     "starting",
 )
-# As cpu.spinning_warning, cpu.saturated and locks.blocked_warning of alerts/parameters.yaml, which a test compares.
-SPINNING = 0.15
-SATURATED = 0.95
-BLOCKED = 1
 # Below this CPU busy and without blocked processes a server is idle.
 IDLE = 0.02
 
@@ -55,15 +52,14 @@ def contended(spinlock: Spinlock) -> bool:
     """Whether the contention needs action: over the threshold of `advise`, with enough grabs and spins."""
     known = remedies()
     remedy = known.for_spinlock(spinlock.name, spinlock.spinlock_class)
-    return (
-        spinlock.grabs >= known.min_grabs_per_second
-        and spinlock.spins >= known.min_spins_per_second
-        and spinlock.contention >= (remedy.contention if remedy else 0.1)
+    limit = remedy.contention if remedy else 0.1
+    return spinlock.contention >= limit and known.matters(
+        spinlock.grabs, spinlock.spins * known.seconds_per_spin
     )
 
 
 def _spins(figures: Figures) -> Verdict | None:
-    if figures.spinning is None or figures.hottest is None or figures.spinning < SPINNING:
+    if figures.spinning is None or figures.hottest is None or figures.spinning < SPINNING_WARNING:
         return None
     hottest = figures.hottest
     return Verdict(

@@ -327,8 +327,13 @@ def test_advice_and_alerts_cost_a_spin_alike() -> None:
     ]
     known = remedies()
     assert known.seconds_per_spin == float(parameters["seconds_per_spin"])
-    assert known.min_grabs_per_second == parameters["min_grabs_per_second"]
-    assert known.min_spins_per_second == parameters["min_spins_per_second"]
+    for name in (
+        "min_engine_share",
+        "min_grabs_per_second",
+        "few_grabs_per_second",
+        "few_grabs_engine_share",
+    ):
+        assert getattr(known, name) == parameters[name]
 
 
 def test_a_calibrated_cost_of_a_spin_is_used() -> None:

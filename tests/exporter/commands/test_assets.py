@@ -1,8 +1,12 @@
 """`ase-exporter rules|dashboards|sql|config` writes what the repository maintains."""
 
+import json
 from pathlib import Path
+from typing import Any
 
+import _jsonnet
 import pytest
+import yaml
 from tests.exporter.commands.command_line import Run
 from tests.paths import REPOSITORY
 
@@ -40,3 +44,98 @@ def test_a_directory_that_cannot_be_written_is_one_line(run: Run, tmp_path: Path
     result = run("rules", "--to", str(tmp_path / "file"))
     assert result.returncode == 2
     assert result.stderr == f"ase-exporter: rules: --to {tmp_path}/file: {tmp_path}/file: File exists\n"
+
+
+def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
+    settings = ["data_cache=0.15", "hold=10m", "links.runbooks=https://wiki/ase", "seconds_per_spin=2e-8"]
+    result = run("rules", "--to", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings))
+    assert (result.returncode, result.stderr) == (0, "")
+    written = {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()}
+    assert written.keys() == {path.name for path in (REPOSITORY / "alerts" / "rules").iterdir()}
+    text = written["spinlocks.alerts.yaml"]
+    assert 'ase:spinlock_contention:ratio_irate1m{class="data_cache"} > 0.15' in text
+    assert "[10m]" in text
+    assert "https://wiki/ase/AseSpinlockContention.md" in text
+    assert "2e-08" in written["cpu.alerts.yaml"]
+
+
+def test_thresholds_fit_an_interval_too(run: Run, tmp_path: Path) -> None:
+    assert run("rules", "--to", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
+    text = (tmp_path / "spinlocks.alerts.yaml").read_text()
+    assert "irate(ase_spinlock_waits_total[4m])" in text
+    assert '{class="data_cache"} > 0.2' in text
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("data_cache=lots", "--set: spinlock.cache_warning: 'lots': expected a ratio from 0 to 1"),
+        ("data_cache=-1", "--set: spinlock.cache_warning: -1: expected a ratio from 0 to 1"),
+        ("data_cache=10", "--set: spinlock.cache_warning: 10: expected a ratio from 0 to 1"),
+        ("data_cache=nan", "--set: spinlock.cache_warning: nan: expected a ratio from 0 to 1"),
+        ("data_cache=", "--set: spinlock.cache_warning: '': expected a ratio from 0 to 1"),
+        ("down_for=10", "--set down_for: expected one of server.down_for, exporter.down_for"),
+        ("server.down_for=10", "--set: server.down_for: '10': expected a duration such as 5m or 1h30m"),
+        ("latency_seconds=inf", "--set: device.latency_seconds: inf: expected a number, 0 or more"),
+        ("seconds_per_spin=lots", "--set: spinlock.seconds_per_spin: 'lots': expected a number, 0 or more"),
+        ("data_cash=0.1", "--set data_cash: expected a parameter of alerts/parameters.yaml"),
+        ("data_cache", "--set data_cache: expected NAME=VALUE, such as data_cache=0.15"),
+    ],
+)
+def test_thresholds_that_would_never_work_are_one_line(
+    run: Run, tmp_path: Path, setting: str, message: str
+) -> None:
+    result = run("rules", "--to", str(tmp_path / "rules"), "--set", setting)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"ase-exporter: {message}\n"
+    assert not (tmp_path / "rules").exists()
+
+
+def evaluated(directory: Path, snippet: str) -> Any:
+    """What a Jsonnet expression gives, with `mixin` for the written mixin."""
+    source = f"local mixin = import 'mixin.libsonnet'; {snippet}"
+    return json.loads(_jsonnet.evaluate_snippet("test", source, jpathdir=[str(directory)]))
+
+
+def test_the_mixin_holds_the_rules_and_the_dashboards(run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "vendor" / "ase-exporter"
+    result = run("mixin", "--to", str(directory))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == sorted(map(str, filter(Path.is_file, directory.rglob("*"))))
+    rules = [
+        group
+        for path in sorted((REPOSITORY / "alerts" / "rules").iterdir())
+        for group in yaml.safe_load(path.read_text())["groups"]
+    ]
+    recorded = evaluated(directory, "mixin.prometheusRules")["groups"]
+    alerting = evaluated(directory, "mixin.prometheusAlerts")["groups"]
+    assert {group["name"]: group for group in recorded + alerting} == {
+        group["name"]: group for group in rules
+    }
+    assert not any("alert" in rule for group in recorded for rule in group["rules"])
+    assert all(any("alert" in rule for rule in group["rules"]) for group in alerting)
+    dashboards = evaluated(directory, "mixin.grafanaDashboards")
+    assert dashboards == {
+        path.name: json.loads(path.read_text()) for path in (REPOSITORY / "dashboards" / "json").iterdir()
+    }
+
+
+def test_mixins_are_combined_and_patched(run: Run, tmp_path: Path) -> None:
+    assert run("mixin", "--to", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
+    other = (
+        "{prometheusAlerts+:: {groups+: [{name: 'other', rules: []}]}, grafanaDashboards+:: {'o.json': {}}}"
+    )
+    names = evaluated(tmp_path, f"[group.name for group in ({other} + mixin).prometheusAlerts.groups]")
+    assert {"other", "ase_spinlock_alerts"} < set(names)
+    assert "o.json" in evaluated(tmp_path, f"std.objectFieldsAll(({other} + mixin).grafanaDashboards)")
+    patched = evaluated(
+        tmp_path, "(mixin + {grafanaDashboards+:: {'ase-fleet.json'+: {timezone: 'utc'}}}).grafanaDashboards"
+    )
+    assert (patched["ase-fleet.json"]["timezone"], patched["ase-fleet.json"]["uid"]) == ("utc", "ase-fleet")
+    (group,) = (
+        group
+        for group in evaluated(tmp_path, "mixin.prometheusAlerts")["groups"]
+        if group["name"] == "ase_spinlock_alerts"
+    )
+    assert any("> 0.2" in rule["expr"] and "[4m]" not in rule["expr"] for rule in group["rules"])
+    assert any("[4m]" in rule["expr"] for rule in group["rules"])

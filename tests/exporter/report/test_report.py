@@ -125,7 +125,7 @@ def test_an_alert_that_was_active_before_the_period_is_dated(morning: Past) -> N
     critical = next(alert for alert in part.alerts if alert.name == "AseSpinlockContention")
     times = morning.firing["AseSpinlockContention", "critical"]
     assert critical.active_since is not None
-    assert morning.story.start <= critical.active_since < times[0] < part.period.start
+    assert morning.story.start <= critical.active_since <= times[0] < part.period.start
 
 
 # The page

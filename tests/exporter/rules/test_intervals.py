@@ -39,6 +39,14 @@ def test_the_baseline_before_a_change_is_further_back_at_longer_intervals() -> N
     assert "x offset 4m + x offset 13m" in adapted(text, 60)
 
 
+def test_windows_that_count_scrapes_grow_with_the_interval() -> None:
+    text = RULE.format(
+        group="ase_spinlock_alerts", expr="irate(x[1m]) + count_over_time(y[2m]) + z offset 75s"
+    )
+    assert "irate(x[4m]) + count_over_time(y[8m]) + z offset 5m" in adapted(text, 60)
+    assert "irate(x[1m]) + count_over_time(y[2m]) + z offset 75s" in adapted(text, 15)
+
+
 @pytest.mark.parametrize("interval", [0, 4, 301])
 def test_an_interval_that_no_rule_can_serve_is_an_error(interval: float) -> None:
     with pytest.raises(UserError, match=r"--interval: .*: expected 5s to 5m"):

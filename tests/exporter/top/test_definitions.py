@@ -9,7 +9,7 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.advise.remedies import remedies
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.top import figures, sampling, verdict
+from ase_exporter.top import figures, sampling
 
 RULES = REPOSITORY / "alerts" / "rules"
 
@@ -30,12 +30,11 @@ def expression(rule: str) -> str:
 @pytest.mark.parametrize(
     ("parameter", "value"),
     [
-        ("cpu.spinning_warning", verdict.SPINNING),
-        ("cpu.saturated", verdict.SATURATED),
-        ("locks.blocked_warning", verdict.BLOCKED),
         ("spinlock.seconds_per_spin", remedies().seconds_per_spin),
+        ("spinlock.min_engine_share", remedies().min_engine_share),
         ("spinlock.min_grabs_per_second", remedies().min_grabs_per_second),
-        ("spinlock.min_spins_per_second", remedies().min_spins_per_second),
+        ("spinlock.few_grabs_per_second", remedies().few_grabs_per_second),
+        ("spinlock.few_grabs_engine_share", remedies().few_grabs_engine_share),
     ],
 )
 def test_thresholds_are_those_of_the_alerts(parameter: str, value: float) -> None:

@@ -1,0 +1,73 @@
+"""Writes rule files from definitions and parameters.
+
+A definition names its alerts as Prometheus does, and says in `when` what the table of alerts shows; `<<group.name>>`
+inserts a parameter. Links to dashboard (that of the group, or of the alert itself) and runbook are filled in here, so
+that none is forgotten.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ase_exporter import assets
+from ase_exporter.rules.intervals import dump
+from ase_exporter.rules.parameters import DefinitionError, parameters
+
+DEFINITIONS = assets.directory("definitions")
+PLACEHOLDER = re.compile(r"<<([a-z0-9_.]+)>>")
+HEADER = (
+    "# Written by alerts/write.py from alerts/definitions/{name} and alerts/parameters.yaml: edit those.\n"
+)
+
+
+def rule_files(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield (file name, text) of the rule file of each definition. Raises DefinitionError."""
+    for definition in sorted(DEFINITIONS.glob("*.yaml")):
+        yield f"{definition.stem}.alerts.yaml", rule_file(definition, values)
+
+
+def own_rule_files(changed: Mapping[str, str]) -> dict[str, str]:
+    """The rule files of all definitions by name, with other values of some parameters; a comment names them."""
+    heading = f"# With {', '.join(f'{name}={value}' for name, value in changed.items())}\n"
+    return {name: heading + text for name, text in rule_files({**parameters(), **changed})}
+
+
+def rule_file(definition: Path, values: Mapping[str, str]) -> str:
+    """Return the Prometheus rule file of one definition, as text. Raises DefinitionError."""
+
+    def value(match: re.Match[str]) -> str:
+        try:
+            return values[match[1]]
+        except KeyError:
+            raise DefinitionError(f"{definition.name}: no parameter {match[1]} in parameters.yaml") from None
+
+    content = yaml.safe_load(PLACEHOLDER.sub(value, definition.read_text(encoding="utf-8")))
+    for group in content["groups"]:
+        dashboard = group.pop("dashboard", None)
+        group["rules"] = [_rule(each, dashboard, values) for each in group["rules"]]
+    return HEADER.format(name=definition.name) + dump(content)
+
+
+def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
+    expr = rule["expr"].strip()
+    if "record" in rule:
+        return rule | {"expr": expr}
+    grafana, runbooks = values["links.grafana"], values["links.runbooks"]
+    # Alerts of machines open the dashboard with the machine chosen.
+    variable = "var-host" if rule["alert"].startswith("DbHost") else "var-instance"
+    dashboard = rule.get("dashboard", dashboard)
+    return {
+        "alert": rule["alert"],
+        "expr": expr,
+        **{optional: rule[optional] for optional in ("for", "keep_firing_for") if optional in rule},
+        "labels": {"severity": rule["severity"]},
+        "annotations": {
+            "summary": rule["summary"].strip(),
+            "description": rule["description"].strip(),
+            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.instance }}}}",
+            "runbook_url": f"{runbooks}/{rule['alert']}.md",
+        },
+    }

@@ -1,0 +1,142 @@
+"""Reads the alert parameters: parameters.yaml, overridden by what users set. Checks every value's kind."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ase_exporter import assets
+from ase_exporter.errors import UserError
+
+PARAMETERS = assets.directory("parameters.yaml")
+
+# Names of their own for what is set most often: the classes of spinlocks, as in the label `class`.
+SHORT_NAMES = {
+    "data_cache": "spinlock.cache_warning",
+    "descriptor": "spinlock.descriptor_warning",
+    "lock_hashtable": "spinlock.other_warning",
+}
+
+# Numbers that must lie from 0 to 1. The kind of every other parameter follows from its shipped value.
+RATIOS = frozenset(
+    {
+        "cache.procedure_loads",
+        "change.contention_rise",
+        "cpu.busy",
+        "cpu.saturated",
+        "cpu.spinning_critical",
+        "cpu.spinning_warning",
+        "cpu.throughput_share",
+        "hugepages.page_tables_share",
+        "locks.used",
+        "log.critical",
+        "log.semaphore_waits",
+        "log.warning",
+        "server.connections_used",
+        "space.critical",
+        "space.forecast_free",
+        "space.warning",
+        "spinlock.cache_warning",
+        "spinlock.critical",
+        "spinlock.descriptor_warning",
+        "spinlock.few_grabs_engine_share",
+        "spinlock.min_engine_share",
+        "spinlock.other_warning",
+        "spinlock.share",
+        "tlb.min_ratio",
+    }
+)
+# https://prometheus.io/docs/prometheus/latest/configuration/configuration/#configuration-file
+_DURATION = re.compile(r"(?=\d)(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?")
+
+
+class DefinitionError(UserError):
+    """A definition or a parameter is invalid. The message is one line that names it."""
+
+
+def parameters(own: Path | None = None) -> dict[str, str]:
+    """Return all parameters by dotted name, as the text that goes into a rule.
+
+    own: a file in the form of parameters.yaml that names only what differs. Raises DefinitionError and OSError.
+    """
+    shipped = _read(PARAMETERS)
+    overrides = _read(own) if own else {}
+    _check(str(own), overrides, shipped)
+    return {name: str(value) for name, value in (shipped | overrides).items()}
+
+
+def changed(settings: Iterable[str]) -> dict[str, str]:
+    """Return the parameters that settings NAME=VALUE give another value, as `parameters` does.
+
+    NAME is group.name, name alone if only one group has it, or a short name. Raises DefinitionError.
+    """
+    shipped = _read(PARAMETERS)
+    overrides: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise DefinitionError(f"--set {setting}: expected NAME=VALUE, such as data_cache=0.15")
+        full = _full_name(name.strip(), shipped)
+        value = _value(text.strip(), shipped[full])
+        _check("--set", {full: value}, shipped)
+        overrides[full] = value
+    return {name: str(value) for name, value in overrides.items()}
+
+
+def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
+    if name in SHORT_NAMES:
+        return SHORT_NAMES[name]
+    candidates = [each for each in shipped if name in (each, each.partition(".")[2])]
+    if len(candidates) == 1:
+        return candidates[0]
+    problem = f"one of {', '.join(candidates)}" if candidates else "a parameter of alerts/parameters.yaml"
+    raise DefinitionError(f"--set {name}: expected {problem}")
+
+
+def _value(text: str, shipped: Any) -> Any:
+    """A number if the shipped value is one and the text too, else the text as it is."""
+    if isinstance(shipped, str):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
+
+
+def _check(where: str, overrides: Mapping[str, Any], shipped: Mapping[str, Any]) -> None:
+    for name, value in overrides.items():
+        if name not in shipped:
+            raise DefinitionError(f"{where}: {name}: no such parameter; parameters.yaml lists all of them")
+        if expected := _mismatch(name, value, shipped[name]):
+            raise DefinitionError(f"{where}: {name}: {value!r}: expected {expected}")
+
+
+def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
+    """What was expected of a parameter, or None if the value fits."""
+    if isinstance(shipped, str):
+        if _DURATION.fullmatch(shipped):
+            fits = isinstance(value, str) and _DURATION.fullmatch(value)
+            return None if fits else "a duration such as 5m or 1h30m"
+        fits = isinstance(value, str) and re.fullmatch(r"[^\s\"'\\]+", value)
+        return None if fits else "text without spaces or quotes"
+    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    if name in RATIOS:
+        return None if 0 <= number <= 1 else "a ratio from 0 to 1"
+    return None if 0 <= number < math.inf else "a number, 0 or more"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Parameters by dotted name, as YAML gives them."""
+    try:
+        content = yaml.safe_load(path.read_text()) or {}
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark else ""
+        raise DefinitionError(f"{path}: {line}not valid YAML") from None
+    if not isinstance(content, dict) or not all(isinstance(group, dict) for group in content.values()):
+        raise DefinitionError(f"{path}: expected groups of parameters, as in parameters.yaml")
+    return {f"{group}.{name}": value for group, values in content.items() for name, value in values.items()}
