@@ -77,7 +77,7 @@ class Spinlock(Answer):
 
 
 class Health(Answer):
-    """A server's state in a window. verdict: works or spins, in one sentence."""
+    """A server's state in a window. verdict: works, contended or spins, in one sentence."""
 
     server: str
     window: WindowOf

@@ -29,6 +29,7 @@ from ase_exporter.mcp_server.answers import (
 from ase_exporter.mcp_server.certainty import certainty, window_of
 from ase_exporter.mcp_server.privacy import shown
 from ase_exporter.mcp_server.sources import Sources
+from ase_exporter.rules.thresholds import SPINNING_WARNING
 
 Scraped = Literal["up", "down", "no data"]
 
@@ -98,7 +99,7 @@ def health(sources: Sources, arguments: inputs.Window) -> Health:
     return Health(
         server=arguments.server,
         window=window_of(span),
-        verdict=f"not known whether it spins: {unknown}" if unknown else _verdict(findings, share),
+        verdict=f"not known whether it spins: {unknown}" if unknown else verdict(findings, share),
         figures=figures,
         hottest=spinlock(findings[0]) if findings else None,
         alerts_firing=[shown(name) for name in alerts],
@@ -189,14 +190,15 @@ def _figure(prometheus: Prometheus, selector: str, span: Span, key: str) -> Figu
     )
 
 
-def _verdict(findings: Sequence[SpinlockFinding], share: float | None) -> str:
-    """One sentence by the state of the worst spinlock, as `advise` ranks it."""
+def verdict(findings: Sequence[SpinlockFinding], share: float | None) -> str:
+    """One sentence with the words of `top`. share: of all engine time that is spent spinning, None if not known."""
     worst = findings[0] if findings else None
     how_much = "" if share is None else f" about {share:.1%} of the engines' time is spinning;"
     if worst is None or worst.severity not in ("severe", "hot"):
         return f"works:{how_much} no spinlock is both contended and busy enough to burn CPU"
     name, contention = shown(worst.spinlock.name), worst.spinlock.contention
-    return f"spins:{how_much} hottest is {name}, {worst.severity}, {contention:.1%} of its grabs wait"
+    word = "spins:" if share is not None and share >= SPINNING_WARNING else "contended: works, but"
+    return f"{word}{how_much} hottest is {name}, {worst.severity}, {contention:.1%} of its grabs wait"
 
 
 def _finding(finding: SpinlockFinding) -> FindingOf:

@@ -15,8 +15,11 @@ from tests.exporter.compare.test_prometheus import server
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
+from ase_exporter.advise.advice import SpinlockFinding
+from ase_exporter.advise.evidence import SpinlockRates
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import alerting
+from ase_exporter.mcp_server.overview import verdict
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
@@ -253,3 +256,19 @@ def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> Non
     assert found["verdict"].startswith("not known whether it spins: ")
     assert found["hottest"] is None
     assert found["certainty"]["coverage"] == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "begins"),
+    [
+        (
+            0.149,
+            "contended: works, but about 14.9% of the engines' time is spinning; hottest is A, severe, 60.0%",
+        ),
+        (0.15, "spins: about 15.0% of the engines' time is spinning; hottest is A, severe, 60.0%"),
+        (None, "contended: works, but hottest is A, severe, 60.0%"),
+    ],
+)
+def test_a_server_spins_from_the_share_at_which_top_says_so(share: float | None, begins: str) -> None:
+    finding = SpinlockFinding(SpinlockRates("A", "data_cache", 1e6, 1e9, 6e5), "severe", 10.0)
+    assert verdict([finding], share).startswith(begins)
