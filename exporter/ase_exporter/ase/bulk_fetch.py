@@ -9,6 +9,7 @@ Source: ODBC 3 (sql.h, sqlext.h). Strings are fetched as bytes and decoded here,
 
 import ctypes
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from ctypes import byref, c_short, c_size_t, c_ssize_t, c_ushort, c_void_p
 from datetime import datetime
 from typing import Any, NamedTuple, Self
@@ -23,7 +24,13 @@ from ase_exporter.metrics.columns import SAFE, Columns, TextColumn
 CHUNK = 8 << 20
 # Columns with wider strings (bytes) are not bound: names and states are shorter.
 MAX_STRING = 2000
+# Bytes of a row in memory. Rows that may be wider, by what the server announces, are not fetched here.
+MAX_WIDTH = 4096
 
+# Encloses a call of the driver that reads at most so many bytes of rows.
+Bounded = Callable[[int], AbstractContextManager[None]]
+
+_MAX_RECORDS = 100
 _STATEMENT = 3
 _CLOSE = 0
 _SUCCESS = (0, 1)
@@ -42,7 +49,7 @@ class OdbcError(pyodbc.Error):  # type: ignore[misc]  # of a C module
 
 
 class UnbindableError(Exception):
-    """The result has a column of a type that is not supported here (numeric, text, image, ...)."""
+    """The result has a column of a type that is not supported here (numeric, text, image, ...), or is too wide."""
 
 
 class TooManyRowsError(Exception):
@@ -139,36 +146,41 @@ class Statement:
         """Discard the remaining results. May wait for the server."""
         _odbc.SQLFreeStmt(self._handle, _CLOSE)
 
-    def fetch(self, expected_rows: int, max_rows: int, max_bytes: int = CHUNK) -> Columns:
+    def fetch(self, expected_rows: int, max_rows: int, bounded: Bounded, max_bytes: int = CHUNK) -> Columns:
         """The rows of the current result; empty if it is not a result set.
 
         expected_rows: fastest if slightly too high. max_bytes: memory for one call.
         Raises TooManyRowsError for more than `max_rows`, UnbindableError for an unsupported type.
         """
-        kinds = self._describe()
-        if not kinds:
-            return Columns([], 0)
-        width = sum(kind.dtype.itemsize * kind.width + 8 for _, kind in kinds)
-        at_once = max(1, min(expected_rows, max_bytes // width))
-        self._set(_ROW_ARRAY_SIZE, at_once)
-        bound = self._bind(kinds, at_once)
+        with bounded(0):
+            kinds = self._describe()
+            if not kinds:
+                return Columns([], 0)
+            width = sum(kind.dtype.itemsize * kind.width + 8 for _, kind in kinds)
+            if width > MAX_WIDTH:
+                raise UnbindableError
+            at_once = max(1, min(expected_rows, max_bytes // width))
+            self._set(_ROW_ARRAY_SIZE, at_once)
         chunks: list[tuple[list[_Column], int]] = []
         rows = 0
-        while (code := _odbc.SQLFetch(self._handle)) != _NO_DATA:
-            self._check(code, "SQLFetch")
-            count = self._fetched.value
-            if rows % at_once:
-                raise OdbcError("[HY000] rows after the end of the result (0) (SQLFetch)")
-            rows += count
+        while True:
+            with bounded(at_once * width):
+                bound = self._bind(kinds, at_once)
+                code = _odbc.SQLFetch(self._handle)
+                if code == _NO_DATA:
+                    break
+                self._check(code, "SQLFetch")
+                if rows % at_once:
+                    raise OdbcError("[HY000] rows after the end of the result (0) (SQLFetch)")
+            rows += self._fetched.value
             if rows > max_rows:
                 raise TooManyRowsError
-            chunks.append((bound, count))
-            if count == at_once:
-                bound = self._bind(kinds, at_once)
-        columns = [
-            _joined([(bound[index], count) for bound, count in chunks], self._decode) if chunks else []
-            for index in range(len(kinds))
-        ]
+            chunks.append((bound, self._fetched.value))
+        with bounded(0):
+            columns = [
+                _joined([(bound[index], count) for bound, count in chunks], self._decode) if chunks else []
+                for index in range(len(kinds))
+            ]
         return Columns(columns, rows)
 
     def _bind(self, kinds: list[tuple[int, _Kind]], rows: int) -> list[_Column]:
@@ -218,12 +230,13 @@ class Statement:
             raise OdbcError(self._diagnostics(function))
 
     def _diagnostics(self, function: str) -> str:
-        """All diagnostic records, joined as pyodbc does."""
+        """The diagnostic records, joined as pyodbc does; the first ones, as reading n takes time of order n squared."""
         state, text = (c_ushort * 6)(), (c_ushort * 2048)()
         number, length = ctypes.c_int(), c_short()
         records: list[str] = []
         while (
-            _odbc.SQLGetDiagRecW(
+            len(records) < _MAX_RECORDS
+            and _odbc.SQLGetDiagRecW(
                 _STATEMENT, self._handle, len(records) + 1, state, byref(number), text, 2048, byref(length)
             )
             in _SUCCESS

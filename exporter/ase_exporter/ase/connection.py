@@ -371,12 +371,16 @@ class Connection:
         from ase_exporter.ase import bulk_fetch
 
         statement = bulk_fetch.Statement(self._raw.hdbc, decoder(self._codec))
+
+        def bounded(row_bytes: int) -> AbstractContextManager[None]:
+            return self._bounded(statement.cancel, deadline, row_bytes + MAX_CALL_BYTES)
+
         with statement:
             try:
                 with gil_scheduler.released(), self._bounded(statement.cancel, deadline):
                     statement.execute(sql)
-                with self._bounded(statement.cancel, deadline, max_bytes=None):
-                    columns = statement.fetch(last_rows + last_rows // 8, self._max_rows)
+                columns = statement.fetch(last_rows + last_rows // 8, self._max_rows, bounded)
+                with bounded(0):
                     while statement.next_result():
                         pass
                 return columns

@@ -10,6 +10,7 @@ import logging
 import resource
 import socket
 import ssl
+from asyncio import sslproto
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
@@ -29,6 +30,9 @@ SHUTDOWN_SECONDS = 5.0
 RETRY_SECONDS = 0.5
 # At a time, so that a flood leaves time for requests.
 MAX_ACCEPTS = 64
+
+# asyncio's buffer for what a TLS connection receives, allocated before the handshake: 256 KiB times 4096 is a GB.
+sslproto.SSLProtocol.max_size = 16 << 10
 
 
 class Listener:

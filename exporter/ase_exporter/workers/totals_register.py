@@ -8,7 +8,6 @@ are not synced to the disk, so a power cut may cost the totals of the last scrap
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,7 +23,8 @@ DIRECTORY = "totals"
 MAX_SIZE = 8 << 20
 # Seconds that an answer waits for a slow disk.
 MAX_WAIT = 0.25
-# Seconds after which totals of a target that is not scraped any more are deleted.
+# Totals of a target that is not scraped any more are deleted if they are so many seconds older than the newest ones.
+# Not than the clock, which may be far ahead.
 MAX_AGE = 30 * 86400.0
 _SUFFIX = ".totals"
 _TEMPORARY = ".new"
@@ -100,8 +100,10 @@ class TotalsRegister:
         return True
 
     def _delete_old(self, directory: Path) -> None:
-        for path in directory.iterdir():
-            if path.suffix == _TEMPORARY or time.time() - path.stat().st_mtime > MAX_AGE:
+        written = {path: path.stat().st_mtime for path in directory.iterdir()}
+        newest = max(written.values(), default=0.0)
+        for path, time in written.items():
+            if path.suffix == _TEMPORARY or newest - time > MAX_AGE:
                 path.unlink(missing_ok=True)
 
     def _report(self, error: OSError) -> None:

@@ -1,5 +1,9 @@
 """Fetching with bound columns gives what pyodbc gives, including its errors."""
 
+import contextlib
+import resource
+import struct
+import threading
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -7,12 +11,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.exporter.ase.test_connection import SLACK, connect, failure
+from tests.exporter.ase.test_connection import SLACK, connect, failure, flooding
 from tests.simulator.tds.running import Running
-from tests.simulator.tds.scripted import ScriptedBackend, numbers
+from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
 
 from ase_exporter.ase import bulk_fetch
-from ase_exporter.ase.connection import Connection
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, TextColumn, same
 from ase_simulator.faults import Break, Faults
@@ -91,7 +95,7 @@ def test_a_result_that_takes_several_calls_is_complete(server: Running, backend:
     for max_bytes in (bulk_fetch.CHUNK, 10_000):
         with bulk_fetch.Statement(connection._raw.hdbc, bytes.decode) as statement:
             statement.execute(f"numbers {len(rows)}")
-            table = statement.fetch(MIN_ARRAY_ROWS, len(rows), max_bytes)
+            table = statement.fetch(MIN_ARRAY_ROWS, len(rows), lambda _: contextlib.nullcontext(), max_bytes)
             statement.close()
         assert table.rows() == rows
     connection.close()
@@ -161,6 +165,69 @@ def test_a_result_that_shrinks_falls_back_to_pyodbc(server: Running, backend: Sc
     assert [tuple(row) for row in rows] == [(1,)]
     backend.answers[QUERY] = list
     assert connection.query_columns(QUERY, soon()) == []
+    connection.close()
+
+
+def answered(server: Running, tokens: bytes) -> list[DatabaseError]:
+    """What a fetch raises if the server answers with these tokens, and then with messages without end."""
+    with contextlib.contextmanager(flooding)(server, tokens) as port:
+        connection = Connection.open(Endpoint("127.0.0.1", port), USER, PASSWORD, deadline=soon())
+        connection._note_size("flood", MANY)
+        caught: list[DatabaseError] = []
+
+        def ask() -> None:
+            try:
+                connection.query_columns("flood", time.monotonic() + 5)
+            except DatabaseError as error:
+                caught.append(error)
+
+        # The driver may not come back at all.
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(100)
+        connection.close()
+    return caught
+
+
+def row_format(kind: int, size: bytes, columns: int = 1) -> bytes:
+    """A TDS 5.0 ROWFMT token: unnamed columns of a type, with its size."""
+    column = struct.pack("<BBIB", 0, 0, 0, kind) + size + b"\0"
+    return b"\xee" + struct.pack("<HH", 2 + columns * len(column), columns) + columns * column
+
+
+def test_messages_without_end_among_rows_are_cut_off(server: Running) -> None:
+    rows = row_format(0x38, b"") + 3 * (b"\xd1" + struct.pack("<i", 7))
+    assert [str(error) for error in answered(server, rows)] == ["the server sends messages without end"]
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        row_format(0x27, b"\x01") + b"\xd1\xff",
+        row_format(0x27, b"\x00") + b"\xd1\xff",
+        row_format(0xAF, b"\x40\0\0\0") + b"\xd1\xff\xff\xff\x7f",
+        row_format(0xAF, b"\x40\0\0\0") + b"\xd1\xff\xff\xff\xff",
+        row_format(0xAF, b"\xff\xff\xff\xff") + b"\xd1\xff\xff\xff\xff",
+        row_format(0xAF, b"\xff\xff\xff\x7f") + b"\xd1\xff\xff\xff\x7f",
+        row_format(0x27, b"\xff", 6000) + b"\xd1",
+        row_format(0x38, b"", 7000) + b"\xd1",
+    ],
+    ids=range(8),
+)
+def test_impossible_sizes_are_one_error(server: Running, tokens: bytes) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert [error.usable for error in answered(server, tokens)] == [False]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "KiB"
+
+
+def test_rows_too_wide_for_arrays_are_left_to_pyodbc(server: Running, backend: ScriptedBackend) -> None:
+    columns = [Column(f"c{number}", Type("varchar", 255)) for number in range(20)]
+    backend.answers["wide"] = lambda: [Rows(columns, [("x",) * 20] * MANY)]
+    connection = connect(server)
+    for _ in range(2):
+        rows = connection.query_columns("wide", soon())
+        assert isinstance(rows, list)
+        assert [tuple(row) for row in rows] == [("x",) * 20] * MANY
     connection.close()
 
 

@@ -225,16 +225,25 @@ def test_a_statement_is_cut_off_even_if_no_descriptor_is_left(
     connection.close()
 
 
-def flooding(server: Running) -> Iterator[int]:
-    """The port of a proxy that answers `flood` with messages, as fast as it can and without end."""
+def reply(*parts: bytes) -> bytes:
+    """A packet of a reply that goes on."""
+    return struct.pack(">BBHHBB", 4, 0, 8 + len(b"".join(parts)), 0, 0, 0) + b"".join(parts)
+
+
+def flooding(server: Running, begin: bytes = b"") -> Iterator[int]:
+    """The port of a proxy that answers `flood` with messages, as fast as it can and without end.
+
+    begin: tokens that it sends first.
+    """
     text = b"x" * 3000
     body = struct.pack("<iBBB5sBHH", 5701, 1, 10, 5, b"ZZZZZ", 0, 0, len(text)) + text + bytes(4)
-    packet = struct.pack(">BBHHBB", 4, 0, 8 + 7 * (len(body) + 3), 0, 0, 0)
-    chunk = (packet + 7 * (b"\xe5" + struct.pack("<H", len(body)) + body)) * 100
+    chunk = reply(*7 * [b"\xe5" + struct.pack("<H", len(body)) + body]) * 100
 
     def pass_on(source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
+                if b"flood" in data:
+                    source.sendall(reply(begin) if begin else b"")
                 while b"flood" in data:
                     source.sendall(chunk)
                 sink.sendall(data)

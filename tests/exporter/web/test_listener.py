@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -61,6 +62,25 @@ def test_a_tls_handshake_that_never_begins_is_closed(tmp_path: Path, monkeypatch
         assert await reader.read() == b""
         client = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
         assert await ask(*await asyncio.open_connection(*address, ssl=client))
+
+    with_listener(talk, context)
+
+
+def test_a_tls_handshake_takes_little_memory(tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*Authority(tmp_path).sign("server"))
+    client = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+
+    async def talk(address: Address) -> None:
+        tracemalloc.start()
+        try:
+            crowd = [await asyncio.open_connection(*address) for _ in range(50)]
+            # The server has begun with all of the crowd when it answers a later one.
+            assert await ask(*await asyncio.open_connection(*address, ssl=client))
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert held < len(crowd) * (96 << 10)
 
     with_listener(talk, context)
 
