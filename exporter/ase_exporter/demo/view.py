@@ -1,6 +1,7 @@
 """Terminal output of the demo: addresses, live figures, and the final comparison of all runs."""
 
 from collections.abc import Iterable, Mapping
+from textwrap import fill
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -40,13 +41,14 @@ def comparison(measured: Mapping[str, RunFigures], published: Mapping[str, RunFi
         title="Measured by Prometheus over the steady part of each run (published in the case study)",
         title_justify="left",
     )
-    table.add_column("run", no_wrap=True)
+    table.add_column("run")
     for column in (*CACHES, "CPU busy", "transactions per CPU unit"):
-        table.add_column(column, justify="right")
+        # Broken here, because rich would cut a word that is wider than its share of 80 columns.
+        table.add_column(fill(column, 8, break_long_words=False), justify="right", no_wrap=True)
     for name, figures in published.items():
         if name in measured:
             table.add_row(
-                name, *(f"{value} ({expected})" for value, expected in _cells(measured[name], figures))
+                name, *(f"{value}\n({expected})" for value, expected in _cells(measured[name], figures))
             )
     if missing := [name for name in published if name not in measured]:
         table.caption = f"not measured long enough: {', '.join(missing)}"
