@@ -14,6 +14,7 @@ from ase_exporter.ase.login_backoff import (
     LocalLedger,
     LoginLedger,
     Outcome,
+    Permit,
 )
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.ase.unanswered_login import UnansweredLogin
@@ -47,6 +48,7 @@ class Login(Generic[Opened]):
         self._program = program
         self._ledger = ledger or LocalLedger(clock, timing)
         self._clock = clock
+        self._timing = timing
         self._retries = retries
         # The password that was accepted last, and the one that LDAP or PAM accepted.
         self._accepted: str | None = None
@@ -62,29 +64,31 @@ class Login(Generic[Opened]):
         """
         user, password = self._auth.user, self._auth.read_password()
         self._settle()
-        number = 0
+        permit: Permit | None = None
 
-        def permit(addresses: Sequence[str]) -> None:
-            nonlocal number
-            number = self._begin(addresses, password, deadline)
+        def ask(addresses: Sequence[str]) -> None:
+            nonlocal permit
+            permit = self._begin(addresses, password, deadline)
             self.attempts += 1
 
         outcome: Outcome = "unknown"
         attempts = 1
         try:
             connection = self._open_connection(
-                self._endpoint, user, password, deadline=deadline, program=self._program, permit=permit
+                self._endpoint, user, password, deadline=deadline, program=self._program, permit=ask
             )
             outcome = "accepted"
         except DatabaseError as error:
             error.conceal(password)
             outcome, attempts = _outcome(error), error.attempts
-            if error.unanswered and number:
-                self._unanswered = error.unanswered, password, number
+            if error.unanswered and permit:
+                if permit.accepted:
+                    error.unanswered.max_wait = self._timing.accepted_login_wait
+                self._unanswered = error.unanswered, password, permit.number
             raise
         finally:
-            if number:
-                self._note(number, password, outcome, attempts)
+            if permit:
+                self._note(permit.number, password, outcome, attempts)
         self._accepted = password
         self._retries.release(user, password)
         return connection
@@ -101,8 +105,8 @@ class Login(Generic[Opened]):
         """Note who checked the password of the last login. mechanism: @@authmech, '' if it is not known."""
         self._accepted_by_directory = self._accepted if mechanism in DIRECTORIES else None
 
-    def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> int:
-        """The number of an attempt that is allowed. Raises DatabaseError if it is not."""
+    def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> Permit:
+        """The permit of an attempt. Raises DatabaseError if it is not allowed."""
         user = self._auth.user
         names = {self._endpoint.host, *addresses}
         accounts = frozenset(Account(name, self._endpoint.port, user) for name in names)
@@ -115,7 +119,7 @@ class Login(Generic[Opened]):
             raise DatabaseError(
                 "login_suspended", f"login {user} was refused; another target tries it this hour"
             )
-        return permit.number
+        return permit
 
     def _note(self, number: int, password: str, outcome: Outcome, attempts: int = 1) -> None:
         directory = password == self._accepted_by_directory

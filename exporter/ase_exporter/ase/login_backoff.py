@@ -110,12 +110,13 @@ class Permit(NamedTuple):
     """The answer to a request to log in.
 
     denied: why not, '' if it is allowed. number: of the attempt, whose outcome must be noted. directory_retry: it is
-    the hourly attempt of a password that a directory had accepted.
+    the hourly attempt of a password that a directory had accepted. accepted: the server took the password before.
     """
 
     denied: str
     number: int = 0
     directory_retry: bool = False
+    accepted: bool = False
 
 
 class LoginLedger(Protocol):
@@ -180,10 +181,11 @@ class LoginBackoffs:
             return None
         number = next(self._numbers)
         self._busy |= accounts
-        self._attempts[number] = _Attempt(
+        attempt = self._attempts[number] = _Attempt(
             accounts, password, {account: self._find(account, password) for account in accounts}
         )
-        return Permit("", number, any(each.directory and each.is_exhausted for each in backoffs))
+        retry = any(each.directory and each.is_exhausted for each in backoffs)
+        return Permit("", number, retry, self._is_accepted(attempt))
 
     def note(self, number: int, outcome: Outcome, *, directory: bool = False, attempts: int = 1) -> None:
         """As that of LoginLedger."""
@@ -191,8 +193,9 @@ class LoginBackoffs:
         if outcome != "unanswered":
             del self._attempts[number]
             self._busy -= attempt.accounts
-        if outcome == "unknown" and self._is_accepted(attempt):
-            # A damaged answer, or a driver that crashed: a password that was accepted is hardly refused without a word.
+        if outcome in ("unknown", "unanswered") and self._is_accepted(attempt):
+            # A damaged answer, a server that hangs, or a driver that crashed: a password that was accepted is hardly
+            # refused without a word.
             outcome = "not_refused"
         changed = False
         for account in attempt.accounts:

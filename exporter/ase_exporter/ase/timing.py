@@ -31,6 +31,8 @@ class Timing:
     login_lead: the distance to FreeTDS's own login timeout, after which the driver would block for ever.
     login_pause: between two attempts with a refused password, drawn at random from this range so that many
     targets do not come back at once.
+    accepted_login_wait: for the answer to a login with a password that the server accepted before, after which it is
+    sent again. Any other password waits for as long as the connection lives: see `unanswered_login`.
     starved_after: a timer of the worker that is this late means that the process gets no CPU, which says nothing
     about the driver.
     start_timeout: for a worker process to start, generous because a busy machine takes many seconds.
@@ -52,6 +54,7 @@ class Timing:
     stuck_after: float = 6.0
     starved_after: float = 1.0
     login_pause: tuple[float, float] = (30.0, 60.0)
+    accepted_login_wait: float = 30.0
     start_timeout: float = 60.0
     restart_pause: float = 0.5
     max_restart_pause: float = 10.0

@@ -31,12 +31,16 @@ _STATUS: dict[int, Outcome] = {5: "accepted", 6: "refused", 7: "not_refused"}
 
 
 class UnansweredLogin:
-    """The connection of one, taken over from the driver, which gets the end of its stream."""
+    """The connection of one, taken over from the driver, which gets the end of its stream.
+
+    max_wait: seconds after which it ends as `unknown`.
+    """
 
     def __init__(self, own: socket.socket) -> None:
         self._own = own
         self._mark = DriverSocket(own.fileno(), os.fstat(own.fileno()).st_ino)
         self._mark.keep()
+        self.max_wait = MAX_WAIT
         self._received = b""
         self._since = time.monotonic()
 
@@ -85,7 +89,7 @@ class UnansweredLogin:
             return "unknown"
         if known := _login_status(self._received):
             return known
-        ended = state != _ESTABLISHED or len(self._received) >= _MAX_ANSWER or self.seconds > MAX_WAIT
+        ended = state != _ESTABLISHED or len(self._received) >= _MAX_ANSWER or self.seconds > self.max_wait
         return "unknown" if ended else "unanswered"
 
 
