@@ -242,6 +242,11 @@ class TopApp(App[None]):
     # The screen
 
     @property
+    def _has_widgets(self) -> bool:
+        """False before they are mounted, and while they go: the timer ticks until all have gone."""
+        return self._shows and self.is_running
+
+    @property
     def _shown_part(self) -> str:
         return self._part if self._target is not None else SERVERS
 
@@ -256,7 +261,7 @@ class TopApp(App[None]):
         self.set_focus(self.query_one(DataTable))
 
     def _show(self, *, to_top: bool = False) -> None:
-        if not self._shows:
+        if not self._has_widgets:
             return
         self._show_title()
         scene = self._scene()
@@ -273,6 +278,8 @@ class TopApp(App[None]):
         return Scene(frame, self._histories[self._target], self._glyphs)
 
     def _show_title(self) -> None:
+        if not self._has_widgets:
+            return
         scene = self._scene()
         text = Text(title(scene) if scene else self._target or f"{len(self._feed.targets)} servers")
         if self._paused is not None:

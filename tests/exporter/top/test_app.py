@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.app import HELP, TopApp
@@ -85,6 +85,21 @@ def drive(
 
     asyncio.run(run())
     return feed
+
+
+class SlowToLeave(Static):
+    """A widget that takes longer to go than the title takes to tick."""
+
+    async def on_unmount(self) -> None:
+        await asyncio.sleep(1.2)
+
+
+def test_a_tick_while_the_screen_is_taken_down_draws_nothing() -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.show(*recorded("memscale", "series 2 run 05"))
+        await screen.app.mount(SlowToLeave())
+
+    drive(steps)
 
 
 @pytest.mark.parametrize(
