@@ -104,6 +104,8 @@ class Parrot(asyncio.Protocol):
     def asked(self, kind: int, request: bytes) -> None:
         """Handle one complete message."""
         if kind == ATTENTION:
+            # A server sends nothing of a cancelled request after this.
+            self._asking = None
             self.transport.write(ACKNOWLEDGED)
         elif request[HEADER.size :] == LOGOUT:
             self.transport.close()
@@ -121,7 +123,7 @@ class Parrot(asyncio.Protocol):
 
     async def _ask(self, request: bytes) -> None:
         answer = await self.recording.ask(request)
-        if not self.transport.is_closing():
+        if self._asking is asyncio.current_task() and not self.transport.is_closing():
             self.say(answer)
 
 

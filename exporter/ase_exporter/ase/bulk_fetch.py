@@ -165,7 +165,9 @@ class Statement:
         rows = 0
         while True:
             with bounded(at_once * width):
-                bound = self._bind(kinds, at_once)
+                if rows % at_once == 0:
+                    # After a chunk that is not full, there is nothing but the end.
+                    bound = self._bind(kinds, at_once)
                 code = _odbc.SQLFetch(self._handle)
                 if code == _NO_DATA:
                     break

@@ -58,24 +58,16 @@ def kinds(one: Login[Any], scrapes: int) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize(("wait", "logins"), [(0.0, 6), (3600.0, 2)], ids=["waited for", "not yet"])
 def test_a_password_that_was_accepted_is_sent_again_after_a_while_and_never_suspended(
-    stack: ExitStack,
+    stack: ExitStack, wait: float, logins: int
 ) -> None:
     """The connection may be stuck where others are not."""
     server = Server(stack, accepts=True)
-    one = login(server, 0.0)
+    one = login(server, wait)
     one.open(0.0)
     assert kinds(one, 5) == ["deadline"] * 5
-    assert server.logins == 6
-    one.close()
-
-
-def test_until_then_nothing_else_is_sent(stack: ExitStack) -> None:
-    server = Server(stack, accepts=True)
-    one = login(server, 3600.0)
-    one.open(0.0)
-    assert kinds(one, 5) == ["deadline"] * 5
-    assert server.logins == 2
+    assert server.logins == logins
     one.close()
 
 

@@ -1,0 +1,119 @@
+"""Bounds of one call of the driver: a deadline, and the bytes that it may read."""
+
+import math
+from collections.abc import Callable
+
+import pyodbc
+
+from ase_exporter.ase.database_error import DatabaseError, query_error
+from ase_exporter.ase.driver_socket import DriverSocket
+from ase_exporter.ase.watchdog import Watchdog
+
+# Seconds between two checks of the bytes.
+_CHECK_INTERVAL = 0.02
+
+# Raised by pyodbc for impossible values: an hour 77, a length beyond all memory.
+_UNREADABLE = (ValueError, ArithmeticError, MemoryError)
+
+
+class CallBounds:
+    """Bounds a call of the driver by a deadline and in bytes; its errors become DatabaseError.
+
+    At `limit` the call is cancelled, at `shut_down_at` its socket is shut down. max_bytes: that the driver may read.
+    Must not enclose a wait for the GIL scheduler, whose length depends on other threads.
+    """
+
+    __slots__ = (
+        "_cancel",
+        "_ended",
+        "_first",
+        "_flooded",
+        "_limit",
+        "_max_bytes",
+        "_shut_down_at",
+        "_socket",
+        "_steps",
+        "_unschedule",
+        "_watchdog",
+    )
+
+    def __init__(
+        self,
+        driver_socket: DriverSocket,
+        watchdog: Watchdog,
+        cancel: Callable[[], None],
+        limit: float,
+        shut_down_at: float,
+        max_bytes: int,
+    ) -> None:
+        self._socket = driver_socket
+        self._watchdog = watchdog
+        self._cancel = cancel
+        self._limit = limit
+        self._shut_down_at = shut_down_at
+        self._max_bytes = max_bytes
+        self._first: int | None = None
+        self._flooded = False
+        # What was done at the limit and after it: 1: cancelled, 2: shut down.
+        self._steps = 0
+        self._ended = False
+
+    def __enter__(self) -> None:
+        self._schedule()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        self._ended = True
+        # Waits for a step that is being taken.
+        self._unschedule()
+        if isinstance(error, pyodbc.Error):
+            if not self._flooded and not self._steps:
+                raise query_error(str(error.args[-1])) from None
+        elif isinstance(error, _UNREADABLE):
+            raise DatabaseError("lost", f"an answer that cannot be read: {error}") from None
+        elif error is not None:
+            return
+        if self._flooded:
+            raise DatabaseError("lost", "the server sends messages without end") from None
+        if self._steps:
+            # The driver may report the cut as an error, or take it for the end of the result.
+            raise DatabaseError(
+                "deadline", "the statement did not end in time", usable=self._steps < 2
+            ) from None
+
+    def _schedule(self) -> None:
+        """Have the watchdog act at the next check or step: one timer for a call, as nearly all end before it."""
+        due = (self._limit, self._shut_down_at, math.inf)[self._steps]
+        if not self._flooded:
+            due = min(due, self._watchdog.clock.monotonic() + _CHECK_INTERVAL)
+        self._unschedule = self._watchdog.at(due, self._act) if due < math.inf else _nothing
+
+    def _act(self) -> None:
+        """Called by the watchdog, so after the call has lasted for a while."""
+        if self._ended:
+            return
+        now = self._watchdog.clock.monotonic()
+        try:
+            if not self._flooded:
+                self._check_bytes()
+            if self._steps == 0 and now >= self._limit:
+                self._steps = 1
+                # After a flood, the driver manager reads thousands of messages, which a cancel would free: a crash.
+                if not self._flooded:
+                    self._cancel()
+            elif self._steps == 1 and now >= self._shut_down_at:
+                self._steps = 2
+                self._socket.shut_down()
+        finally:
+            self._schedule()
+
+    def _check_bytes(self) -> None:
+        # What waits in the kernel has not been read.
+        read = self._socket.received() - self._socket.waiting()
+        self._first = read if self._first is None else self._first
+        if read - self._first > self._max_bytes:
+            self._flooded = True
+            self._socket.shut_down()
+
+
+def _nothing() -> None:
+    pass
