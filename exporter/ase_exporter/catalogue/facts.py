@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from ase_exporter.catalogue.messages import Reason, unavailable_reason
 from ase_exporter.catalogue.versions import Version, parse_version
+from ase_exporter.metrics.sharing import shared
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 
@@ -125,38 +127,45 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
             facts[name] = dict(map(read_row, rows))
     language = " where Language = 'en_US'" if facts["version"] >= parse_version("15.7") else ""
     rows, reason = _rows(query, COLUMNS + language)
-    tables: dict[str, dict[str, str]] = {}
-    for table, column, kind in rows:
-        tables.setdefault(str(table).strip(), {})[str(column).strip()] = str(kind).strip().lower()
+    tables: Mapping[str, Mapping[str, str]] = {}
     facts["tables_reason"] = reason
-    if tables:
+    if rows:
         proxy_columns = _rows_in_time(query, PROXY_COLUMNS)
         facts["incomplete"] |= proxy_columns is None
-        tables = _existing(tables, proxy_columns or ())
+        tables = _tables(_stripped(rows), _stripped(proxy_columns or ()))
         facts["caches"] = frozenset(str(row[0]).strip() for row in _rows(query, CACHES)[0])
         classes = {row[0]: str(row[1]).strip() for row in _rows(query, WAIT_CLASSES + language)[0]}
         facts["wait_events"] = {
-            int(row[0]): (classes.get(row[1], str(row[1])), str(row[2]).strip())
+            int(row[0]): shared((classes.get(row[1], str(row[1])), str(row[2]).strip()))
             for row in _rows(query, WAIT_EVENTS + language)[0]
         }
     return ServerFacts(**facts, tables=tables)
 
 
 def _option(row: Sequence[Any]) -> tuple[str, int]:
-    return str(row[0]).strip(), int(row[1] or 0)
+    return shared(str(row[0]).strip()), int(row[1] or 0)
 
 
 def _database(row: Sequence[Any]) -> tuple[int, str]:
     return int(row[0]), str(row[1]).strip()
 
 
-def _existing(
-    tables: dict[str, dict[str, str]], proxy_columns: Sequence[Sequence[Any]]
-) -> dict[str, dict[str, str]]:
-    """The tables without columns that they lack, by table and column. A table that is not listed is kept."""
+def _stripped(rows: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], ...]:
+    return tuple([tuple([str(cell).strip() for cell in row]) for row in rows])
+
+
+# Servers of one version have the same tables, which take 90 kB.
+@lru_cache(maxsize=8)
+def _tables(
+    listed: tuple[tuple[str, ...], ...], proxy_columns: tuple[tuple[str, ...], ...]
+) -> Mapping[str, Mapping[str, str]]:
+    """Column types by table and column, as listed; a table with proxy columns has only these, by their names."""
+    tables: dict[str, dict[str, str]] = {}
+    for table, column, kind in listed:
+        tables.setdefault(table, {})[column] = kind.lower()
     names: dict[str, dict[str, str]] = {}
     for table, column in proxy_columns:
-        names.setdefault(str(table).strip(), {})[str(column).strip().lower()] = str(column).strip()
+        names.setdefault(table, {})[column.lower()] = column
     return {
         table: {names[table][c.lower()]: kind for c, kind in columns.items() if c.lower() in names[table]}
         if table in names

@@ -12,6 +12,7 @@ from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import Columns, Row
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.sharing import shared
 
 _BIGINT = parse_version("15.0")
 DEFAULT_TOP = 20
@@ -161,7 +162,7 @@ def _sources(collector: Collector) -> set[str]:
 
 def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts, *, grouped: bool) -> str:
     if collector.table is None:
-        return " ".join((collector.sql or "").split())
+        return shared(" ".join((collector.sql or "").split()))
     # Manuals and tools disagree on the case of some names, and a case-sensitive server accepts only its own.
     spelled = {column.lower(): column for column in facts.tables[collector.table]}
     knows_bigint = facts.version >= _BIGINT
@@ -179,4 +180,4 @@ def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts
             keys.append(name)
     where = f" where {collector.where}" if collector.where else ""
     group = f" group by {', '.join(keys)}" if grouped else ""
-    return f"select {', '.join(cells)} from master..{collector.table}{where}{group}"
+    return shared(f"select {', '.join(cells)} from master..{collector.table}{where}{group}")

@@ -16,6 +16,7 @@ from ase_exporter.errors import UnreadableError
 from ase_exporter.metrics.columns import Columns, Row, listed, same
 from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
 from ase_exporter.metrics.families import Family, Sample, SampleArray
+from ase_exporter.metrics.sharing import shared
 
 # Called with a description of the columns that cannot be read, before anything is counted; may raise.
 OnUnreadable = Callable[[str], None]
@@ -69,7 +70,6 @@ class RowMapper:
             for column in dict.fromkeys([*own, *collector.key, "InstanceID"])
             if column in columns
         ]
-        self._last_identity: list[Any] | None = None
         self._generation = self._indexes.get(collector.generation or "")
         self._event_time = self._indexes.get(collector.events or "")
         self._ranked_by = [
@@ -80,6 +80,11 @@ class RowMapper:
         self._groups: dict[tuple[tuple[str, str], ...], MetricGroup] = {}
         for metric_name, metric in collector.metrics.items():
             self._add_metric(metric_name, metric.for_columns(columns))
+        # The columns that labels and keys are made from, and their values as long as they stay the same.
+        self._identity = frozenset(self._key_indexes).union(
+            *(group.labels.indexes for group in self._groups.values())
+        )
+        self._last_rows: Columns | None = None
         self._types = dict.fromkeys(self._ranked_by, _NUMBERS)
         for group in self._groups.values():
             for value in (*group.counters, *group.gauges):
@@ -119,8 +124,9 @@ class RowMapper:
                 counters.observe_epoch(tuple(started), tuple(cleared), instances=len(table))
         found: dict[str, list[Sample] | SampleArray] = {}
         if self._event_time is None and not self._has_same_rows(table):
+            self._last_rows = rows = table.to_keep(self._identity)
             for group in self._groups.values():
-                group.rows = RowSeries(group.labels.values(table), table.rows(self._key_indexes))
+                group.rows = RowSeries(group.labels.values(rows), rows.rows(self._key_indexes))
         for key, group in self._groups.items():
             totals = counters.table((self.name, key), group.widths)
             if self._event_time is None:
@@ -147,7 +153,7 @@ class RowMapper:
         }
         group = self._group(labels, ranked=self._collector.top is not None and not metric.total)
         names = group.labels.names
-        all_names = tuple(sorted([*names, metric.by])) if metric.by else names
+        all_names = shared(tuple(sorted([*names, metric.by]))) if metric.by else names
         self._heads[name] = (help_text(self._collector, metric), all_names)
         counter = name.endswith("_total")
         sources: Mapping[str, str | None] = metric.sources() or {"": None}
@@ -155,14 +161,16 @@ class RowMapper:
         for by_value, column in sources.items():
             if column is not None and column not in self._columns:
                 continue
-            value = ValueSource(
-                name,
-                None if column is None else self._indexes[column],
-                _factor(metric.unit, self._facts),
-                "max" if facts_in_labels else metric.fold,
-                metric.unit == "timestamp",
-                (all_names.index(metric.by), by_value) if metric.by else None,
-                no_negatives=self._collector.table is not None,
+            value = shared(
+                ValueSource(
+                    name,
+                    None if column is None else self._indexes[column],
+                    _factor(metric.unit, self._facts),
+                    "max" if facts_in_labels else metric.fold,
+                    metric.unit == "timestamp",
+                    (all_names.index(metric.by), by_value) if metric.by else None,
+                    no_negatives=self._collector.table is not None,
+                )
             )
             (group.counters if counter else group.gauges).append(value)
             if counter:
@@ -199,14 +207,11 @@ class RowMapper:
 
     def _has_same_rows(self, table: Columns) -> bool:
         """Whether labels and keys equal those of the last reading, row by row, as they mostly do."""
-        indexes = {
-            *self._key_indexes,
-            *(index for group in self._groups.values() for index in group.labels.indexes),
-        }
-        last = self._last_identity
-        self._last_identity = [len(table), *(table.columns[index] for index in sorted(indexes))]
+        last = self._last_rows
         return (
-            last is not None and last[0] == len(table) and all(map(same, last[1:], self._last_identity[1:]))
+            last is not None
+            and last.length == table.length
+            and all(same(last.columns[index], table.columns[index]) for index in self._identity)
         )
 
     def _map_rows(
@@ -354,4 +359,4 @@ def help_text(collector: Collector, metric: Metric) -> str:
     if not collector.table:
         return metric.help
     columns = ", ".join(metric.sources().values())
-    return f"{metric.help} ({collector.table}{'.' + columns if columns else ''})"
+    return shared(f"{metric.help} ({collector.table}{'.' + columns if columns else ''})")

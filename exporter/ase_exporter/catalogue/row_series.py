@@ -11,6 +11,7 @@ from ase_exporter.catalogue.labels import LabelValues, RowLabels
 from ase_exporter.metrics.columns import at_indexes, joined, listed, negative, same
 from ase_exporter.metrics.counters import Key, Raw, TableCounters, Width
 from ase_exporter.metrics.families import Sample, SampleArray, SeriesLabels
+from ase_exporter.metrics.sharing import shared
 
 # Earlier dates mean "never".
 _FIRST_DATE = datetime(1971, 1, 1)
@@ -269,7 +270,7 @@ class MetricGroup:
 
 def _insert(by: ByLabel, labels: LabelValues) -> LabelValues:
     index, value = by
-    return (*labels[:index], value, *labels[index:])
+    return shared((*labels[:index], value, *labels[index:]))
 
 
 def _unique(keys: list[Key]) -> tuple[list[Key], list[int] | None]:

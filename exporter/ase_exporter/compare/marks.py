@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.compare.urls import without_credentials
 from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
-from ase_exporter.urls import without_credentials
 
 TIMEOUT = 30.0
 # Seconds. How often the metric is sampled: of equal changes that follow each other sooner, only the last is found.

@@ -13,8 +13,8 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
+from ase_exporter.compare.urls import without_credentials
 from ase_exporter.errors import UserError
-from ase_exporter.urls import without_credentials
 
 # The API rejects queries with more points per series.
 MAX_POINTS = 11_000

@@ -4,10 +4,12 @@ Columns of many rows are numpy arrays (or `TextColumn`), which handle a thousand
 Columns of few rows are plain lists, and numpy, which costs 15 MB, is then not even imported.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import sub
 from typing import TYPE_CHECKING, Any
+
+from ase_exporter.metrics.sharing import shared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,10 +80,23 @@ class Columns:
         """One column as a list of Python values."""
         return listed(self.columns[index])
 
+    def to_keep(self, indexes: Collection[int]) -> "Columns":
+        """These columns, with texts that are shared with other tables; the others are left empty."""
+        return Columns(
+            [_shared_texts(column) if at in indexes else [] for at, column in enumerate(self.columns)],
+            self.length,
+        )
+
     def rows(self, indexes: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
         """The rows as tuples, with all columns or only these."""
         wanted = range(len(self.columns)) if indexes is None else indexes
         return list(zip(*map(self.listed, wanted), strict=True)) if wanted else [()] * self.length
+
+
+def _shared_texts(column: Any) -> Any:
+    if not isinstance(column, list):
+        return column
+    return [shared(cell) if isinstance(cell, str) else cell for cell in column]
 
 
 def listed(column: Any) -> list[Any]:

@@ -124,24 +124,28 @@ class TargetThread:
             if queued is None:
                 self._scraper.close()
                 return
-            request, result, cancel_late = queued
-            if time.monotonic() >= request.deadline:
-                continue
-            self._current = result
-            cancel_stuck = self._check_stuck_at(result, request.deadline + TIMING.stuck_after)
-            with gil_scheduler.held():
-                try:
-                    self._scraper.scrape(result)
-                finally:
-                    self._current = None
-                    cancel_stuck()
-                    cancel_late()
-                in_time = result.finish()
-                totals = self._scraper.saved_totals(result)
-                if in_time:
-                    self._worker.reply(request, result, late=False, totals=totals)
-                else:
-                    self._worker.follow_up(request, result, totals)
+            self._scrape(*queued)
+            # While the thread waits, nothing keeps what the scrape found.
+            del queued
+
+    def _scrape(self, request: ScrapeRequest, result: ScrapeResult, cancel_late: Callable[[], None]) -> None:
+        if time.monotonic() >= request.deadline:
+            return
+        self._current = result
+        cancel_stuck = self._check_stuck_at(result, request.deadline + TIMING.stuck_after)
+        with gil_scheduler.held():
+            try:
+                self._scraper.scrape(result)
+            finally:
+                self._current = None
+                cancel_stuck()
+                cancel_late()
+            in_time = result.finish()
+            totals = self._scraper.saved_totals(result)
+            if in_time:
+                self._worker.reply(request, result, late=False, totals=totals)
+            else:
+                self._worker.follow_up(request, result, totals)
 
     def _answer_late(self, request: ScrapeRequest, result: ScrapeResult) -> None:
         """Send what was read so far. In a thread, as the watchdog must not block."""

@@ -15,8 +15,8 @@ import pytest
 
 from ase_exporter.compare.marks import marks_from_exporter
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.compare.urls import without_credentials
 from ase_exporter.errors import UserError
-from ase_exporter.urls import without_credentials
 
 PASSWORD = "p@ss/w:rd"
 

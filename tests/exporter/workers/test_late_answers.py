@@ -5,6 +5,7 @@ import pickle
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import cast
 
@@ -115,6 +116,32 @@ def test_what_is_found_after_the_late_answer_is_sent_too() -> None:
     assert rest.config_snapshot == ConfigSnapshot(1.0, b"changed")
     assert rest.ended and rest.sysmon_halted
     assert rest.totals == SavedTotals("ONE", "default", b"totals")
+
+
+class FreedScraper(SlowScraper):
+    """Notes when nothing refers to a scrape's result any more."""
+
+    def __init__(self) -> None:
+        answered = threading.Event()
+        answered.set()
+        super().__init__(answered)
+        self.freed = threading.Event()
+
+    def scrape(self, result: ScrapeResult) -> None:
+        super().scrape(result)
+        weakref.finalize(result, self.freed.set)
+
+
+def test_a_thread_that_waits_keeps_nothing_of_the_last_scrape() -> None:
+    ours, theirs = socket.socketpair()
+    scraper = FreedScraper()
+    with ours, theirs:
+        ours.settimeout(60)
+        thread = TargetThread(cast(TargetScraper, scraper), Worker(theirs), None)
+        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 60))
+        receive(ours)
+        assert scraper.freed.wait(20)
+        thread.end()
 
 
 def test_a_target_without_a_thread_is_answered_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
