@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from ase_simulator.faults import Faults
-from ase_simulator.results import Column, Message, Result, Type
+from ase_simulator.results import Column, Message, Result, TransactionState, Type
 
 # One row of a table by column name. Columns left out are NULL to the client.
 Row = dict[str, object]
@@ -57,6 +57,9 @@ class Session(Protocol):
 
     @property
     def database(self) -> str: ...
+
+    @property
+    def transaction(self) -> TransactionState: ...
 
     def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
         """Run a batch; `?` marks take the parameters in order, names with @ are variables. Errors: Message."""

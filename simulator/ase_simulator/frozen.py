@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 from ase_simulator.contracts import Backend, Description, LoginRequest, Parameter, Session
-from ase_simulator.results import Affected, Message, PreEncodedRows, Result, Rows
+from ase_simulator.results import Affected, Message, PreEncodedRows, Result, Rows, TransactionState
 
 MAX_ANSWERS = 1000
 
@@ -54,6 +54,10 @@ class FrozenSession:
         frozen = all(isinstance(result, Rows | Affected | Message) for result in results)
         if frozen and not parameters and _FREEZABLE.match(sql) and len(self._answers) < MAX_ANSWERS:
             self._answers[key] = results
+
+    @property
+    def transaction(self) -> TransactionState:
+        return self._session.transaction
 
     def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
         """Procedures are never frozen."""

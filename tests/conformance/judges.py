@@ -9,7 +9,10 @@ import pytest
 GO_ASE = "CONFORMANCE_GO_ASE"
 """The compiled integration tests of SAP's go-ase."""
 FREETDS = "CONFORMANCE_FREETDS"
-"""A folder with the compiled unit tests of FreeTDS: dblib/unittests and ctlib/unittests under it."""
+"""A folder with the compiled unit tests of FreeTDS: dblib/unittests and ctlib/unittests under it.
+
+FreeTDS was configured by an absolute path: the tests look for their files relative to it, from another folder.
+"""
 ASE_CLIENT = "CONFORMANCE_ASE_CLIENT"
 """AdoNetCore.AseClient.dll for the .NET Framework."""
 DBXTUNE = "CONFORMANCE_DBXTUNE"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.simulator.tds.running import Running
 
 from ase_simulator.contracts import Backend, Description, LoginRequest, Parameter, Session
-from ase_simulator.results import Message, Result
+from ase_simulator.results import Message, Result, TransactionState
 
 
 @dataclass
@@ -28,6 +28,10 @@ class WatchedSession:
     @property
     def database(self) -> str:
         return self._session.database
+
+    @property
+    def transaction(self) -> TransactionState:
+        return self._session.transaction
 
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
         watched = self._watch.batch in sql

@@ -18,22 +18,10 @@ from ase_simulator.sql.logins import FULL, Login
 PASSWORD = "s3cret"
 HERE = Path(__file__).parent
 
-_BULK = "bulk copy is not implemented"
-_WRITE_TEXT = "writetext and text pointers are not implemented"
 _COMPUTE = "COMPUTE is not implemented"
 FREETDS_FAILURES = {
-    "dblib/t0013": _WRITE_TEXT,
-    "dblib/t0014": _WRITE_TEXT,
-    "dblib/t0016": _BULK,
-    "dblib/t0017": _BULK,
     "dblib/t0023": _COMPUTE,
-    "dblib/bcp": _BULK,
-    "dblib/bcp2": _BULK,
     "ctlib/t0009": _COMPUTE,
-    "ctlib/get_send_data": _WRITE_TEXT,
-    "ctlib/blk_in": _BULK,
-    "ctlib/blk_in2": _BULK,
-    "ctlib/blk_out": _BULK,
     "dblib/rpc": "it sends a parameter of the type NVARCHAR of TDS 7",
 }
 

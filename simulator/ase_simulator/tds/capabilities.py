@@ -7,10 +7,10 @@ from enum import IntEnum
 class RequestCapability(IntEnum):
     """Request capabilities that change what this server sends or accepts."""
 
-    BULK = 5
     LONG_CHAR = 28
     LONG_BINARY = 29
     INT8 = 51
+    BULK_OF_UNLOCKED_PAGES = 53
     WIDE_TABLES = 59
     UINT2 = 61
     UINT4 = 62
@@ -45,7 +45,7 @@ class ResponseCapability(IntEnum):
 
 
 NOT_SERVED = {
-    RequestCapability.BULK,
+    RequestCapability.BULK_OF_UNLOCKED_PAGES,
     RequestCapability.XML,
     RequestCapability.DYNAMIC_BATCH,
     RequestCapability.LANGUAGE_BATCH,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import socket
 import struct
 from collections import deque
@@ -36,7 +37,7 @@ SECONDS_TO_LOG_IN = 60
 SECONDS_TO_CLOSE = 0.5
 CHOSEN_SIZE = 2048
 MAX_REQUESTS_AHEAD = 16
-PROGRAM_VERSION = bytes((16, 0, 4, 0))
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?: SP(\d+))?")
 
 
 class Connection:
@@ -51,6 +52,7 @@ class Connection:
         self._messages = MessageReader(reader)
         self._reply = Reply(writer)
         self._next: asyncio.Task[ClientMessage | None] | None = None
+        self._version = version_number(backend.version)
 
     async def run(self) -> None:
         peer = self._writer.get_extra_info("peername")
@@ -124,7 +126,7 @@ class Connection:
     async def _decrypted(self, record: LoginRecord) -> LoginRequest:
         dialect = record.dialect
         exchange = PasswordExchange()
-        self._reply.add(tokens.login_answer(dialect, LoginStatus.NEGOTIATE, PROGRAM_VERSION))
+        self._reply.add(tokens.login_answer(dialect, LoginStatus.NEGOTIATE, self._version))
         self._reply.add(exchange.challenge(dialect))
         self._reply.add(tokens.done(dialect, Done.FINAL))
         await self._reply.finish()
@@ -136,7 +138,7 @@ class Connection:
 
     async def _refuse(self, dialect: Dialect, why: Message) -> None:
         self._reply.add(tokens.message(dialect, self._backend.name, why))
-        self._reply.add(tokens.login_answer(dialect, LoginStatus.FAIL, PROGRAM_VERSION))
+        self._reply.add(tokens.login_answer(dialect, LoginStatus.FAIL, self._version))
         self._reply.add(tokens.done(dialect, Done.ERROR))
         await self._reply.finish()
 
@@ -152,7 +154,7 @@ class Connection:
         if record.named_charset:
             self._notice(dialect, 5704, f"Changed client character set setting to '{request.charset}'.\n")
         self._reply.add(tokens.packet_size(dialect, size, DEFAULT_SIZE))
-        self._reply.add(tokens.login_answer(dialect, LoginStatus.SUCCEED, PROGRAM_VERSION))
+        self._reply.add(tokens.login_answer(dialect, LoginStatus.SUCCEED, self._version))
         self._reply.add(tokens.capabilities(dialect, capabilities))
         self._reply.add(tokens.done(dialect, Done.FINAL))
         await self._reply.finish()
@@ -177,7 +179,7 @@ class Connection:
                 if not self._faults.ignore_attention:
                     await service.acknowledge_attention()
                 continue
-            work = asyncio.create_task(service.respond(message.body))
+            work = asyncio.create_task(service.respond(message))
             try:
                 keep_open = await self._watch(work, waiting)
             finally:
@@ -221,6 +223,13 @@ def reset(writer: asyncio.StreamWriter) -> None:
     linger_for_nothing = struct.pack("ii", 1, 0)
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_for_nothing)
     writer.transport.abort()
+
+
+def version_number(banner: str) -> bytes:
+    """Four bytes: release, major, and minor or the service pack that follows them, then 0."""
+    found = _VERSION.search(banner)
+    release, major, minor, pack = found.groups(default="0") if found else ("0", "0", "0", "0")
+    return bytes((int(release), int(major), max(int(minor), int(pack)), 0))
 
 
 def packet_size(asked: int, capabilities: Capabilities) -> int:

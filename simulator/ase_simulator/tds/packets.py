@@ -27,6 +27,7 @@ class PacketType(IntEnum):
     RPC = 3
     REPLY = 4
     ATTENTION = 6
+    BULK = 7
     NORMAL = 15
 
 

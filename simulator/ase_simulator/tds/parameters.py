@@ -10,7 +10,7 @@ from ase_simulator.tds import values
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import Fields
 from ase_simulator.tds.packets import ProtocolError
-from ase_simulator.tds.types import DataType
+from ase_simulator.tds.types import LARGE, DataType
 
 STATUS_OUTPUT = 0x01
 STATUS_HAS_COLUMN_STATUS = 0x08
@@ -74,7 +74,6 @@ SHORT = {
     *(DataType.CHAR, DataType.VARCHAR, DataType.BINARY, DataType.VARBINARY),
 }
 SCALED = {DataType.BIGDATETIMEN, DataType.BIGTIMEN}
-LARGE = {DataType.TEXT, DataType.IMAGE, DataType.UNITEXT}
 EXACT = {DataType.NUMERIC, DataType.DECIMAL}
 
 
@@ -136,10 +135,7 @@ def _parameter(fields: Fields, format_: Format, dialect: Dialect, *, last: bool)
     if format_.status & STATUS_HAS_COLUMN_STATUS:
         null = bool(fields.u1() & COLUMN_STATUS_NULL)
     data = None if null else _data(fields, format_, last)
-    try:
-        kind, value = _value(format_, data, dialect)
-    except (struct.error, KeyError, OverflowError, ValueError) as error:
-        raise ProtocolError(f"parameter {format_.name!r} of type 0x{format_.token:02x}: {error}") from None
+    kind, value = decode_value(format_, data, dialect)
     return Parameter(format_.name, kind, value, output=bool(format_.status & STATUS_OUTPUT))
 
 
@@ -175,6 +171,14 @@ def _blob(fields: Fields) -> bytes:
 
 _CHARACTER_BLOB = 3
 _BINARY_BLOB = 4
+
+
+def decode_value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:
+    """The type of a value, and the value from its bytes; raises ProtocolError."""
+    try:
+        return _value(format_, data, dialect)
+    except (struct.error, KeyError, OverflowError, ValueError) as error:
+        raise ProtocolError(f"value {format_.name!r} of type 0x{format_.token:02x}: {error}") from None
 
 
 def _value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:

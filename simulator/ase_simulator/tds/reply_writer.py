@@ -5,10 +5,11 @@ import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from ase_simulator.contracts import ServerError
+from ase_simulator.contracts import ServerError, Session
 from ase_simulator.faults import Break, Faults
 from ase_simulator.results import (
     Affected,
+    BulkTarget,
     Disconnect,
     Ended,
     EnvChange,
@@ -18,8 +19,11 @@ from ase_simulator.results import (
     Result,
     ReturnStatus,
     Rows,
+    TextTarget,
+    TransactionState,
 )
 from ase_simulator.tds import tokens
+from ase_simulator.tds.bulk import BulkReader
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.packets import Reply
 from ase_simulator.tds.rows import RowFormat, parameter_formats, parameter_values
@@ -52,15 +56,20 @@ async def closing(results: AsyncIterator[Result]) -> AsyncIterator[None]:
 
 
 class ReplyWriter:
-    """Writes one reply. A DONE is held back until it is clear whether more follows."""
+    """Writes one reply. A DONE is held back until it is clear whether more follows.
 
-    def __init__(self, reply: Reply, dialect: Dialect, server: str, faults: Faults) -> None:
+    awaited: what the client's next message is for, if it holds rows or a text.
+    """
+
+    def __init__(self, reply: Reply, dialect: Dialect, server: str, faults: Faults, session: Session) -> None:
+        self._session = session
         self._reply = reply
         self._dialect = dialect
         self._server = server
         self._faults = faults
-        self._held: tuple[DoneToken, int, int] | None = None
+        self._held: tuple[DoneToken, int, int, TransactionState] | None = None
         self._failed = False
+        self.awaited: BulkTarget | TextTarget | None = None
 
     def add(self, token: bytes) -> None:
         """Append a token, after the DONE that was held back."""
@@ -70,13 +79,18 @@ class ReplyWriter:
     def done(self, status: int = Done.FINAL, count: int = 0, token: DoneToken = DoneToken.DONE) -> None:
         """The end of a statement or request."""
         self._release()
-        self._held = (token, status, count)
+        self._held = (token, status, count, self._session.transaction)
 
     async def finish(self) -> None:
         """End the reply; the DONE that is held back becomes final."""
-        token, status, count = self._held or (DoneToken.DONE, Done.FINAL, 0)
+        token, status, count, transaction = self._held or (
+            DoneToken.DONE,
+            Done.FINAL,
+            0,
+            self._session.transaction,
+        )
         self._held = None
-        self._reply.add(tokens.done(self._dialect, status, count, token))
+        self._reply.add(tokens.done(self._dialect, status, count, token, transaction))
         await self._reply.finish()
 
     async def batch(self, results: AsyncIterator[Result], request: str) -> None:
@@ -188,12 +202,19 @@ class ReplyWriter:
                 types = [(column.name, wire_type(column.type, True, dialect)) for column in columns]
                 formats = parameter_formats(dialect, types, status=OUTPUT_PARAMETER)
                 self._reply.add(formats + parameter_values(types, values))
+            case BulkTarget():
+                for rows in BulkReader(result, dialect).description():
+                    self.done(Done.COUNT, await self.rows(rows))
+                self.awaited = result
+            case TextTarget():
+                self.done()
+                self.awaited = result
             case Disconnect():
                 await self._reply.push()
                 raise DisconnectError
 
     def _release(self) -> None:
         if self._held is not None:
-            token, status, count = self._held
+            token, status, count, transaction = self._held
             self._held = None
-            self._reply.add(tokens.done(self._dialect, status | Done.MORE, count, token))
+            self._reply.add(tokens.done(self._dialect, status | Done.MORE, count, token, transaction))

@@ -6,7 +6,7 @@ from itertools import islice
 
 from ase_simulator.results import Column
 from ase_simulator.tds.dialect import Dialect
-from ase_simulator.tds.types import WireType, wire_type
+from ase_simulator.tds.types import LARGE, WireType, wire_type
 
 NULL_ALLOWED = 0x20
 ROWS_A_BLOCK = 256
@@ -40,7 +40,7 @@ class RowFormat:
                 names += bytes(2) + _name(self._dialect, table)
                 names += _name(self._dialect, origin) if origin else name
             status = NULL_ALLOWED if column.nullable else 0
-            parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind))
+            parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind, column))
         return _sized(self._dialect, 0x61, 0xEE, b"".join(parts))
 
     def blocks(self, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, bytes]]:
@@ -124,8 +124,13 @@ def _status(dialect: Dialect, status: int) -> bytes:
     return dialect.layout.u4(status) if dialect.wide else bytes((status,))
 
 
-def _type(dialect: Dialect, kind: WireType) -> bytes:
-    return dialect.layout.u4(kind.user_type) + bytes((kind.token,)) + kind.format + bytes(1)
+def _type(dialect: Dialect, kind: WireType, column: Column | None = None) -> bytes:
+    layout = dialect.layout
+    table = b""
+    if kind.token in LARGE:
+        name = dialect.cut(column.origin[0], _MAX_NAME) if column else b""
+        table = layout.u2(len(name)) + name
+    return layout.u4(kind.user_type) + bytes((kind.token,)) + kind.format + table + bytes(1)
 
 
 def _sized(dialect: Dialect, wide_token: int, token: int, body: bytes) -> bytes:

@@ -2,14 +2,16 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 
-from ase_simulator.contracts import Description, Parameter, Session
+from ase_simulator.contracts import Description, Parameter, ServerError, Session
 from ase_simulator.faults import Faults
-from ase_simulator.results import Message, Rows
+from ase_simulator.results import Affected, BulkTarget, Ended, Message, Result, Rows, TextTarget
 from ase_simulator.tds import tokens
+from ase_simulator.tds.bulk import BulkReader, read_text
 from ase_simulator.tds.cursors import Cursors, ServerCursor
 from ase_simulator.tds.dialect import Dialect
-from ase_simulator.tds.packets import Reply
+from ase_simulator.tds.packets import ClientMessage, PacketType, ProtocolError, Reply
 from ase_simulator.tds.reply_writer import MAX_INFORMATION_SEVERITY, ReplyWriter, closing
 from ase_simulator.tds.requests import (
     CursorClose,
@@ -50,18 +52,27 @@ class Service:
         self._statements: dict[str, str] = {}
         self._cursors = Cursors()
         self._options: dict[int, bytes] = {}
+        self._awaited: BulkTarget | TextTarget | None = None
 
-    async def respond(self, body: bytes) -> bool:
+    async def respond(self, message: ClientMessage) -> bool:
         """Answer one message; False after a logout."""
-        answer = ReplyWriter(self._reply, self._dialect, self._server, self._faults)
+        answer = ReplyWriter(self._reply, self._dialect, self._server, self._faults, self._session)
+        awaited, self._awaited = self._awaited, None
+        if message.kind is PacketType.BULK:
+            if awaited is None:
+                raise ProtocolError("data without INSERT BULK or WRITETEXT BULK")
+            await answer.batch(_stored(awaited, message.body, self._dialect), "")
+            await answer.finish()
+            return True
         keep_open = True
-        for request in read_requests(body, self._dialect):
+        for request in read_requests(message.body, self._dialect):
             if isinstance(request, Logout):
                 answer.done()
                 keep_open = False
                 break
             await self._serve(request, answer)
         await answer.finish()
+        self._awaited = answer.awaited
         return keep_open
 
     async def acknowledge_attention(self) -> None:
@@ -253,6 +264,20 @@ class Service:
             status |= CursorStatus.DEALLOCATED
         self._inform(cursor, status, answer)
         answer.done()
+
+
+async def _stored(target: BulkTarget | TextTarget, body: bytes, dialect: Dialect) -> AsyncIterator[Result]:
+    """Stores what a client sends after INSERT BULK or WRITETEXT BULK."""
+    try:
+        if isinstance(target, BulkTarget):
+            types, rows = BulkReader(target, dialect).rows(body)
+            target.store(types, rows)
+            yield Affected(len(rows))
+        else:
+            target.store(read_text(body, target.type, dialect))
+            yield Ended()
+    except ServerError as error:
+        yield error.message
 
 
 def _missing_statement(name: str) -> Message:

@@ -2,7 +2,7 @@
 
 from enum import IntEnum, IntFlag
 
-from ase_simulator.results import EnvChange, Message
+from ase_simulator.results import EnvChange, Message, TransactionState
 from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 
@@ -13,6 +13,7 @@ class Done(IntFlag):
     FINAL = 0x00
     MORE = 0x01
     ERROR = 0x02
+    TRANSACTION = 0x04
     COUNT = 0x10
     ATTENTION = 0x20
 
@@ -45,9 +46,17 @@ TDS_5_0 = bytes((5, 0, 0, 0))
 MAX_TEXT = 16 * 1024
 
 
-def done(dialect: Dialect, status: int, count: int = 0, token: DoneToken = DoneToken.DONE) -> bytes:
+def done(
+    dialect: Dialect,
+    status: int,
+    count: int = 0,
+    token: DoneToken = DoneToken.DONE,
+    transaction: TransactionState = TransactionState.NONE,
+) -> bytes:
     layout = dialect.layout
-    return bytes((token,)) + layout.u2(status) + layout.u2(0) + layout.u4(count & 0xFFFFFFFF)
+    if transaction:
+        status |= Done.TRANSACTION
+    return bytes((token,)) + layout.u2(status) + layout.u2(transaction) + layout.u4(count & 0xFFFFFFFF)
 
 
 def message(dialect: Dialect, server: str, what: Message) -> bytes:

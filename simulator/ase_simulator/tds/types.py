@@ -140,17 +140,21 @@ LARGE_OBJECTS: dict[TypeName, tuple[int, int]] = {
     "unitext": (DataType.UNITEXT, 36),
 }
 
+LARGE = frozenset(token for token, _ in LARGE_OBJECTS.values())
+
 SHORTEST_LONG = 256
 MAX_OBJECT = 32 * 1024
-_TEXT_POINTER = bytes((16,)) + bytes(16) + bytes(8)
+_NO_POINTER = bytes(16)
+_TIMESTAMP = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
 class WireType:
     """A type as sent to one client.
 
-    token, format: data type and what follows it in a format; code: its struct code where values are of fixed
-    size and never NULL, else ''; parts: value to the code's fields; encode: value to bytes, length included.
+    token, format: data type and what follows it in a format, in that of a large object before its table's name;
+    code: its struct code where values are of fixed size and never NULL, else ''; parts: value to the code's
+    fields; encode: value to bytes, length included.
     """
 
     token: int
@@ -234,10 +238,10 @@ def _large_object(kind: Type, token: int, user_type: int, dialect: Dialect) -> W
             data = value.encode(layout.utf16) if token == DataType.UNITEXT else dialect.encode(value)
         else:
             data = _bytes(value)
-        return _TEXT_POINTER + layout.u4(len(data)) + data
+        pointer: bytes = getattr(value, "pointer", _NO_POINTER)
+        return bytes((len(pointer),)) + pointer + _TIMESTAMP + layout.u4(len(data)) + data
 
-    # the table's name, empty, ends the format of a large object
-    return WireType(token, user_type, layout.u4(MAX_OBJECT) + layout.u2(0), encode)
+    return WireType(token, user_type, layout.u4(MAX_OBJECT), encode)
 
 
 def _unicode(kind: Type, user_type: int, dialect: Dialect) -> WireType:

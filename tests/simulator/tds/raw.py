@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 HEADER = struct.Struct(">BBHHBB")
-LOGIN, REPLY, ATTENTION, NORMAL = 2, 4, 6, 15
+LOGIN, REPLY, ATTENTION, BULK, NORMAL = 2, 4, 6, 7, 15
 EOM = 1
 
 # requests: what FreeTDS sends, and UNITEXT; rejections: what it sends
@@ -15,7 +15,7 @@ REQUESTS = {*range(1, 39), 40, 42, 43, 45, 46, 48, 49, 50, 51, 59, 61, 62, 63, 6
 REJECTIONS = {27, 29, 30, 33}
 
 DONE_TOKENS = {0xFD: "DONE", 0xFE: "DONEPROC", 0xFF: "DONEINPROC"}
-MORE, ERROR, COUNT, ATTENTION_ACK = 0x01, 0x02, 0x10, 0x20
+MORE, ERROR, IN_TRANSACTION, COUNT, ATTENTION_ACK = 0x01, 0x02, 0x04, 0x10, 0x20
 FIXED_SIZES = {
     **dict.fromkeys((0x30, 0x32), 1),
     **dict.fromkeys((0x34, 0x41), 2),
@@ -150,13 +150,17 @@ class Codec:
 
 
 class ReplyReader:
-    """Reads replies; the rows of a cursor come in later replies than their format."""
+    """Reads replies; the rows of a cursor come in later replies than their format.
+
+    pointers: of all texts that were read.
+    """
 
     def __init__(self, order: str) -> None:
         self._order = order
         self._data = b""
         self._at = 0
         self._columns: list[Column] = []
+        self.pointers: list[bytes] = []
 
     def tokens(self, data: bytes) -> Iterator[Token]:
         self._data = data
@@ -180,8 +184,8 @@ class ReplyReader:
     def _token(self) -> Token:
         token = self._take(1)[0]
         if token in DONE_TOKENS:
-            status, _, count = self._int("H"), self._int("H"), self._int("I")
-            return Token(DONE_TOKENS[token], {"status": status, "count": count})
+            status, transaction, count = self._int("H"), self._int("H"), self._int("I")
+            return Token(DONE_TOKENS[token], {"status": status, "transaction": transaction, "count": count})
         if token in (0xD1, 0xD7):
             values = [self._value(column) for column in self._columns]
             return Token("ROW" if token == 0xD1 else "PARAMS", {"values": values})
@@ -234,8 +238,8 @@ class ReplyReader:
 
     def _login_answer(self) -> Token:
         status, version, name = self._int("B"), self._take(4), self._short().decode()
-        self._take(4)
-        return Token("LOGINACK", {"status": status, "version": version, "name": name})
+        server = self._take(4)
+        return Token("LOGINACK", {"status": status, "version": version, "name": name, "server": server})
 
     def _cursor(self) -> Token:
         cursor, command, status = self._int("i"), self._int("B"), self._int("H")
@@ -266,7 +270,7 @@ class ReplyReader:
             column.length = self._int("I")
         elif kind in TEXT:
             column.length = self._int("I")
-            self._take(self._int("H"))
+            column.table = self._take(self._int("H")).decode()
         else:
             raise AssertionError(f"type 0x{kind:02x}")
         self._short()
@@ -279,8 +283,10 @@ class ReplyReader:
         if kind in LONG:
             return self._take(self._int("I")) or None
         if kind in TEXT:
-            if not self._short():
+            pointer = self._short()
+            if not pointer:
                 return None
+            self.pointers.append(pointer)
             self._take(8)
             return self._take(self._int("I"))
         return self._short() or None
@@ -305,8 +311,12 @@ class RawClient:
         self.send(self.codec.login(user, password, **options), LOGIN)
         return self.reply()
 
-    def ask(self, body: bytes) -> list[Token]:
-        self.send(body)
+    def pointers(self) -> list[bytes]:
+        """The pointers of all texts that came so far."""
+        return self._reader.pointers
+
+    def ask(self, body: bytes, kind: int = NORMAL) -> list[Token]:
+        self.send(body, kind)
         return self.reply()
 
     def send(self, body: bytes, kind: int = NORMAL, size: int = 512) -> None:

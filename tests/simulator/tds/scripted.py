@@ -9,6 +9,7 @@ from decimal import Decimal
 from ase_simulator.contracts import Description, LoginRequest, Parameter, ServerError
 from ase_simulator.results import (
     Affected,
+    BulkTarget,
     Column,
     Disconnect,
     EnvChange,
@@ -17,6 +18,8 @@ from ase_simulator.results import (
     Result,
     ReturnStatus,
     Rows,
+    TextTarget,
+    TransactionState,
     Type,
 )
 
@@ -89,6 +92,10 @@ class ScriptedSession:
         self._backend = backend
         backend.open_sessions += 1
         self._open = True
+
+    @property
+    def transaction(self) -> TransactionState:
+        return self._backend.transaction
 
     def close(self) -> None:
         if self._open:
@@ -163,6 +170,12 @@ class ScriptedBackend:
             "types": lambda: [all_types(nullable=False)],
             "types nullable": lambda: [all_types(nullable=True)],
             "types null": lambda: [all_types(nullable=True, null=True)],
+            "insert bulk": lambda: [
+                BulkTarget(
+                    [Column("n", Type("int"), False), Column("t", Type("text"))], {}, lambda types, rows: None
+                )
+            ],
+            "writetext bulk": lambda: [TextTarget(Type("text"), lambda value: None)],
             "print": lambda: [Message(0, 10, 1, "hello from ASE")],
             "error": lambda: [Message(208, 16, 1, "nothing not found.", line=3)],
             "sets": lambda: [
@@ -177,6 +190,7 @@ class ScriptedBackend:
         self.heard: list[tuple[str, tuple[Parameter, ...]]] = []
         self.logins: list[LoginRequest] = []
         self.open_sessions = 0
+        self.transaction = TransactionState.NONE
         self.hanging = asyncio.Event()
         self.released = asyncio.Event()
         self._spid = 10

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from tests.simulator.tds.raw import ATTENTION, EOM, HEADER, LOGIN, NORMAL, Codec
+from tests.simulator.tds.raw import ATTENTION, BULK, EOM, HEADER, LOGIN, NORMAL, Codec
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
 from ase_simulator.server import Listener
@@ -15,6 +15,10 @@ from ase_simulator.server import Listener
 PACKETS_A_CONNECTION = 10
 CONNECTIONS_AT_ONCE = 16
 SEEDS = range(2)
+
+
+# an int and the place of a text
+ROW = bytes((1, 0, 1, 0, 0, 0, 27, 0)) + bytes(16) + bytes((2, 24, 8))
 
 
 def packet(body: bytes, kind: int = NORMAL, status: int = EOM) -> bytes:
@@ -43,6 +47,12 @@ def valid_packets(codec: Codec) -> list[bytes]:
     ]
     return [
         *(packet(request) for request in requests),
+        packet(codec.language("insert bulk")),
+        packet(
+            codec.u2(len(ROW)) + ROW + codec.u2(0) + b"\x23\xff" + codec.u2(8) + codec.u4(4) + b"text", BULK
+        ),
+        packet(codec.language("writetext bulk")),
+        packet(codec.u4(4) + b"text", BULK),
         packet(b"", ATTENTION),
         packet(codec.login(USER, PASSWORD), LOGIN),
     ]

@@ -9,6 +9,7 @@ from tests.simulator.tds.raw import (
     ATTENTION_ACK,
     COUNT,
     ERROR,
+    IN_TRANSACTION,
     MORE,
     REQUESTS,
     RawClient,
@@ -17,7 +18,7 @@ from tests.simulator.tds.raw import (
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, all_types, numbers_that_fail
 
-from ase_simulator.results import Affected, Column, Ended, Message, Rows, Type
+from ase_simulator.results import Affected, Column, Ended, Message, Result, Rows, TransactionState, Type
 
 LOGOUT = b"\x71\0"
 
@@ -228,6 +229,48 @@ def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
 ) -> None:
     backend.answers["create"] = lambda: [Ended(), Affected(2)]
     assert statuses(client.ask(client.codec.language("create"))) == [("DONE", MORE), ("DONE", COUNT)]
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        (TransactionState.NONE, 0),
+        (TransactionState.SUCCEEDED, IN_TRANSACTION),
+        (TransactionState.IN_PROGRESS, IN_TRANSACTION),
+        (TransactionState.ABORTED, IN_TRANSACTION),
+    ],
+)
+def test_done_tells_the_state_of_the_transaction(
+    client: RawClient, backend: ScriptedBackend, state: TransactionState, status: int
+) -> None:
+    def work() -> list[Result]:
+        backend.transaction = state
+        return [Ended(), Affected(2)]
+
+    backend.answers["work"] = work
+    done = [
+        (token["status"], token["transaction"])
+        for token in client.ask(client.codec.language("work"))
+        if token.name == "DONE"
+    ]
+    assert done == [(status | MORE, state), (status | COUNT, state)]
+
+
+@pytest.mark.parametrize(
+    ("version", "number"),
+    [
+        ("Adaptive Server Enterprise/12.5.4/EBF 13385/P/x86_64/Enterprise Linux", b"\x0c\5\4\0"),
+        ("Adaptive Server Enterprise/15.7/EBF 25129 SMP SP138 /P/x86_64", b"\x0f\7\0\0"),
+        ("Adaptive Server Enterprise/16.0 SP04/EBF 30399 SMP/P/x86_64", b"\x10\0\4\0"),
+    ],
+)
+def test_login_tells_the_version_of_the_server(
+    server: Running, backend: ScriptedBackend, version: str, number: bytes
+) -> None:
+    backend.version = version
+    with RawClient(server.port) as client:
+        (login,) = named(client.login(USER, PASSWORD), "LOGINACK")
+    assert login["server"] == number
 
 
 def test_a_column_names_the_table_and_column_it_is_of(client: RawClient, backend: ScriptedBackend) -> None:
