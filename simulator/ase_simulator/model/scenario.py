@@ -50,6 +50,8 @@ MONITORING = {
     "sql text pipe max messages": 1000,
     "plan text pipe active": 1,
     "plan text pipe max messages": 1000,
+    "threshold event monitoring": 1,
+    "threshold event max messages": 500,
     "enable stmt cache monitoring": 1,
     "execution time monitoring": 1,
     "capture compression statistics": 1,

@@ -9,8 +9,8 @@ from pydantic import Field, ValidationError
 from ase_simulator.contracts import ServerError
 from ase_simulator.faults import Break, Faults
 from ase_simulator.model.database_states import DATABASE_STATES, DatabaseState
-from ase_simulator.model.workload import Effect, NotNegative, Positive, Strict, Workload
-from ase_simulator.model.world import Step, World
+from ase_simulator.model.workload import Effect, NotNegative, Positive, Share, Strict, Workload
+from ase_simulator.model.world import Fill, Step, World
 
 
 class CacheSettings(Strict):
@@ -73,12 +73,21 @@ class LogMessage(Strict):
     severity: int = 0
 
 
+class FillSettings(Strict):
+    """How full a database is: shares at the start and at the end of a step, of data (and what is mixed) and log."""
+
+    data: tuple[Share, Share] | None = None
+    log: tuple[Share, Share] | None = None
+
+
 class StepSettings(Strict):
     """One step: its duration and its changes.
 
     options, caches, workload: settings that change and stay. adjust: factors of the
-    workload. faults, locked (logins), loading (databases) and databases (their states): these and adjust last as
-    long as the step. log: messages that the error log gets at its start.
+    workload. faults, locked (logins), loading (databases), databases (their states), rep_agents_stopped (databases)
+    and licence_grace_hours (from the step's start to the end of the grace period): these and adjust last as
+    long as the step. log: messages that the error log gets at its start. fill: how full databases become; they stay
+    so. log_dumps: databases whose log is dumped at its start.
     events: events at its start, in this order. wrap_in: a restart lets int counters reach 2^31 after
     so many seconds. engines: how many are online from now on.
     """
@@ -97,6 +106,10 @@ class StepSettings(Strict):
     loading: tuple[str, ...] = ()
     databases: dict[str, DatabaseState] = Field(default={})
     log: tuple[LogMessage, ...] = ()
+    fill: dict[str, FillSettings] = Field(default={})
+    log_dumps: tuple[str, ...] = ()
+    rep_agents_stopped: tuple[str, ...] = ()
+    licence_grace_hours: NotNegative | None = None
 
 
 class Timeline:
@@ -143,6 +156,14 @@ def apply_settings(world: World, step: StepSettings) -> None:
         world.online = list(range(step.engines))
     world.locked, world.loading = frozenset(step.locked), frozenset(step.loading)
     world.database_status = {name: DATABASE_STATES[state] for name, state in step.databases.items()}
+    for name, fill in step.fill.items():
+        for is_log, shares in ((False, fill.data), (True, fill.log)):
+            if shares:
+                world.fills[name, is_log] = Fill(*shares, world.seconds, world.seconds + step.seconds)
+    world.log_dumps |= dict.fromkeys(step.log_dumps, world.seconds)
+    world.rep_agents_stopped = frozenset(step.rep_agents_stopped)
+    grace = step.licence_grace_hours
+    world.grace_ends = None if grace is None else world.seconds + 3600 * grace
     for message in step.log:
         world.log.write(world.seconds, message.text, message.number, message.severity)
     world.changed()

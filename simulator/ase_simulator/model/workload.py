@@ -62,7 +62,7 @@ class Database(Strict):
     """Sizes of a database, and its last dump.
 
     dumped_hours_ago: when it began, before the scenario's start; None for never. It took dump_hours. dump_failed: a
-    later dump, dump_failed_hours_ago, failed.
+    later dump, dump_failed_hours_ago, failed. log_dumped_hours_ago: the same of its log.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Database(Strict):
     dumped_hours_ago: NotNegative | None = None
     dump_hours: NotNegative = 0.5
     dump_failed_hours_ago: NotNegative | None = None
+    log_dumped_hours_ago: NotNegative | None = None
 
 
 class Object(Strict):

@@ -32,6 +32,22 @@ class Step:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The share of some space that is used: from `start` at second `since` evenly to `end` at second `until`."""
+
+    start: float = 0.65
+    end: float = 0.65
+    since: float = 0.0
+    until: float = 0.0
+
+    def at(self, seconds: float) -> float:
+        """The share at that second."""
+        if seconds >= self.until:
+            return self.end
+        return self.start + (self.end - self.start) * (seconds - self.since) / (self.until - self.since)
+
+
 @dataclass(slots=True)
 class World:
     """Everything that the tables show. Call `changed` after changing a setting.
@@ -40,7 +56,10 @@ class World:
     server started and its monitor counters were cleared; at_clear: those counters as they were then.
     online: engines by number. negative_wrap: int columns wrap to negative values, not to 0.
     loading: databases that LOAD DATABASE holds; locked: logins that are locked. database_status: bits of
-    sysdatabases.status, status2 and status3 that are set besides, by database.
+    sysdatabases.status, status2 and status3 that are set besides, by database. fills: how full the space of a
+    database is, by (database, is it the log's). log_dumps: second of the last dump of a database's log.
+    rep_agents_stopped: databases without their Replication Agent. grace_ends: second at which the licence's grace
+    period ends; None if it has not begun.
     """
 
     name: str
@@ -63,6 +82,10 @@ class World:
     loading: frozenset[str] = frozenset()
     locked: frozenset[str] = frozenset()
     database_status: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    fills: dict[tuple[str, bool], Fill] = field(default_factory=dict)
+    log_dumps: dict[str, float] = field(default_factory=dict)
+    rep_agents_stopped: frozenset[str] = frozenset()
+    grace_ends: float | None = None
     sessions: Sessions = field(default_factory=Sessions)
     batches: BatchRuns = field(default_factory=BatchRuns)
     log: ErrorLog = field(default_factory=ErrorLog)

@@ -14,12 +14,13 @@ from ase_simulator.schema.types import parse_type
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """One column of a version. wraps: a counter that restarts at its type's maximum."""
+    """One column of a version. wraps: a counter that restarts at its type's maximum; nullable: may be NULL."""
 
     name: str
     type: Type
     description: str = ""
     wraps: bool = False
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

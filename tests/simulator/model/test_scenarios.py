@@ -123,6 +123,37 @@ def test_a_storm_burns_engines_in_spinning_and_more_engines_make_it_worse() -> N
     assert rate() < sixteen
 
 
+def test_operations_fill_space_end_an_agent_and_a_licence_and_are_repaired() -> None:
+    [server] = load_scenario("operations", speed=0)
+
+    def free_share_of_log() -> float:
+        [log] = [row for row in rows_of(server, "sysusages") if row["segmap"] == 4 and row["dbid"] == 4]
+        return float(log["unreservedpgs"] / log["size"])
+
+    def last_log_dump() -> object:
+        return next(
+            row["LastTranLogDumpTime"]
+            for row in rows_of(server, "monOpenDatabases")
+            if row["DBName"] == "orders"
+        )
+
+    assert one(server, "monRepSenders")
+    dumped = last_log_dump()
+    assert dumped is not None
+    server.advance(600 + 2100)
+    assert free_share_of_log() == pytest.approx(1 - (0.60 + 0.97) / 2, abs=0.001)
+    assert [len(rows_of(server, table)) for table in ("monRepSenders", "monEngine")] == [0, 3]
+    assert one(server, "monLicense")["GraceExpiry"] is not None
+    assert last_log_dump() == dumped
+    server.advance(2101)
+    assert free_share_of_log() == pytest.approx(0.95, abs=0.001)
+    assert one(server, "monRepSenders")
+    assert one(server, "monLicense")["GraceExpiry"] is None
+    assert last_log_dump() != dumped
+    server.restart()
+    assert last_log_dump() is None
+
+
 def test_failures_switch_each_fault_on_and_off_again() -> None:
     [server] = load_scenario("failures", speed=0)
     drops = []

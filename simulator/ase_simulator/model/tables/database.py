@@ -4,18 +4,23 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ase_simulator.contracts import Row
+from ase_simulator.model.inventory import Device
 from ase_simulator.model.version import level
-from ase_simulator.model.world import World
+from ase_simulator.model.world import Fill, World
 
 _STATUS_SELECT_INTO = 4
 _STATUS_LOADING = 32
-_STATUS3_TEMPDB = 256
+_STATUS2_MIXED_LOG = -(1 << 15)
+_FULL, _NO_RECOVERY = 1, 6
+_MODEL_MB = 4
+_MAX_DEVICE_MB = 32 * 1024  # before 15.0
 _DATA_AND_SYSTEM, _LOG_ONLY, _ALL_SEGMENTS = 3, 4, 7
 _LOGINS = ((1, "sa"), (2, "probe"), (3, "monitor"))
 
 
 def sys_databases(world: World) -> Iterator[Row]:
     """sysdatabases: a database that LOAD DATABASE holds has status bit 32."""
+    own = {database.name for database in world.inventory.own_databases}
     for name, number in world.inventory.databases.items():
         loading = name in world.loading
         status, status2, status3 = world.database_status.get(name, (0, 0, 0))
@@ -29,21 +34,22 @@ def sys_databases(world: World) -> Iterator[Row]:
             "logptr": 100,
             "crdate": world.date(world.started),
             "dumptrdate": world.date(world.started),
-            "status2": status2,
+            "status2": status2 if name in own else status2 | _STATUS2_MIXED_LOG,
             "audflags": 0,
             "deftabaud": 0,
             "defvwaud": 0,
             "defpraud": 0,
             "def_remote_type": 0,
             "def_remote_loc": None,
-            "status3": status3 | (_STATUS3_TEMPDB if name == "tempdb" else 0),
+            "status3": status3,
             "status4": 0,
             "audflags2": 0,
+            "spare": 0,
             "instanceid": None,
-            "durability": 1,
+            "durability": _NO_RECOVERY if name == "tempdb" else _FULL,
             "lobcomp_lvl": 0,
             "inrowlen": None,
-            "dcompdefault": 0,
+            "dcompdefaultlevel": 0,
             "status5": 0,
         }
 
@@ -52,9 +58,7 @@ def sys_devices(world: World) -> Iterator[Row]:
     """sysdevices: sizes in pages of 2 KB, as virtual page numbers."""
     for device in world.inventory.devices:
         low = _first_page(world, device.number)
-        pages = device.size_mb * 512
-        if level(world.version) < (15,):
-            pages = min(pages, 1 << 24)
+        pages = _size_mb(world, device) * 512
         yield {
             "low": low,
             "high": low + pages - 1,
@@ -77,27 +81,38 @@ def _first_page(world: World, device: int) -> int:
     return device << 24 if level(world.version) < (15,) else 0
 
 
+def _size_mb(world: World, device: Device) -> int:
+    return min(device.size_mb, _MAX_DEVICE_MB) if level(world.version) < (15,) else device.size_mb
+
+
 def sys_usages(world: World) -> Iterator[Row]:
-    """sysusages: each database fills its devices, in their order; `model` lies on master."""
+    """sysusages: each database fills its devices, in their order; `model` has the end of master's."""
     page_kb = world.inventory.page_kb
+    own = {database.name for database in world.inventory.own_databases}
     start: dict[str, int] = {}
     for device in world.inventory.devices:
-        pages = device.size_mb * 1024 // page_kb
-        own = any(database.name == device.database for database in world.inventory.own_databases)
-        segments = _LOG_ONLY if device.log else _DATA_AND_SYSTEM if own else _ALL_SEGMENTS
-        yield {
-            "dbid": world.inventory.databases[device.database],
-            "segmap": segments,
-            "lstart": start.get(device.database, 0),
-            "size": pages,
-            "vstart": _first_page(world, device.number),
-            "pad": None,
-            "unreservedpgs": int(pages * 0.35),
-            "crdate": world.date(world.started),
-            "vdevno": device.number,
-            "instanceid": None,
-        }
-        start[device.database] = start.get(device.database, 0) + pages
+        shares = {device.database: _size_mb(world, device)}
+        if device.database == "master":
+            shares = {"master": shares["master"] - _MODEL_MB, "model": _MODEL_MB}
+        place = _first_page(world, device.number)
+        for database, size_mb in shares.items():
+            pages = size_mb * 1024 // page_kb
+            fill = world.fills.get((database, device.log), Fill())
+            yield {
+                "dbid": world.inventory.databases[database],
+                "segmap": _LOG_ONLY if device.log else _DATA_AND_SYSTEM if database in own else _ALL_SEGMENTS,
+                "lstart": start.get(database, 0),
+                "size": pages,
+                "vstart": place,
+                "pad": None,
+                "location": 0,
+                "unreservedpgs": int(pages * (1 - fill.at(world.seconds))),
+                "crdate": world.date(world.started),
+                "vdevno": device.number,
+                "instanceid": None,
+            }
+            start[database] = start.get(database, 0) + pages
+            place += size_mb * 512
 
 
 def sys_logins(world: World) -> Iterator[Row]:
@@ -176,7 +191,7 @@ def mon_open_databases(world: World) -> Iterator[Row]:
             "BackupStartTime": dump_began,
             "BackupEndTime": dump_ended,
             "LastCheckpointTime": world.date(checkpoint),
-            "LastTranLogDumpTime": None,
+            "LastTranLogDumpTime": _last_log_dump(world, name),
             "LastTranLogEndDumpTime": None,
             "QuiesceTag": "",
             "PRSUpdateCount": 0,
@@ -199,6 +214,14 @@ def _last_dump(world: World, name: str) -> tuple[datetime | None, datetime | Non
     good, failed = at(database.dumped_hours_ago), at(database.dump_failed_hours_ago)
     ended = good + timedelta(hours=database.dump_hours) if good else None
     return failed or good, ended, failed is not None
+
+
+def _last_log_dump(world: World, name: str) -> datetime | None:
+    """Start of the last dump of a database's log; None before the server's start."""
+    hours = {database.name: database.log_dumped_hours_ago for database in world.inventory.own_databases}
+    before = hours.get(name)
+    seconds = world.log_dumps.get(name, None if before is None else -3600 * before)
+    return None if seconds is None or seconds < world.started else world.date(seconds)
 
 
 def mon_tempdb_activity(world: World) -> Iterator[Row]:

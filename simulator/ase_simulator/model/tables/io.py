@@ -111,10 +111,31 @@ def mon_device_segment_io(world: World) -> Iterator[Row]:
                 }
 
 
+def mon_device_space_usage(world: World) -> Iterator[Row]:
+    """One row per device: each folder is a file system that is four fifths full of devices."""
+    devices = world.inventory.devices
+    used: dict[str, int] = {}
+    for device in devices:
+        folder = device.path.rpartition("/")[0]
+        used[folder] = used.get(folder, 0) + device.size_mb
+    for device in devices:
+        taken = used[device.path.rpartition("/")[0]]
+        yield {
+            "InstanceID": 0,
+            "VDevNo": device.number,
+            "DeviceSizeMB": device.size_mb,
+            "FileSystemSizeMB": taken + taken // 4,
+            "FileSystemFreeMB": taken // 4,
+            "LogicalName": device.name,
+            "PhysicalName": device.path,
+        }
+
+
 TABLES = {
     "monDeviceIO": mon_device_io,
     "monIOQueue": mon_io_queue,
     "monNetworkIO": mon_network_io,
     "monDeviceSegmentUsage": mon_device_segment_usage,
     "monDeviceSegmentIO": mon_device_segment_io,
+    "monDeviceSpaceUsage": mon_device_space_usage,
 }

@@ -158,7 +158,7 @@ def mon_cached_statement(world: World) -> Iterator[Row]:
             "TransactionIsolationLevel": 1,
             "TransactionMode": 0,
             "SAAuthorization": 0,
-            "SystemCatalogUpdates": 0,
+            "SystemCatalogUpdate": 0,
             "MetricsCount": world.int32(uses),
             "MinPIO": 0,
             "MaxPIO": 4,

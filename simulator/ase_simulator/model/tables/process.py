@@ -95,6 +95,7 @@ def sys_processes(world: World) -> Iterator[Row]:
             "lcid": 0,
             "clientdriverversion": "",
             "clientport": 0,
+            "execution_time": process.waiting_s * 1000 if process.table is not None else 0,
         }
 
 
@@ -301,6 +302,7 @@ def mon_process_object(world: World) -> Iterator[Row]:
             "PartitionName": f"{table.object.name}_{table.partition_id(0)}",
             "ObjectType": f"{table.object.kind} table",
             "PartitionSize": int(table.object.size_mb * 1024),
+            **({"TableSize": int(table.object.size_mb * 1024)} if world.version.startswith("12.") else {}),
         }
 
 

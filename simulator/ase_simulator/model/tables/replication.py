@@ -15,7 +15,7 @@ def _agents(world: World) -> Iterator[tuple[Row, float]]:
         return
     homes = world.inventory.own_databases
     for number, database in enumerate(homes):
-        if database.replicated:
+        if database.replicated and database.name not in world.rep_agents_stopped:
             spid = _FIRST_SPID + number
             yield (
                 {"InstanceID": 0, "DBID": world.inventory.databases[database.name], "SPID": spid},
