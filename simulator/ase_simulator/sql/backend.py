@@ -8,9 +8,10 @@ from ase_simulator.schema.catalog import catalog
 from ase_simulator.sql.errors import message
 from ase_simulator.sql.logins import Login, Logins, standard_logins
 from ase_simulator.sql.lookup.object_ids import catalog_object_ids
-from ase_simulator.sql.lookup.server_facts import run_value
-from ase_simulator.sql.procedures import PROCEDURES
+from ase_simulator.sql.lookup.server_facts import boot_time, run_value
+from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
 from ase_simulator.sql.session import SqlSession
+from ase_simulator.sql.state.monitor_table import add_table
 from ase_simulator.sql.state.server_state import ServerState
 
 
@@ -34,8 +35,9 @@ class SqlBackend:
                 {str(row["name"]): int(str(row["suid"])) for row in server.table("syslogins")},
             ),
             object_ids=catalog_object_ids(tables),
-            system_procedures=frozenset(PROCEDURES),
+            system_procedures=frozenset(PROCEDURES) | SCRIPTED.keys(),
         )
+        add_table(self.shared.permanent, boot_time(server))
 
     @property
     def name(self) -> str:

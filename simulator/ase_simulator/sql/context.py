@@ -99,6 +99,10 @@ class StatementContext(ProcedureContext, Protocol):
         """A table by its database ('' for the current one) and name; raises SqlError 208, 911, 937."""
         ...
 
+    def client_function(self, name: str) -> CreateProcedure | None:
+        """The SQL function of that name (any case), which may be `database..name`."""
+        ...
+
     def variable_type(self, name: str) -> Type:
         """The type of @v or @@v; raises SqlError 137."""
         ...
@@ -116,7 +120,7 @@ class StatementContext(ProcedureContext, Protocol):
         ...
 
     def drop_temporary(self, names: Iterable[str]) -> None:
-        """Drop temporary tables."""
+        """Drop temporary tables; a caller's table that one hid is seen again."""
         ...
 
     def ended(self) -> bool:

@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import Any
 
 from ase_simulator.contracts import Description, LoginRequest, Parameter, Row, Server
-from ase_simulator.results import Message, Result, Rows, Type
+from ase_simulator.results import Message, Result, Rows, TransactionState, Type
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.execute.calls import completed, function_value
 from ase_simulator.sql.execute.describe import describe
 from ase_simulator.sql.execute.interpreter import Interpreter
 from ase_simulator.sql.functions import FUNCTIONS
@@ -80,6 +81,11 @@ class SqlSession:
         return self.names.database
 
     @property
+    def transaction(self) -> TransactionState:
+        """What the last statement left of the transaction."""
+        return self.transactions.state
+
+    @property
     def trancount(self) -> int:
         """How many transactions are nested."""
         return self.transactions.depth
@@ -95,11 +101,19 @@ class SqlSession:
         self.engine.function("as_type", as_type, pure=True)
         self.engine.function("current_value", self.variable_value, pure=False)
         self.engine.function("keep_value", self.keep_value, pure=False)
+        self.engine.function("client_function", self._run_function, pure=False)
         for name, spread in STATISTICAL_AGGREGATES.items():
             self.engine.aggregate(f"f_{name}", spread)
         for name, function in FUNCTIONS.items():
             run: Callable[..., Any] = _bound(function.run, self) if function.session else function.run
             self.engine.function(f"f_{name}", run, pure=function.pure)
+
+    def _run_function(self, name: str, *values: EngineValue) -> EngineValue:
+        """The value of a SQL function, which runs within the query that calls it."""
+        made = self.client_function(name)
+        assert made is not None
+        with self.engine.nested():
+            return completed(function_value(Interpreter(self), made, values))
 
     # -- ase_simulator.contracts.Session ----------------------------------------------------------------
 
@@ -188,9 +202,12 @@ class SqlSession:
         )
 
     def drop_temporary(self, names: Iterable[str]) -> None:
-        """Drop temporary tables."""
+        """Drop temporary tables; a caller's table that one hid is seen again."""
         for name in names:
-            self.engine.drop(self.temporary.pop(name).handle)
+            dropped = self.temporary.pop(name)
+            self.engine.drop(dropped.handle)
+            if dropped.hidden is not None:
+                self.temporary[name] = dropped.hidden
 
     # -- used by compiled queries -------------------------------------------------------------------------
 
@@ -209,6 +226,21 @@ class SqlSession:
             raise SqlError(208, name)
         faults = self.server.faults
         return found.with_types(faults.column_types).without(faults.missing_columns)
+
+    def client_function(self, name: str) -> CreateProcedure | None:
+        """The SQL function of that name in its database or the current one or, for `sp_…`, in sybsystemprocs."""
+        place, _, name = name.rpartition("..")
+        places = [place or self.database, *(["sybsystemprocs", "master"] if name.startswith("sp_") else [])]
+        made = self.shared.procedures
+        return next(
+            (
+                found
+                for place in places
+                for (owner, known), found in made.items()
+                if owner == place and known.lower() == name.lower() and found.returns is not None
+            ),
+            None,
+        )
 
     def variable_type(self, name: str) -> Type:
         """The type of @v or @@v."""

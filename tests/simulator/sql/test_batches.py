@@ -1,6 +1,7 @@
 """Batches: several statements, variables, control flow, temporary tables, cursors."""
 
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from tests.simulator.sql.fake import Client, FakeServer
@@ -264,3 +265,45 @@ def test_an_unsigned_bigint_overflows_beyond_its_range(client: Client) -> None:
 def test_a_char_that_may_be_null_is_kept_without_padding(client: Client) -> None:
     client.results("create table #t (a char(5) null, b char(5), c binary(3) null)")
     assert client.rows("insert #t values ('x', 'x', 0x01) select * from #t") == [("x", "x    ", b"\x01")]
+
+
+def test_showplan_names_the_tables_of_a_query_before_its_rows(client: Client) -> None:
+    client.results("create table #t (a int) set showplan on")
+    results = client.results("\nselect * from #t, master..sysobjects o")
+    assert isinstance(results[-1], Rows)
+    lines = [result.text.strip() for result in results if isinstance(result, Message)]
+    assert lines[0] == "QUERY PLAN FOR STATEMENT 1 (at line 2)."
+    assert [after for line, after in pairwise(lines) if line == "FROM TABLE"] == ["#t", "sysobjects"]
+    assert client.printed("set showplan off select * from #t") == []
+
+
+def test_statistics_count_the_reads_of_each_table_after_the_rows(client: Client) -> None:
+    client.results("create table #t (a int) insert #t values (1) set statistics io, time on")
+    results = client.results("select a from #t")
+    assert isinstance(results[0], Rows)
+    numbers = [result.number for result in results if isinstance(result, Message)]
+    assert numbers == [3615, 3614, 3631, 3612]
+    assert client.printed("set statistics time off select a from #t")[0].startswith(
+        "Table: #t scan count 1, "
+    )
+    assert client.printed("set statistics io off select a from #t") == []
+
+
+def test_a_default_may_stand_in_brackets(client: Client) -> None:
+    client.results("create table #t (a int default(1 - (2)) null, b int default (7) not null, c int)")
+    client.results("insert #t (c) values (1)")
+    assert client.rows("select b, c from #t") == [(7, 1)]
+
+
+def test_fmtonly_gives_the_columns_of_a_query_and_no_rows(client: Client) -> None:
+    client.results("create table #t (a int) insert #t values (1)")
+    (rows,) = (
+        r for r in client.results("set fmtonly on select a from #t set fmtonly off") if isinstance(r, Rows)
+    )
+    assert ([column.name for column in rows.columns], rows.rows) == (["a"], [])
+    assert client.rows("select a from #t") == [(1,)]
+
+
+@pytest.mark.parametrize("what", ["view v as select 1 a", "trigger t on x for insert as select 1"])
+def test_views_and_triggers_are_refused(client: Client, what: str) -> None:
+    assert client.errors(f"create {what}") == [262]

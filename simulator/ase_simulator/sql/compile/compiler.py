@@ -1,5 +1,6 @@
 """Compiles a parsed query to SQL for the embedded engine, with the exact types of its columns."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,8 @@ from ase_simulator.sql.compile.symbols import SymbolTable
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.state.tables import TemporaryTable
 from ase_simulator.sql.types.rules import INT, Typed, may_be_text
+
+_OUTER_JOIN = re.compile("(LEFT|RIGHT|FULL) JOIN")
 
 
 @dataclass(slots=True)
@@ -33,7 +36,10 @@ class Load:
 
 @dataclass(slots=True)
 class Compiled:
-    """A query ready to run. sql holds each load's handle in braces; variables: @variables that it reads."""
+    """A query ready to run.
+
+    sql holds each load's handle in braces; variables: @variables that it reads; tables: names of all its tables.
+    """
 
     sql: str
     columns: Sequence[Column]
@@ -42,6 +48,7 @@ class Compiled:
     marks: Mapping[int, Type]
     into: exp.Table | None = None
     assigns: Sequence[str] = ()
+    tables: Sequence[str] = ()
 
 
 class QueryCompiler:
@@ -52,6 +59,7 @@ class QueryCompiler:
         self._expressions = ExpressionCompiler(self._bindings, self.select)
         self._conditions = self._expressions.conditions
         self._loads: dict[tuple[str, str], Load] = {}
+        self._tables: list[str] = []
         self._count = 0
 
     def query(self, tree: exp.Expr) -> Compiled:
@@ -74,6 +82,7 @@ class QueryCompiler:
             {index: type_ or Type("varchar", 255) for index, type_ in self._bindings.marks.items()},
             into.this if into else None,
             assigns,
+            self._tables,
         )
 
     def select(self, tree: exp.Expr, outer: Scope) -> Output:
@@ -86,6 +95,9 @@ class QueryCompiler:
             raise SqlError(102, tree.key)
         scope = Scope(outer)
         from_sql, conditions = self._from(tree, scope)
+        if _OUTER_JOIN.search(from_sql):
+            for source in scope.sources:
+                source.not_null = frozenset()
         items = self._items(tree, scope)
         sql = ["SELECT"]
         if tree.args.get("distinct"):
@@ -145,11 +157,7 @@ class QueryCompiler:
 
     @staticmethod
     def _all_of(source: Source) -> list[tuple[str, Typed]]:
-        found = []
-        for index in range(len(source.columns)):
-            sql, type_ = source.column(index)
-            found.append((source.columns[index][0], Typed(sql, type_)))
-        return found
+        return [(name, source.typed(index)) for index, (name, _) in enumerate(source.columns)]
 
     # -- sources ----------------------------------------------------------------------------------------
 
@@ -262,13 +270,19 @@ class QueryCompiler:
         if node.db and not node.catalog and not isinstance(node.args.get("db"), str):
             database = ""
         found = self._bindings.symbols.table(database, name)
+        self._tables.append(name)
         handle = self._handle()
         alias = node.alias
         names = [alias] if alias else [name, node.name, f"{node.db}.{name}"]
         if isinstance(found, TemporaryTable):
-            scope.sources.append(Source(names, handle, list(found.columns), name))
+            scope.sources.append(
+                Source(names, handle, list(found.columns), name, found.not_null | {found.identity})
+            )
             return f"{found.handle} AS {handle}"
-        source = Source(names, handle, [(column.name, column.type) for column in found.columns], name)
+        not_null = frozenset(column.name for column in found.columns if not column.nullable)
+        source = Source(
+            names, handle, [(column.name, column.type) for column in found.columns], name, not_null
+        )
         scope.sources.append(source)
         load = self._loads.setdefault((database, name), Load(found, database, f"{{{database}.{name}}}"))
         load.sources.append(source)
@@ -320,8 +334,9 @@ class QueryCompiler:
 
     @staticmethod
     def _result_key(index: int, items: Sequence[tuple[str, Typed]]) -> str:
-        """The order key of a column of the result."""
-        return f"c{index} + 0" if may_be_text(items[index][1].type) else str(index + 1)
+        """The order key of a column of the result; by its expression, as tables have a column c0 too."""
+        typed = items[index][1]
+        return comparable(typed) if may_be_text(typed.type) else str(index + 1)
 
     def _limit(self, tree: exp.Expr) -> list[str]:
         limit = tree.args.get("limit")
@@ -335,14 +350,14 @@ class QueryCompiler:
         if len(left.items) != len(right.items):
             raise SqlError(205)
         items = [
-            (name, Typed("", common_type(typed.type, other.type), typed.nullable or other.nullable))
-            for (name, typed), (_, other) in zip(left.items, right.items, strict=True)
+            (name, Typed(f"c{place}", common_type(typed.type, other.type), typed.nullable or other.nullable))
+            for place, ((name, typed), (_, other)) in enumerate(zip(left.items, right.items, strict=True))
         ]
         word = {"Union": "UNION", "Except": "EXCEPT", "Intersect": "INTERSECT"}[type(tree).__name__]
         if word == "UNION" and not tree.args.get("distinct"):
             word = "UNION ALL"
         ordering = self._ordering(tree, None, items)
-        sql = f"SELECT * FROM ({left.sql}) {word} SELECT * FROM ({right.sql})"
+        sql = f"SELECT * FROM (SELECT * FROM ({left.sql}) {word} SELECT * FROM ({right.sql}))"
         return Output(" ".join([sql, *ordering, *self._limit(tree)]), items)
 
 

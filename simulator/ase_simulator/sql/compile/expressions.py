@@ -26,6 +26,7 @@ from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.arithmetic import STATISTICAL_AGGREGATES
 from ase_simulator.sql.functions.registry import Function
 from ase_simulator.sql.syntax.grammar import PREFIX
+from ase_simulator.sql.syntax.statements import CreateProcedure
 from ase_simulator.sql.types.rules import (
     BIGINT,
     FLOAT,
@@ -149,7 +150,7 @@ class ExpressionCompiler:
     # -- functions --------------------------------------------------------------------------------------
 
     def _call(self, node: exp.Anonymous, scope: Scope) -> Typed:
-        name = str(node.this).removeprefix(PREFIX)
+        name = str(node.this).strip('"').removeprefix(PREFIX)
         arguments = node.expressions
         if name == "variable":
             return self._variable(str(arguments[0].this))
@@ -177,10 +178,14 @@ class ExpressionCompiler:
             first = self.expression(arguments[0], scope)
             test = self.conditions.compare("=", arguments[0], arguments[1], scope)
             return Typed(f"CASE WHEN {test} THEN NULL ELSE {first.sql} END", first.type)
+        typed = [self.expression(argument, scope) for argument in arguments]
         function = FUNCTIONS.get(name)
-        if function is None:
+        if function is not None:
+            return self._function(function, typed)
+        made = self._bindings.symbols.client_function(name)
+        if made is None:
             raise SqlError(14216, name)
-        return self._function(function, [self.expression(argument, scope) for argument in arguments])
+        return _client_function(name, made, typed)
 
     def _function(self, function: Function, arguments: Sequence[Typed]) -> Typed:
         if not function.min_arguments <= len(arguments) <= function.max_arguments:
@@ -257,6 +262,19 @@ class ExpressionCompiler:
         if name == "sum" and may_be_text(value.type):
             return Typed(f"sum_exact({distinct}{value.sql})", type_)
         return Typed(f"{name}({distinct}{comparable(value)})", type_)
+
+
+def _client_function(name: str, made: CreateProcedure, arguments: Sequence[Typed]) -> Typed:
+    """The call of a SQL function; raises SqlError 201, 8144."""
+    if len(arguments) > len(made.parameters):
+        raise SqlError(8144, made.name)
+    texts = [f"'{name}'"]
+    for place, spec in enumerate(made.parameters):
+        if place < len(arguments):
+            texts.append(converted(arguments[place], spec.type).sql)
+        elif spec.default is None:
+            raise SqlError(201, made.name, spec.name)
+    return Typed(f"client_function({', '.join(texts)})", made.returns)
 
 
 def _identity_type(argument: exp.Expr) -> Type:

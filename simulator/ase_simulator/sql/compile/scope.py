@@ -15,13 +15,15 @@ from ase_simulator.sql.types.rules import Typed
 class Source:
     """One table of a FROM clause.
 
-    names: prefixes for its columns; handle: its name in the engine; table: its own name.
+    names: prefixes for its columns; handle: its name in the engine; table: its own name; not_null: columns that
+    are never NULL.
     """
 
     names: Sequence[str]
     handle: str
     columns: Sequence[tuple[str, Type | None]]
     table: str = ""
+    not_null: frozenset[str] = frozenset()
     used: set[str] = field(default_factory=set)
 
     def index(self, name: str) -> int | None:
@@ -39,8 +41,10 @@ class Source:
 
     def typed(self, index: int) -> Typed:
         """A column as an expression; marks it as used."""
+        sql, type_ = self.column(index)
+        name = self.columns[index][0]
         return Typed(
-            *self.column(index), origin=(self.table, self.columns[index][0]) if self.table else ("", "")
+            sql, type_, name not in self.not_null, origin=(self.table, name) if self.table else ("", "")
         )
 
 

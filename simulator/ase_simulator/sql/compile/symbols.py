@@ -5,6 +5,7 @@ from typing import Protocol
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.syntax.statements import CreateProcedure
 
 
 class SymbolTable(Protocol):
@@ -12,6 +13,10 @@ class SymbolTable(Protocol):
 
     def table(self, database: str, name: str) -> TableDefinition | TemporaryTable:
         """A table by its database ('' for the current one) and name; raises SqlError 208."""
+        ...
+
+    def client_function(self, name: str) -> CreateProcedure | None:
+        """The SQL function of that name (any case), which may be `database..name`."""
         ...
 
     def variable_type(self, name: str) -> Type:

@@ -31,9 +31,10 @@ def sysobjects(session: FunctionContext, database: str) -> Iterator[Row]:
             yield common | {"name": table.name, "id": session.shared.object_ids[table.name], "type": kind}
     for made in session.shared.permanent.in_database(database):
         yield common | {"name": made.table.name, "id": made.number, "type": "U"}
-    for place, name in session.shared.procedures:
+    for (place, name), client in session.shared.procedures.items():
         if place == database:
-            yield common | {"name": name, "id": session.names.object_id(f"{place}..{name}"), "type": "P"}
+            number = session.names.object_id(f"{place}..{name}")
+            yield common | {"name": name, "id": number, "type": "P" if client.returns is None else "SF"}
 
 
 def syscolumns(session: FunctionContext, database: str) -> Iterator[Row]:
@@ -76,16 +77,24 @@ def systypes(session: FunctionContext, database: str) -> Iterator[Row]:
 
 
 def sysindexes(session: FunctionContext, database: str) -> Iterator[Row]:
-    """sysindexes of one database: the workload's tables and their indexes."""
+    """sysindexes of one database: the workload's tables and their indexes, then all other tables."""
     number = session.names.databases().get(database)
+    shown = set()
     for row in session.server.table("monOpenObjectActivity"):
         if row["DBID"] == number:
             index = int(str(row["IndexID"]))
+            shown.add(row["ObjectID"])
             yield {
                 "name": row["ObjectName"] if index == 0 else f"{row['ObjectName']}_{index}",
                 "id": row["ObjectID"], "indid": index, "segment": 1, "status": 2 * (index > 0),
                 "keycnt": int(index > 0),
                 "status2": 0, "crdate": boot_time(session.server),
+            }  # fmt: skip
+    for table in sysobjects(session, database):
+        if table["type"] in ("S", "U") and table["id"] not in shown:
+            yield {
+                "name": table["name"], "id": table["id"], "indid": 0, "segment": 0, "status": 0, "keycnt": 0,
+                "status2": 0, "crdate": table["crdate"],
             }  # fmt: skip
 
 

@@ -301,6 +301,11 @@ def syssegments(session: FunctionContext, database: str) -> Iterator[Row]:
         yield {"segment": number, "name": name, "status": 0}
 
 
+def syslisteners(session: FunctionContext, database: str) -> Iterator[Row]:
+    """syslisteners: one address, as the model knows no port."""
+    yield {"net_type": "tcp", "address_info": "asehost 5000"}
+
+
 _PRODUCERS: dict[str, Callable[[FunctionContext, str], Iterable[Row]]] = {
     "monTables": mon_tables,
     "monTableColumns": mon_table_columns,
@@ -325,6 +330,7 @@ _PRODUCERS: dict[str, Callable[[FunctionContext, str], Iterable[Row]]] = {
     "syscharsets": syscharsets,
     "syssegments": syssegments,
     "syscomments": syscomments,
+    "syslisteners": syslisteners,
     "spt_values": spt_values,
 }
 

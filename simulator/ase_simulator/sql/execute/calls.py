@@ -1,15 +1,16 @@
 """EXEC and RPC: finds the procedure, binds its arguments, runs it in its own frame."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from ase_simulator.contracts import ServerError
 from ase_simulator.results import Message, Result, Type
 from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.execute.control import LeaveBatch
-from ase_simulator.sql.procedures import PROCEDURES
+from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
 from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, stream
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
@@ -42,18 +43,41 @@ class Outcome:
     types: dict[str, Type] | None = None
 
 
-def find(session: StatementContext, name: str) -> SystemProcedure | CreateProcedure:
-    """The procedure of that name; raises SqlError 2812."""
+def _database_of(name: str) -> str:
+    """The database of `database.owner.procedure`, or ''."""
     parts = name.split(".")
-    database = parts[0] if len(parts) == 3 and parts[0] else session.database
+    return parts[0] if len(parts) == 3 else ""
+
+
+def find(session: StatementContext, name: str) -> SystemProcedure | CreateProcedure:
+    """The procedure of that name; raises SqlError 2812, 911, 937."""
+    parts = name.split(".")
+    database = _database_of(name) or session.database
+    if database not in session.names.databases():
+        raise SqlError(911, database)
+    session.check_loaded(database)
     made = session.shared.procedures
     found = session.procedures.get(parts[-1]) or made.get((database, parts[-1]))
     if found is None and parts[-1].startswith("sp_"):
         found = made.get(("sybsystemprocs", parts[-1])) or made.get(("master", parts[-1]))
-    system = PROCEDURES.get(parts[-1])
+    system = PROCEDURES.get(parts[-1]) or SCRIPTED.get(parts[-1])
     if found is None and system is None:
         raise SqlError(2812, name)
     return found or system  # type: ignore[return-value]
+
+
+@contextmanager
+def _nested(session: StatementContext, frame: Frame) -> Iterator[None]:
+    """One level deeper, with that frame. Raises SqlError 217 if that is too deep."""
+    if session.nestlevel >= _MAX_NESTING:
+        raise SqlError(217)
+    outer, session.frame = session.frame, frame
+    session.nestlevel += 1
+    try:
+        yield
+    finally:
+        session.frame = outer
+        session.nestlevel -= 1
 
 
 async def run(
@@ -62,26 +86,23 @@ async def run(
     """Yields the results of a call and fills in outcome. Raises SqlError if it cannot start."""
     session = interpreter.session
     found = find(session, name)
-    if session.nestlevel >= _MAX_NESTING:
-        raise SqlError(217)
-    outer = session.frame
     frame = Frame(procedure=found.name)
-    _bind(found.name, found.parameters, arguments, frame)
-    session.nestlevel += 1
-    session.frame = frame
-    try:
-        results = (
-            _system_procedure(session, found, arguments, outcome)
-            if isinstance(found, SystemProcedure)
-            else _client_procedure(interpreter, found, outcome)
-        )
-        async for result in results:
-            if isinstance(result, Message) and not result.procedure:
-                result = replace(result, procedure=found.name)
-            yield result
-    finally:
-        session.frame = outer
-        session.nestlevel -= 1
+    database = session.database
+    with _nested(session, frame):
+        _bind(found.name, found.parameters, arguments, frame)
+        try:
+            session.names.database = _database_of(name) or database
+            results = (
+                _system_procedure(session, found, arguments, outcome)
+                if isinstance(found, SystemProcedure)
+                else _client_procedure(interpreter, found, outcome)
+            )
+            async for result in results:
+                if isinstance(result, Message) and not result.procedure:
+                    result = replace(result, procedure=found.name)
+                yield result
+        finally:
+            session.names.database = database
     outcome.values, outcome.types = frame.values, frame.types
     session.status = outcome.status
 
@@ -119,6 +140,37 @@ def _default(spec: VariableSpec) -> EngineValue:
     return convert(source, spec.type, text, how="implicit")
 
 
+async def function_value(
+    interpreter: "Interpreter", made: CreateProcedure, values: Sequence[EngineValue]
+) -> EngineValue:
+    """Runs a SQL function with these values of its first parameters."""
+    session = interpreter.session
+    rowcount = session.rowcount
+    frame = Frame(procedure=made.name, returns=made.returns)
+    given = [
+        BoundArgument("", spec.type, value) for spec, value in zip(made.parameters, values, strict=False)
+    ]
+    with _nested(session, frame):
+        _bind(made.name, made.parameters, given, frame)
+        try:
+            async for _ in interpreter.block(made.body):
+                pass
+        except LeaveBatch as leave:
+            return leave.value
+        finally:
+            session.rowcount = rowcount
+    return None
+
+
+def completed(running: Coroutine[Any, Any, EngineValue]) -> EngineValue:
+    """The value of a coroutine that waits for nothing but its turn."""
+    while True:
+        try:
+            running.send(None)
+        except StopIteration as ended:
+            return cast(EngineValue, ended.value)
+
+
 async def _system_procedure(
     session: StatementContext, found: SystemProcedure, arguments: Sequence[BoundArgument], outcome: Outcome
 ) -> AsyncIterator[Result]:
@@ -146,7 +198,7 @@ async def _system_procedure(
 async def _client_procedure(
     interpreter: "Interpreter", found: CreateProcedure, outcome: Outcome
 ) -> AsyncIterator[Result]:
-    temporary = set(interpreter.session.temporary)
+    session = interpreter.session
     try:
         async for result in interpreter.block(found.body):
             yield result
@@ -156,4 +208,5 @@ async def _client_procedure(
         outcome.status = _FAILED
         yield error.message
     finally:
-        interpreter.session.drop_temporary(set(interpreter.session.temporary) - temporary)
+        own = [name for name, held in session.temporary.items() if held.level == session.nestlevel]
+        session.drop_temporary(own)

@@ -7,6 +7,7 @@ from ase_simulator.results import Disconnect, Message, Result
 from ase_simulator.sql.context import ProcedureContext, StatementContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
+from ase_simulator.sql.lookup.server_facts import running_text
 from ase_simulator.sql.procedures.logins import change_role
 from ase_simulator.sql.procedures.registry import Answers, print_line, stream
 
@@ -16,8 +17,6 @@ _DONE = (
     "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
     "role."
 )
-# objects that are accepted and then unknown
-_UNUSED = frozenset({"function", "func", "view", "trigger"})
 DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
 
 
@@ -70,9 +69,37 @@ def _tune(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Resul
     yield from ()
 
 
-@dbcc("proc_cache", "sa_role")
-def _proc_cache(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+@dbcc("istraceon", "sa_role", "sybase_ts_role")
+def _istraceon(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    """@@error is 0 if all of the flags are on."""
+    session.error = int(not session.traceflags.issuperset(arguments))
     yield from ()
+
+
+@dbcc("sqltext", "sa_role", "sybase_ts_role")
+def _sqltext(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    if len(arguments) != 1 or not arguments[0].isdigit():
+        raise SqlError(102, "sqltext")
+    yield print_line(f"SQL Text: {running_text(session.server, int(arguments[0])) or ''}")
+
+
+@dbcc("set_scope_in_cluster", "sa_role")
+def _set_scope_in_cluster(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    if not session.profile.cluster:
+        raise SqlError(2526, "set_scope_in_cluster")
+    yield from ()
+
+
+def _no_effect(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    yield from ()
+
+
+for _name in (
+    "checkalloc", "checkcatalog", "checkdb", "checkstorage", "checktable", "checkverify", "dbrepair", "deleteplan",
+    "fix_text", "indexalloc", "memusage", "object_stats", "page", "proc_cache", "prsqlcache", "purgesqlcache",
+    "reindex", "stacktrace", "tablealloc", "textalloc",
+):  # fmt: skip
+    dbcc(_name, "sa_role", "sybase_ts_role")(_no_effect)
 
 
 @dbcc("monitor", "sa_role")
@@ -163,8 +190,6 @@ def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]
     lowered = [word.lower() for word in words]
     if lowered[1:2] == ["database"] and len(words) > 2:
         _create_database(session, words[2])
-        return
-    if lowered[-1] in _UNUSED and "sa_role" in session.roles:
         return
     if lowered[1:2] != ["login"]:
         raise SqlError(

@@ -1,5 +1,7 @@
 """Exceptions by which BREAK, CONTINUE, GOTO and RETURN unwind."""
 
+from ase_simulator.sql.types.values import EngineValue
+
 
 class LeaveLoop(Exception):  # noqa: N818 - control flow, not an error
     """BREAK, or CONTINUE if again is true."""
@@ -18,8 +20,9 @@ class LeaveTo(Exception):  # noqa: N818 - control flow, not an error
 
 
 class LeaveBatch(Exception):  # noqa: N818 - control flow, not an error
-    """RETURN."""
+    """RETURN, with the status of a procedure or the value of a function."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, value: EngineValue = None) -> None:
         super().__init__()
         self.status = status
+        self.value = value

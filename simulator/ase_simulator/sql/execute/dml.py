@@ -87,13 +87,14 @@ def store(
         for row in rows:
             values: list[EngineValue] = [None] * len(target.columns)
             for (place, source, wanted), value in zip(converters, row, strict=True):
-                values[place] = _fitted(source, wanted, value)
+                values[place] = fitted(source, wanted, value)
             made_rows.append(values)
         target.insert(made_rows)
         return len(made_rows)
 
 
-def _fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
+def fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
+    """A value as a column of the wanted type takes it; raises SqlError."""
     if value is None or source == wanted:
         return value
     return convert(source, wanted, value, how="implicit")
@@ -113,7 +114,7 @@ async def update(session: StatementContext, statement: ast.Update, marks: Marks)
         wanted = [target.columns[place][1] for place in places]
         last: dict[EngineValue, list[EngineValue]] = {}
         for row in rows:
-            values = [_fitted(s, w, v) for s, w, v in zip(sources, wanted, row[1:], strict=True)]
+            values = [fitted(s, w, v) for s, w, v in zip(sources, wanted, row[1:], strict=True)]
             last[row[0]] = [row[0], *values]
         target.check_values(places, [row[1:] for row in last.values()])
         target.update(places, list(last.values()))
@@ -213,9 +214,12 @@ def drop(session: StatementContext, statement: ast.Drop) -> None:
         database, name = split_name(tokens)
         if statement.kind == "table":
             drop_table(session, database, name)
-        elif statement.kind == "procedure":
-            if session.shared.procedures.pop((database or session.database, name), None) is None:
+        elif statement.kind in ("procedure", "function"):
+            made = session.shared.procedures
+            key = (database or session.database, name)
+            if key not in made or (made[key].returns is not None) != (statement.kind == "function"):
                 raise SqlError(3701, statement.kind, name)
+            del made[key]
         elif statement.kind == "database":
             drop_database(session, name)
         elif statement.kind == "index":

@@ -22,19 +22,19 @@ from ase_simulator.results import (
     Type,
 )
 from ase_simulator.sql.errors import SqlError, message
-from ase_simulator.sql.execute import calls, commands, cursors, dml
+from ase_simulator.sql.execute import bulk, calls, commands, cursors, dml, explain
 from ase_simulator.sql.execute import set_options as settings
 from ase_simulator.sql.execute.calls import BoundArgument, Outcome
 from ase_simulator.sql.execute.control import LeaveBatch, LeaveLoop, LeaveTo
 from ase_simulator.sql.execute.evaluation import Evaluation
-from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
+from ase_simulator.sql.execute.queries import QueryResult, Values, result_set, run_query
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.check import check_syntax
 from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.syntax.parser import parse_batch
-from ase_simulator.sql.types.convert import parse_moment, text_of
+from ase_simulator.sql.types.convert import convert, parse_moment, text_of
 from ase_simulator.sql.types.rules import INT
 from ase_simulator.sql.types.values import DAY, EngineValue, from_engine, microseconds, to_engine
 
@@ -93,6 +93,9 @@ class Interpreter(Evaluation):
         while at < len(statements):
             statement = statements[at]
             at += 1
+            if self.session.spid in self.session.shared.killed:
+                yield Disconnect()
+                raise LeaveBatch(0)
             try:
                 async for result in self.statement(statement):
                     yield result
@@ -105,6 +108,9 @@ class Interpreter(Evaluation):
                 at = labels.index(leave.label)
                 await asyncio.sleep(0)
             except SqlError as error:
+                if self.session.spid in self.session.shared.killed:
+                    yield Disconnect()
+                    raise LeaveBatch(0) from None
                 if error.message.number not in _ENDS_ONLY_STATEMENT:
                     raise
                 self.session.error = error.message.number
@@ -114,6 +120,7 @@ class Interpreter(Evaluation):
         """One statement."""
         session = self.session
         session.names.refresh()
+        session.transactions.settle()
         act = _ACTING.get(type(statement))
         try:
             if act is not None:
@@ -140,7 +147,7 @@ class Interpreter(Evaluation):
 
     async def _query(self, statement: ast.Query) -> AsyncIterator[Result]:
         session = self.session
-        compiled = compile_query(session, statement.tokens)
+        compiled, numbered = bulk.compile_pointed(session, statement.tokens)
         answer = await run_query(session, compiled, self.marks)
         if compiled.assigns:
             self.assign(compiled, answer)
@@ -149,11 +156,16 @@ class Interpreter(Evaluation):
             session.rowcount, session.error = dml.into(session, compiled, answer), 0
             yield Affected(session.rowcount)
             return
+        for notice in explain.plan(session.settings, compiled.tables, statement.line):
+            yield notice
         rows = _Counting(answer)
         failed: list[SqlError] = []
-        yield result_set(compiled.columns, rows, failed)
+        result = result_set(compiled.columns, rows, failed)
+        yield bulk.pointed(result) if numbered else result
         session.rowcount = rows.count
         session.error = 0
+        for notice in explain.statistics(session.settings, compiled.tables, rows.count):
+            yield notice
         if answer.notice is not None:
             yield replace(answer.notice, line=statement.line)
         if failed:
@@ -226,6 +238,12 @@ class Interpreter(Evaluation):
                 yield result
         self.session.rowcount = count
         yield Affected(count)
+
+    async def _insert_bulk(self, statement: ast.InsertBulk) -> AsyncIterator[Result]:
+        yield await bulk.insert_bulk(self.session, statement)
+
+    async def _write_text(self, statement: ast.WriteText) -> AsyncIterator[Result]:
+        yield bulk.write_text(self.session, statement)
 
     async def _dbcc(self, statement: ast.Dbcc) -> AsyncIterator[Result]:
         async for result in commands.run_dbcc(self.session, statement.command, statement.arguments):
@@ -302,7 +320,10 @@ class Interpreter(Evaluation):
     async def _return(self, statement: ast.Return) -> None:
         status = 0
         if statement.value:
-            _, value = await self.value(statement.value)
+            source, value = await self.value(statement.value)
+            returns = self.session.frame.returns
+            if returns is not None:
+                raise LeaveBatch(0, convert(source, returns, value, how="implicit"))
             status = int(value or 0)
         raise LeaveBatch(status)
 
@@ -441,6 +462,8 @@ _ANSWERING: dict[type[ast.Statement], Callable[[Interpreter, Any], AsyncIterator
     ast.Command: Interpreter._command,
     ast.Execute: Interpreter._execute,
     ast.Insert: Interpreter._change,
+    ast.InsertBulk: Interpreter._insert_bulk,
+    ast.WriteText: Interpreter._write_text,
     ast.Update: Interpreter._change,
     ast.Delete: Interpreter._change,
     ast.SetOption: Interpreter._set_option,

@@ -58,7 +58,7 @@ async def run_query(
             rows = table_rows(session, load.table, load.database or session.database)
             rows = _altered(session, load.table, rows)
         handles[load.handle] = session.engine.load(load.table, rows, load.used(), load.database)
-    sql = compiled.sql
+    sql = f"SELECT * FROM ({compiled.sql}) LIMIT 0" if session.settings.fmtonly else compiled.sql
     for handle, name in handles.items():
         sql = sql.replace(handle, name)
     if any(number >= len(marks) for number in compiled.marks):
@@ -69,7 +69,10 @@ async def run_query(
     if session.settings.rowcount and compiled.into is None:
         sql = f"SELECT * FROM ({sql}) LIMIT {session.settings.rowcount}"
     try:
-        first, rest = await asyncio.to_thread(session.engine.first_rows, sql, values)
+        if session.engine.is_nested:
+            first, rest = session.engine.first_rows(sql, values)
+        else:
+            first, rest = await asyncio.to_thread(session.engine.first_rows, sql, values)
     except asyncio.CancelledError:
         session.engine.interrupt()
         raise

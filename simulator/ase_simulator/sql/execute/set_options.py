@@ -35,6 +35,9 @@ def apply(session: StatementContext, words: Sequence[str]) -> Iterator[Result]:
         for switch in rest[:-1]:
             if switch.lower() in _SWITCHES:
                 setattr(settings, switch.lower(), _switch(value))
+    elif name == "statistics":
+        for kind in values[:-1]:
+            settings.others[f"statistics {kind.lower()}"] = value.lower()
     elif name in ACCEPTED_SETTINGS:
         settings.others[name] = " ".join(values)
     else:

@@ -145,6 +145,11 @@ class TargetTable:
             f"UPDATE {self.handle} SET {setting} WHERE rowid = ?", ([*row[1:], row[0]] for row in rows)
         )
 
+    def has(self, number: int) -> bool:
+        """Whether the engine has a row of that number."""
+        rows, _ = self.session.engine.run(f"SELECT 1 FROM {self.handle} WHERE rowid = {number:d}")
+        return next(rows, None) is not None
+
     def delete(self, numbers: Sequence[EngineValue]) -> None:
         """Removes rows by the engine's row numbers."""
         self.session.engine.change(f"DELETE FROM {self.handle} WHERE rowid = ?", ((n,) for n in numbers))
@@ -177,12 +182,20 @@ def create_table(
         if column in names[:index]:
             raise SqlError(2705, column, name)
     if name.startswith("#"):
-        if name in session.temporary:
+        hidden = session.temporary.get(name)
+        if hidden is not None and hidden.level == session.nestlevel:
             raise SqlError(2714, name)
         handle = session.engine.new_name()
         session.engine.create(handle, [type_ for _, type_ in columns])
         session.temporary[name] = TemporaryTable(
-            handle, list(columns), identity, defaults or {}, not_null, list(constraints)
+            handle,
+            list(columns),
+            identity,
+            defaults or {},
+            not_null,
+            list(constraints),
+            session.nestlevel,
+            hidden,
         )
         return
     database = database or session.database
@@ -195,9 +208,8 @@ def create_table(
 
 def drop_table(session: StatementContext, database: str, name: str) -> None:
     """Drops a table; raises SqlError 3701 if it does not exist."""
-    stored = session.temporary.pop(name, None)
-    if stored is not None:
-        session.engine.drop(stored.handle)
+    if name in session.temporary:
+        session.drop_temporary([name])
         return
     database = database or session.database
     if session.shared.permanent.find(database, name) is None:

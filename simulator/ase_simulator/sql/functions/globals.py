@@ -29,12 +29,13 @@ def _boottime(session: FunctionContext) -> EngineValue:
     return microseconds(start) if start else None
 
 
-def _ticks(column: str) -> Callable[[FunctionContext], EngineValue]:
+def _ticks(*columns: str) -> Callable[[FunctionContext], EngineValue]:
     """@@cpu_busy and its kin count clock ticks over all engines; monEngine has them in seconds."""
 
     def read(session: FunctionContext) -> EngineValue:
         per_second = 1_000_000 // _tick_length(session)
-        total = sum(int(str(row.get(column) or 0)) for row in session.server.table("monEngine"))
+        rows = session.server.table("monEngine")
+        total = sum(int(str(row.get(column) or 0)) for row in rows for column in columns)
         return min(total * per_second, 2**31 - 1)
 
     return read
@@ -99,7 +100,7 @@ GLOBALS: dict[str, Global] = {
     "@@nestlevel": Global(INT, _state("nestlevel")),
     "@@maxpagesize": Global(INT, _fixed(4096)),
     "@@pagesize": Global(INT, _fixed(2048)),
-    "@@cpu_busy": Global(INT, _ticks("CPUTime")),
+    "@@cpu_busy": Global(INT, _ticks("UserCPUTime", "SystemCPUTime")),
     "@@io_busy": Global(INT, _ticks("IOCPUTime")),
     "@@idle": Global(INT, _ticks("IdleCPUTime")),
     "@@timeticks": Global(INT, _tick_length),

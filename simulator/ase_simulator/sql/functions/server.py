@@ -7,7 +7,7 @@ from ase_simulator.results import Type
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import Kind, function
-from ase_simulator.sql.lookup.server_facts import cached_text
+from ase_simulator.sql.lookup.server_facts import cached_text, running_text
 from ase_simulator.sql.lookup.space import database_pages, free_pages, log_pages, object_pages
 from ase_simulator.sql.types.convert import parse_moment
 from ase_simulator.sql.types.rules import FLOAT, INT, SMALLINT, TINYINT, varchar
@@ -47,6 +47,54 @@ def _mdaconfig(session: FunctionContext, option: Any, action: Any) -> EngineValu
 @function("show_cached_text", "int", returns=varchar(16384), session=True)
 def _show_cached_text(session: FunctionContext, number: Any) -> EngineValue:
     return cached_text(session.server, number)
+
+
+@function("show_cached_text_long", "int", returns=Type("text"), session=True)
+def _show_cached_text_long(session: FunctionContext, number: Any) -> EngineValue:
+    return cached_text(session.server, number)
+
+
+@function("show_cached_plan_in_xml", "int", "int", "int", returns=Type("text"), optional=1, session=True)
+def _show_cached_plan_in_xml(
+    session: FunctionContext, number: Any, plan: Any, _detail: Any = 0
+) -> EngineValue:
+    """The statement without the steps of its plan."""
+    text = cached_text(session.server, number)
+    if text is None:
+        return None
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<query version="1.0">\n <planVersion>1.0</planVersion>\n'
+        f" <statementId>{number}</statementId>\n <text><![CDATA[SQL Text: {text}]]></text>\n"
+        f" <plan>\n  <planId>{plan}</planId>\n </plan>\n</query>"
+    )
+
+
+@function("query_text", "int", returns=varchar(16384), session=True)
+def _query_text(session: FunctionContext, spid: Any) -> EngineValue:
+    return running_text(session.server, spid)
+
+
+@function("syb_quit", returns=INT, pure=False, session=True)
+def _syb_quit(session: FunctionContext) -> EngineValue:
+    session.shared.killed.add(session.spid)
+    raise SqlError(6002)
+
+
+@function("set_appcontext", "string", "string", "string", returns=INT, pure=False, session=True)
+def _set_appcontext(session: FunctionContext, context: Any, name: Any, value: Any) -> EngineValue:
+    """0, or -1 for an attribute that is set already."""
+    contexts = session.settings.contexts
+    return 0 if contexts.setdefault((context, name), value) is value else -1
+
+
+@function("get_appcontext", "string", "string", returns=LONG_NAME, pure=False, session=True)
+def _get_appcontext(session: FunctionContext, context: Any, name: Any) -> EngineValue:
+    return session.settings.contexts.get((context, name))
+
+
+@function("rm_appcontext", "string", "string", returns=INT, pure=False, session=True)
+def _rm_appcontext(session: FunctionContext, context: Any, name: Any) -> EngineValue:
+    return 0 if session.settings.contexts.pop((context, name), None) is not None else -1
 
 
 @function("object_id", "string", returns=INT, session=True)
@@ -237,7 +285,6 @@ _CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
     "license_enabled": (("string",), 0, INT, 1),
     "tempdb_id": (("int",), 1, INT, 2),
     "spid_instance_id": (("int",), 0, TINYINT, 0),
-    "get_appcontext": (("string", "string"), 0, LONG_NAME, None),
     "sdc_intempdbconfig": ((), 0, INT, 0),
     "is_rep_agent_enabled": (("int",), 1, INT, 0),
     "show_plan": (("int", "int", "int", "int"), 3, INT, -1),
@@ -269,8 +316,6 @@ _CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
     "textvalid": (("string", "any"), 0, INT, 0),
     "xa_bqual": (("string", "any"), 0, LONG_NAME, None),
     "xa_gtrid": (("string", "any"), 0, LONG_NAME, None),
-    "set_appcontext": (("string", "string", "string"), 0, INT, 0),
-    "rm_appcontext": (("string", "string"), 0, INT, 0),
     "list_appcontext": (("string",), 1, INT, -1),
     "get_internal_date": (("any",), 1, Type("datetime"), None),
     "workload_metric": (("any", "any"), 2, INT, 0),

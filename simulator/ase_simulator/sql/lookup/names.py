@@ -67,7 +67,10 @@ class Names:
         present = {row["name"] for row in rows}
         others = _STANDARD_DATABASES | self._shared.databases
         missing = {name: dbid for name, dbid in others.items() if name not in present}
-        rows += [{**_DATABASE, "name": name, "dbid": dbid} for name, dbid in missing.items()]
+        created = rows[0].get("crdate") if rows else None
+        rows += [
+            {**_DATABASE, "name": name, "dbid": dbid, "crdate": created} for name, dbid in missing.items()
+        ]
         return [self._with_options(row) for row in rows]
 
     def _with_options(self, row: Row) -> Row:

@@ -21,6 +21,16 @@ def run_value(server: Server, option: str, default: int) -> int:
     return next((each.run for each in server.options() if each.name == option), default)
 
 
+def running_text(server: Server, spid: int | None) -> str | None:
+    """The SQL that a process runs."""
+    lines = [
+        str(row.get("SQLText") or "")
+        for row in server.table("monProcessSQLText")
+        if row.get("SPID") == spid and spid is not None
+    ]
+    return "".join(lines) or None
+
+
 def cached_text(server: Server, number: int | None) -> str | None:
     """The text of a statement in the statement cache, by its SSQLID."""
     for row in server.table("monCachedStatement"):

@@ -1,6 +1,6 @@
 """Space of databases and tables, in pages of 4 KB or in KB."""
 
-from ase_simulator.contracts import Server
+from ase_simulator.contracts import Row, Server
 from ase_simulator.sql.errors import SqlError
 
 _PAGE_KB = 4
@@ -20,6 +20,7 @@ _UNAVAILABLE = (
     ("status3", 1 << 22, 950),
 )
 _RESERVED_FOR_ROLLBACKS = 0.01  # share of the log
+_LOG_OF_MIXED = 0.02  # share of fragments that hold data and log
 _LOG_SEGMENT = 4  # bit of sysusages.segmap
 
 
@@ -83,13 +84,27 @@ def object_pages(server: Server, database: int | None, number: int | None, index
     return sum(sizes) // _PAGE_KB
 
 
-def log_pages(server: Server, action: str | None, database: int | None) -> int | None:
-    """lct_admin(): size or free pages of a database's log. Raises SqlError for an unavailable database."""
-    _check_available(server, database)
-    if action not in ("logsegment_freepages", "num_logpages", "reserved_for_rollbacks"):
-        return 0
+def log_size(server: Server, database: int | None) -> int:
+    """Pages of the fragments that may hold log."""
+    return sum(int(str(row.get("size") or 0)) for row in _log_fragments(server, database))
+
+
+def _log_fragments(server: Server, database: int | None) -> list[Row]:
     rows = [row for row in server.table("sysusages") if row.get("dbid") == database]
-    logs = [row for row in rows if int(str(row.get("segmap") or 0)) & _LOG_SEGMENT]
-    column = "unreservedpgs" if action == "logsegment_freepages" else "size"
-    pages = sum(int(str(row.get(column) or 0)) for row in logs)
-    return int(pages * _RESERVED_FOR_ROLLBACKS) if action == "reserved_for_rollbacks" else pages
+    return [row for row in rows if int(str(row.get("segmap") or 0)) & _LOG_SEGMENT]
+
+
+def log_pages(server: Server, action: str | None, database: int | None) -> int | None:
+    """lct_admin(): used, free or reserved pages of a log. Raises SqlError for an unavailable database."""
+    _check_available(server, database)
+    fragments = _log_fragments(server, database)
+    size = log_size(server, database)
+    free = sum(int(str(row.get("unreservedpgs") or 0)) for row in fragments)
+    if action == "logsegment_freepages":
+        return free
+    if action == "reserved_for_rollbacks":
+        return int(size * _RESERVED_FOR_ROLLBACKS)
+    if action == "num_logpages":
+        mixed = any(row.get("segmap") != _LOG_SEGMENT for row in fragments)
+        return int(size * _LOG_OF_MIXED) if mixed else size - free
+    return 0

@@ -9,12 +9,15 @@ from ase_simulator.sql.procedures import (
     metadata,
     processes,
     resources,
+    scripts,
     sysmon,
 )
 from ase_simulator.sql.procedures.registry import PROCEDURES
+from ase_simulator.sql.procedures.scripts import SCRIPTED
 
 __all__ = [
     "PROCEDURES",
+    "SCRIPTED",
     "caches",
     "configuration",
     "databases",
@@ -23,5 +26,6 @@ __all__ = [
     "metadata",
     "processes",
     "resources",
+    "scripts",
     "sysmon",
 ]

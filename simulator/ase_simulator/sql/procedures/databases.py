@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ase_simulator.contracts import Row
 from ase_simulator.results import Message, Result
-from ase_simulator.sql.lookup.space import log_pages, object_kilobytes
+from ase_simulator.sql.lookup.space import log_pages, log_size, object_kilobytes
 from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
 
 _PAGE_KB = 4
@@ -190,7 +190,7 @@ def sp_spaceused(call: ProcedureCall) -> Iterator[Result]:
 
 def _log_space(call: ProcedureCall, number: int) -> Result:
     """The log of a database, as sp_spaceused shows its table."""
-    size = (log_pages(call.server, "num_logpages", number) or 0) * _PAGE_KB
+    size = log_size(call.server, number) * _PAGE_KB
     free = (log_pages(call.server, "logsegment_freepages", number) or 0) * _PAGE_KB
     return table(
         "[name] varchar(255), [total_pages] varchar(15), [free_pages] varchar(15), [used_pages] varchar(15), "
@@ -254,3 +254,14 @@ def sp_helplog(call: ProcedureCall) -> Iterator[Result]:
     logs = [row for row in call.rows("sysusages") if row["dbid"] == number and _int(row.get("segmap")) & 4]
     name = devices.get(_int(logs[0].get("vdevno")), "master") if logs else "master"
     yield print_line(f"In database '{call.session.database}', the log starts on device '{name}'.")
+
+
+@procedure("sp_tempdb", "@command varchar(30) = null", "@name varchar(255) = null")
+def sp_tempdb(call: ProcedureCall) -> Iterator[Result]:
+    """The groups of temporary databases and what is bound to them: nothing but tempdb in its group."""
+    yield table("[Tempdb Groups] varchar(30)", [("default",)])
+    yield table("Database varchar(30), GroupName varchar(30)", [("tempdb", "default")])
+    yield table(
+        "Login varchar(30), Application varchar(30), Group varchar(30), Database varchar(30), Hardness varchar(10)",
+        [],
+    )

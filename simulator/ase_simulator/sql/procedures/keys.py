@@ -83,7 +83,8 @@ def sp_statistics(call: ProcedureCall) -> Iterator[Result]:
 def sp_procxmode(call: ProcedureCall) -> Iterator[Result]:
     """The transaction modes of procedures; setting one changes nothing."""
     made = [name for database, name in call.session.shared.procedures if database == call.session.database]
-    wanted = call.text("@procname")
+    name = call.text("@procname")
+    wanted = None if name is None else name.split(".")[-1]
     shown = [name for name in sorted(made) if wanted in (None, name)]
     if wanted is not None and not shown:
         call.status = 1
@@ -140,3 +141,13 @@ def sp_helpthreshold(call: ProcedureCall) -> Iterator[Result]:
         "[segment name] varchar(255), [free pages] int, [last chance?] tinyint, [threshold procedure] varchar(255)",
         [row for row in shown if wanted in (None, row[0])],
     )
+
+
+@procedure("sp_hidetext", "@objname varchar(255) = null", "@tabname varchar(255) = null")
+def sp_hidetext(call: ProcedureCall) -> Iterator[Result]:
+    """Removes the text of a client's procedure, or of all, from syscomments."""
+    name = call.text("@objname")
+    for (database, known), made in call.session.shared.procedures.items():
+        if database == call.session.database and (name is None or known == name.split(".")[-1]):
+            made.text = ""
+    yield from ()

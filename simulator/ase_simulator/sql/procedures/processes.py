@@ -1,11 +1,13 @@
-"""sp_who, sp_lock, sp_monitor, sp_engine."""
+"""sp_who, sp_lock, sp_showplan, sp_monitor, sp_engine."""
 
 from collections.abc import Iterator
 
 from ase_simulator.results import Message, Result
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.lookup.server_facts import boot_time, engine_count
+from ase_simulator.sql.lookup.server_facts import engine_count, running_text
 from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
+from ase_simulator.sql.state.monitor_table import COUNTERS, TABLE
+from ase_simulator.sql.types.values import microseconds, moment_of
 
 _LOCK_TYPES = {
     1: "Ex_table",
@@ -116,24 +118,16 @@ def lock_name(number: int) -> str:
 @procedure("sp_monitor", "@option varchar(30) = null", "@name varchar(255) = null", roles=("sa_role",))
 def sp_monitor(call: ProcedureCall) -> Iterator[Result]:
     """CPU, I/O and network since the last sp_monitor, and since the start in brackets."""
-    backend, session = call.session.shared, call.session
-    names = [
-        "@@cpu_busy",
-        "@@io_busy",
-        "@@idle",
-        "@@pack_received",
-        "@@pack_sent",
-        "@@packet_errors",
-        "@@total_read",
-        "@@total_write",
-        "@@total_errors",
-        "@@connections",
-    ]
+    session = call.session
     tick = int(session.variable_value("@@timeticks") or 100_000)
     now = session.now()
+    names = list(COUNTERS.values())
     current = {name: int(session.variable_value(name) or 0) for name in names}
-    last, last_run = backend.monitored or (dict.fromkeys(names, 0), boot_time(session.server))
-    backend.monitored = (current, now)
+    kept = session.shared.permanent.find("master", TABLE)
+    assert kept is not None
+    lastrun, *figures = (int(value or 0) for value in kept.rows[0])
+    last_run, last = moment_of(lastrun), dict(zip(names, figures, strict=True))
+    kept.rows = [(microseconds(now), *current.values())]
     seconds = max(int((now - last_run).total_seconds()), 0)
     yield table("[last_run] datetime, [current_run] datetime, [seconds] int", [(last_run, now, seconds)])
     per_second = 1_000_000 // tick
@@ -173,3 +167,27 @@ def sp_engine(call: ProcedureCall) -> Iterator[Result]:
         yield table("[engine] int, [status] varchar(12)", [(number, "online") for number in online])
     else:
         raise SqlError(17870, command)
+
+
+@procedure(
+    "sp_showplan",
+    "@spid int = null",
+    "@batch_id int = null output",
+    "@context_id int = null output",
+    "@stmt_num int = null output",
+    "@option varchar(30) = null",
+)
+def sp_showplan(call: ProcedureCall) -> Iterator[Result]:
+    """The statement that a process runs, without the steps of its plan."""
+    spid = call.number("@spid")
+    text = running_text(call.server, spid)
+    if text is None:
+        call.status = 1
+        yield print_line(
+            f"There is no active server process for the specified spid value '{spid}'. Possibly the user process has "
+            "terminated."
+        )
+        return
+    yield print_line("QUERY PLAN FOR STATEMENT 1 (at line 1).")
+    yield print_line("STEP 1")
+    yield print_line(f"The type of query is {text.split(maxsplit=1)[0].upper()}.")

@@ -4,6 +4,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from itertools import chain, islice
 from statistics import StatisticsError
@@ -31,9 +32,10 @@ class EmbeddedEngine:
         self._db.execute("PRAGMA case_sensitive_like = ON")
         self._db.execute("PRAGMA journal_mode = OFF")
         self._db.execute("PRAGMA trusted_schema = OFF")
-        self._in_thread = threading.Lock()
+        self._in_thread = threading.RLock()
         self._error: SqlError | None = None
         self._loaded: dict[str, str] = {}
+        self._depth = 0
         self._db.create_aggregate("only_value", 1, self._only_value())
         self._db.create_aggregate("sum_exact", 1, cast(Any, _ExactSum))
         self._named = 0
@@ -89,6 +91,20 @@ class EmbeddedEngine:
 
         return OnlyValue
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether a query runs a SQL function now."""
+        return self._depth > 0
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Within a query: the queries of a SQL function load tables of their own."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
     def load(
         self,
         table: TableDefinition,
@@ -98,7 +114,7 @@ class EmbeddedEngine:
     ) -> str:
         """Loads the used columns of a table's rows; returns its name in the engine."""
         types = hash(tuple(column.type for column in table.columns))
-        key = f"{database}.{table.scope}.{table.name}/{len(table.columns)}/{types}"
+        key = f"{self._depth}.{database}.{table.scope}.{table.name}/{len(table.columns)}/{types}"
         name = self._loaded.get(key)
         if name is None:
             name = f"loaded{len(self._loaded)}"

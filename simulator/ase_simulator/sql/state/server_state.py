@@ -1,7 +1,6 @@
 """What all sessions of one simulated server share."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from ase_simulator.schema.catalog import Catalog
 from ase_simulator.sql.logins import Logins
@@ -17,7 +16,7 @@ class ServerState:
     object_ids: ids of the catalog's tables by name. procedures: client procedures by database and name.
     databases: dbids of the databases that clients created.
     database_options: database -> bits of sysdatabases.status that sp_dboption set and cleared.
-    max_used: sp_monitorconfig's Max_Used by option. monitored: the counters that sp_monitor saw last, and when.
+    max_used: sp_monitorconfig's Max_Used by option.
     sessions, killed: spids that are logged in, and those of them that KILL ended.
     """
 
@@ -32,6 +31,5 @@ class ServerState:
     databases: dict[str, int] = field(default_factory=dict)
     database_options: dict[str, tuple[int, int]] = field(default_factory=dict)
     max_used: dict[str, int] = field(default_factory=dict)
-    monitored: tuple[dict[str, int], datetime] | None = None
     sessions: set[int] = field(default_factory=set)
     killed: set[int] = field(default_factory=set)

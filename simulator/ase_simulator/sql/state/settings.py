@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Settings:
-    """The options of one session."""
+    """The options of one session. contexts: values of application contexts by context and attribute."""
 
     rowcount: int = 0
     nocount: bool = False
@@ -19,3 +19,4 @@ class Settings:
     fmtonly: bool = False
     system_view: str = "instance"
     others: dict[str, str] = field(default_factory=dict)
+    contexts: dict[tuple[str, str], str] = field(default_factory=dict)

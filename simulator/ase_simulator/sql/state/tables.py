@@ -15,7 +15,10 @@ _FIRST_NUMBER = 800_000_000
 
 @dataclass(frozen=True, slots=True)
 class TemporaryTable:
-    """A table of one session. handle: its name in the embedded engine; identity: its identity column, or ''."""
+    """A table of one session. handle: its name in the embedded engine; identity: its identity column, or ''.
+
+    level: the nesting of the procedure that created it; hidden: the caller's table of the same name.
+    """
 
     handle: str
     columns: Sequence[tuple[str, Type]]
@@ -23,6 +26,8 @@ class TemporaryTable:
     defaults: Mapping[str, Sequence[Token]] = field(default_factory=dict)
     not_null: frozenset[str] = frozenset()
     constraints: list[Constraint] = field(default_factory=list)
+    level: int = 0
+    hidden: "TemporaryTable | None" = None
 
 
 @dataclass(slots=True)
@@ -70,7 +75,10 @@ class PermanentTables:
         constraints: Sequence[Constraint],
     ) -> None:
         """A new, empty table."""
-        definitions = [ColumnDefinition(column, type_) for column, type_ in columns]
+        definitions = [
+            ColumnDefinition(column, type_, nullable=column not in {*not_null, identity})
+            for column, type_ in columns
+        ]
         table = TableDefinition(
             name, database, definitions, by_name={column.name: column for column in definitions}
         )

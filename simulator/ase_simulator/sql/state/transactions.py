@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ase_simulator.results import TransactionState
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.state.engine import EmbeddedEngine
 from ase_simulator.sql.state.tables import PermanentTable, TemporaryTable
@@ -29,12 +30,19 @@ class Transactions:
 
     def __init__(self, engine: EmbeddedEngine, temporary: dict[str, TemporaryTable]) -> None:
         self.depth = 0
+        self.state = TransactionState.NONE
         self._engine = engine
         self._temporary = temporary
         self._savepoints: list[_Savepoint] = []
 
+    def settle(self) -> None:
+        """Call before each statement: the end of a transaction is the state of one statement."""
+        if not self.depth:
+            self.state = TransactionState.NONE
+
     def begin(self, name: str) -> None:
         """Begin a transaction; within one, only count it."""
+        self.state = TransactionState.IN_PROGRESS
         if not self.depth:
             self._engine.begin()
             self._savepoints = [_Savepoint(name, dict(self._temporary))]
@@ -52,6 +60,7 @@ class Transactions:
         if self.depth == 1:
             self._engine.commit()
             self._savepoints = []
+            self.state = TransactionState.SUCCEEDED
         self.depth = max(self.depth - 1, 0)
 
     def rollback(self, name: str = "") -> None:
@@ -71,6 +80,7 @@ class Transactions:
             self._engine.rollback()
             self._savepoints = []
             self.depth = 0
+            self.state = TransactionState.ABORTED
 
     def remember(self, table: PermanentTable) -> None:
         """Call before the rows of a permanent table are replaced."""

@@ -9,11 +9,12 @@ from ase_simulator.sql.types.values import EngineValue
 
 @dataclass(slots=True)
 class Frame:
-    """Types and values of @variables. procedure: its name, '' for a batch."""
+    """Types and values of @variables. procedure: its name, '' for a batch; returns: the type of a function's value."""
 
     types: dict[str, Type] = field(default_factory=dict)
     values: dict[str, EngineValue] = field(default_factory=dict)
     procedure: str = ""
+    returns: Type | None = None
 
     def declare(self, name: str, type_: Type, value: EngineValue = None) -> None:
         """A new variable; raises SqlError 134."""

@@ -64,6 +64,7 @@ class Respelling:
         self._out: list[str] = []
         self._length = 0
         self._places: list[tuple[int, Token]] = []
+        self._called, self._owner = -1, ""
 
     def run(self) -> tuple[str, Sequence[tuple[int, Token]]]:
         """The text for sqlglot, and where each token went in it."""
@@ -73,7 +74,7 @@ class Respelling:
 
     def _token(self) -> None:
         token = self._tokens[self._at]
-        if token.is_identifier and self._column_of_database():
+        if token.is_identifier and (self._column_of_database() or self._owner_of_function()):
             return
         if token.kind is Kind.WORD and self._dropped(token):
             return
@@ -110,6 +111,23 @@ class Respelling:
         if len(dots) < 3:
             return False
         self._at = dots[1] + 1
+        return True
+
+    def _owner_of_function(self) -> bool:
+        """`db.owner.function(…)` becomes one name; brackets after a table's name hold hints instead."""
+        tokens, at = self._tokens, self._at
+        before = tokens[at - 1] if at else None
+        if before is not None and (before.is_operator(".") or before.is_word("from", "join")):
+            return False
+        while at + 1 < len(tokens) and tokens[at].is_identifier and tokens[at + 1].is_operator("."):
+            at += 2 if not (at + 2 < len(tokens) and tokens[at + 2].is_operator(".")) else 3
+        called = at + 2 < len(tokens) and tokens[at].is_identifier and tokens[at + 1].is_operator("(")
+        if at == self._at or not called or tokens[at + 2].is_word(*_HINTS):
+            return False
+        named = [token.text for token in tokens[self._at : at] if not token.is_operator(".")]
+        dots = sum(token.is_operator(".") for token in tokens[self._at : at])
+        self._owner = f"{named[0]}.." if dots == 2 else ""
+        self._at = self._called = at
         return True
 
     def _continues_name(self, at: int, dots: Sequence[int]) -> bool:
@@ -158,7 +176,9 @@ class Respelling:
 
     def _word(self, token: Token) -> None:
         word = token.text.lower()
-        if word in ("convert", "cast") and self._follows("("):
+        if self._at - 1 == self._called:
+            self._emit(token, f"[{PREFIX}{self._owner}{word}]")
+        elif word in ("convert", "cast") and self._follows("("):
             self._conversion(token, word)
         elif word in _DATE_PARTS and self._follows("("):
             self._date_part(token, word)

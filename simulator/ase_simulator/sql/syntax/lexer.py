@@ -65,7 +65,7 @@ _CLOSING = {"'": "'", '"': '"', "[": "]"}
 
 
 def tokenize(text: str, *, quoted_identifier: bool = False) -> list[Token]:
-    """All tokens of a batch; raises SqlError 105 for an open quote and 102 for a stray character."""
+    """All tokens of a batch; raises SqlError 105 for an open quote, 113 for an open comment, 102 for a stray sign."""
     tokens: list[Token] = []
     position, line, marks = 0, 1, 0
     while position < len(text):
@@ -108,7 +108,7 @@ def _end_of_comment(text: str, start: int) -> int:
     while depth:
         edge = re.compile(r"/\*|\*/").search(text, position)
         if edge is None:
-            raise SqlError(102, "/*")
+            raise SqlError(113)
         depth += 1 if edge.group() == "/*" else -1
         position = edge.end()
     return position

@@ -13,7 +13,7 @@ from ase_simulator.sql.syntax.token_stream import TokenStream
 
 _RIGHTS = frozenset(["select", "insert", "update", "delete", "exec", "execute", "create", "set", "truncate"])
 # objects whose definition is the rest of the batch
-_BODIED = ("function", "func", "view", "trigger")
+_BODIED = ("view", "trigger")
 _TRANSACTION = ("tran", "transaction", "work")
 
 
@@ -127,7 +127,8 @@ class Parser(TokenStream):
         start = self._at
         if self._peek_or_error().text in ("-", "+"):
             self._at += 1
-        self._at += 1
+        if not self._peek_or_error().is_operator("("):
+            self._at += 1
         if self._tokens[self._at - 1].is_word("n") and not self._done and self._peek.kind is Kind.STRING:
             start, self._at = self._at, self._at + 1
         if self._take_operator("("):
@@ -232,6 +233,8 @@ class Parser(TokenStream):
         return ast.Query(line, self._until_statement(query=True))
 
     def _insert(self, line: int) -> ast.Statement:
+        if self._take("bulk"):
+            return ast.InsertBulk(line, self._table_name())
         self._take("into")
         table = self._table_name()
         columns = None
@@ -249,6 +252,15 @@ class Parser(TokenStream):
         if not self._done and (self._peek.is_word("select") or self._peek.is_operator("(")):
             return ast.Insert(line, table, columns, query=self._until_statement(query=True))
         raise self._error(self._peek_or_error())
+
+    def _write_text(self, line: int) -> ast.Statement:
+        self._expect("bulk")
+        *table, column = self._table_name()
+        pointer = self._peek_or_error()
+        if pointer.kind is not Kind.BINARY or len(table) < 2:
+            raise self._error(pointer)
+        self._until_statement()
+        return ast.WriteText(line, table[:-1], column.text, bytes.fromhex(pointer.text[2:]))
 
     def _update(self, line: int) -> ast.Statement:
         start = self._at - 1
@@ -280,7 +292,7 @@ class Parser(TokenStream):
         replace = self._take("or")
         if replace:
             self._expect("replace")
-        if self._take("proc", "procedure"):
+        if self._take("proc", "procedure", "func", "function"):
             return self._create_procedure(line, self._tokens[start].start, replace=bool(replace))
         if self._take(*_BODIED):
             words = self._tokens[start : self._at]
@@ -316,6 +328,8 @@ class Parser(TokenStream):
                 break
             if not self._take_operator(","):
                 raise self._error(self._peek_or_error())
+            if self._take_operator(")"):
+                break
         while not self._done and self._peek.is_word("lock", "on", "with", "partition"):
             self._at += 1
             self._skip_clause()
@@ -349,12 +363,21 @@ class Parser(TokenStream):
         if self._take("primary", "unique"):
             while self._take("key", "clustered", "nonclustered"):
                 pass
-            return [ast.Constraint(name, [column] if column else self._key())]
+            columns = [column] if column else self._key()
+            if self._take("with"):
+                self._space_options()
+            return [ast.Constraint(name, columns)]
         while not self._done and self._peek.text not in (",", ")"):
             self._at += 1
             if self._tokens[self._at - 1].is_operator("("):
                 self._inside_brackets()
         return []
+
+    def _space_options(self) -> None:
+        """`name = number, …` after WITH."""
+        self._at += 3
+        while self._at + 2 < len(self._tokens) and self._tokens[self._at + 2].is_operator("="):
+            self._at += 4
 
     def _key(self) -> list[str]:
         """The columns of a key in brackets, with or without their order."""
@@ -370,6 +393,7 @@ class Parser(TokenStream):
             self._at += 1
 
     def _create_procedure(self, line: int, start: int, *, replace: bool) -> ast.Statement:
+        is_function = self._tokens[self._at - 1].is_word("func", "function")
         name = self._qualified_name()[-1]
         bracket = self._take_operator("(")
         parameters = []
@@ -377,22 +401,33 @@ class Parser(TokenStream):
             parameters = self._variables()
         if bracket and not self._take_operator(")"):
             raise self._error(self._peek_or_error())
-        if self._take("with"):
-            self._expect("recompile")
+        returns = None
+        if is_function:
+            self._expect("returns")
+            returns = self._type()
+        if self._take("with") and not self._take("recompile"):
+            self._execution_owner()
         self._expect("as")
         body: list[ast.Statement] = []
         while not self._done and not self._batch_separator():
             if not self._take_operator(";"):
                 body.append(self.statement())
         end = self._tokens[self._at - 1].end
-        return ast.CreateProcedure(line, name, parameters, body, self._text[start:end], replace)
+        return ast.CreateProcedure(line, name, parameters, body, self._text[start:end], replace, returns)
+
+    def _execution_owner(self) -> None:
+        """`with execute as owner` or `caller`."""
+        if not self._take("exec", "execute"):
+            raise self._error(self._peek_or_error())
+        self._expect("as")
+        self._identifier()
 
     def _drop(self, line: int) -> ast.Statement:
         kind = self._identifier().lower()
         names = [self._table_name()]
         while self._take_operator(","):
             names.append(self._table_name())
-        return ast.Drop(line, "procedure" if kind == "proc" else kind, names)
+        return ast.Drop(line, {"proc": "procedure", "func": "function"}.get(kind, kind), names)
 
     def _use(self, line: int) -> ast.Statement:
         return ast.Use(line, self._identifier())
@@ -436,6 +471,7 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "print": Parser._print,
     "raiserror": Parser._raiserror,
     "waitfor": Parser._waitfor,
+    "writetext": Parser._write_text,
     "exec": Parser._execute,
     "execute": Parser._execute,
     "use": Parser._use,

@@ -35,6 +35,22 @@ class Insert(Statement):
 
 
 @dataclass(slots=True)
+class InsertBulk(Statement):
+    """INSERT BULK table: the client sends rows next."""
+
+    table: Tokens
+
+
+@dataclass(slots=True)
+class WriteText(Statement):
+    """WRITETEXT BULK table.column pointer [TIMESTAMP = …] [WITH LOG]: the client sends a value next."""
+
+    table: Tokens
+    column: str
+    pointer: bytes
+
+
+@dataclass(slots=True)
 class Update(Statement):
     """UPDATE table SET column = expression, … [FROM …] [WHERE …]."""
 
@@ -97,13 +113,14 @@ class CreateIndex(Statement):
 
 @dataclass(slots=True)
 class CreateProcedure(Statement):
-    """CREATE [OR REPLACE] PROCEDURE name parameters AS body."""
+    """CREATE [OR REPLACE] PROCEDURE name parameters AS body, or FUNCTION; returns: the type of a function's value."""
 
     name: str
     parameters: Sequence["VariableSpec"]
     body: Sequence[Statement]
     text: str
     replace: bool = False
+    returns: Type | None = None
 
 
 @dataclass(slots=True)

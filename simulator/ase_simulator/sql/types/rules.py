@@ -53,6 +53,7 @@ RANGES: dict[TypeName, tuple[int, int]] = {
     "unsigned bigint": (0, 2**64 - 1),
 }
 STRINGS = frozenset({"char", "varchar", "nchar", "nvarchar", "unichar", "univarchar", "text", "unitext"})
+LARGE = frozenset({"text", "unitext", "image"})
 BINARIES = frozenset({"binary", "varbinary", "image"})
 MOMENTS = frozenset({"datetime", "smalldatetime", "date", "time", "bigdatetime", "bigtime"})
 INTEGERS = frozenset(RANGES)
