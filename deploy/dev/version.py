@@ -35,6 +35,14 @@ ADDRESSES = {
     "deploy/helm/ase-exporter/Chart.yaml": [r"(?m)(^home: )\S+()", r"(?m)(^sources: \[)[^\]]+(\])"],
     "deploy/packages/nfpm.yaml": [r"(?m)(^homepage: )\S+()"],
     "deploy/docker/Dockerfile": [r'(image\.source=")[^"]+(")'],
+    "alerts/parameters.yaml": [r"(runbooks: )https://\S+?(/blob/)"],
+    "alerts/README.md": [r"(runbook: )https://\S+?(/blob/)"],
+    "deploy/kubernetes/monitoring/prometheusrule.yaml": [r"(runbook_url: )https://\S+?(/blob/)"],
+    **{
+        path.relative_to(ROOT).as_posix(): [r"(runbook_url: )https://\S+?(/blob/)"]
+        for name in ("rules/*.alerts.yaml", "rules-60s/*.alerts.yaml", "tests/[AD]*.test.yaml")
+        for path in sorted(ROOT.glob(f"alerts/{name}"))
+    },
 }
 
 

@@ -87,7 +87,8 @@ def test_every_alert_says_what_where_and_how_bad() -> None:
     for rule in rules():
         if "alert" in rule:
             assert rule["labels"]["severity"] in {"none", "info", "warning", "critical"}
-            assert "{{ $labels.instance }}" in rule["annotations"]["summary"]
+            subject = "job" if rule["alert"] == "AseJobDown" else "instance"
+            assert f"{{{{ $labels.{subject} }}}}" in rule["annotations"]["summary"]
             assert set(rule["annotations"]) == {"summary", "description", "dashboard_url", "runbook_url"}
 
 
@@ -119,7 +120,7 @@ LINKED = [rule for rule in rules() if rule.get("labels", {}).get("severity", "no
 @pytest.mark.parametrize("rule", LINKED, ids=lambda rule: rule["alert"])
 def test_every_alert_links_to_a_dashboard_that_shows_a_metric_of_it(rule: dict[str, Any]) -> None:
     link = re.fullmatch(
-        r"\S+/d/([a-z-]+)\?var-(\w+)={{ \$labels.instance }}", rule["annotations"]["dashboard_url"]
+        r"\S+/d/([a-z-]+)\?var-(\w+)={{ \$labels.(?:instance|job) }}", rule["annotations"]["dashboard_url"]
     )
     assert link, rule["annotations"]["dashboard_url"]
     dashboard = next(each for each in write.DASHBOARDS if each["uid"] == link[1])

@@ -111,8 +111,10 @@ def test_every_name_that_is_scraped_or_written_to_is_a_service() -> None:
 
 def test_a_server_is_hashed_to_one_of_the_exporters_there_are() -> None:
     exporters = sorted(name for name in SERVICES if name.startswith("exporter-"))
-    hashed, addressed = job("ase")["relabel_configs"][-2:]
+    hashed, addressed, named = job("ase")["relabel_configs"][-3:]
     assert hashed["action"] == "hashmod"
+    assert named == {"source_labels": ["__address__"], "target_label": "exporter"}
+    assert job("ase")["metric_relabel_configs"] == [{"action": "labeldrop", "regex": "exporter"}]
     found = [addressed["replacement"].replace("$1", str(rest)) for rest in range(hashed["modulus"])]
     assert (
         found

@@ -86,7 +86,7 @@ def alert(name: str, severity: str, instance: str, **labels: str) -> dict[str, s
 
 def annotations(labels: dict[str, str]) -> dict[str, str]:
     return {
-        "summary": f"{labels['instance']}: {labels['alertname']}",
+        "summary": f"{labels.get('instance', labels['job'])}: {labels['alertname']}",
         "description": "What it means.",
         "dashboard_url": "http://grafana/d/x",
         "runbook_url": "http://runbooks/x.md",
@@ -137,6 +137,32 @@ def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(tm
         running.resolve(alert("AseDown", "critical", "prod1"))
         # Inhibited alerts are sent as soon as the server is back: they had arrived and were held back.
         assert webhook.wait(has("AseBlocking"), timeout=60)
+
+
+def test_a_dead_exporter_of_many_servers_is_one_notification(tmp_path: Path) -> None:
+    servers = [f"prod{number}" for number in range(300)]
+    # Only `up` has the label exporter, so the servers' other alerts do not.
+    job = {"alertname": "AseJobDown", "severity": "critical", "job": "ase", "exporter": "a"}
+    with shipped(tmp_path) as (running, webhook):
+        running.fire(job)
+        running.fire(*(alert("AseExporterDown", "critical", server, exporter="a") for server in servers))
+        running.fire(*(alert("AseLogFilling", "critical", server, database="orders") for server in servers))
+        assert webhook.wait(has("AseJobDown"), timeout=60)
+        # The last alert, of another job: when it arrives, everything before it has been sent.
+        running.fire(alert("AseBlocking", "warning", "other1") | {"job": "other"})
+        assert webhook.wait(has("AseBlocking"), timeout=60)
+        assert {each.name for each in webhook.notifications()} == {"AseJobDown", "AseBlocking"}
+        # When some of its servers can be scraped again, the alerts of the others are sent.
+        running.resolve(job)
+        assert webhook.wait(has("AseExporterDown"), timeout=60)
+
+
+def test_targets_that_vanish_together_are_one_notification(tmp_path: Path) -> None:
+    with shipped(tmp_path) as (running, webhook):
+        running.fire(*(alert("AseTargetVanished", "warning", f"prod{number}") for number in range(20)))
+        assert webhook.wait(lambda all_of_them: len(all_of_them) >= 20, timeout=60)
+        received = webhook.notifications()
+        assert {str(each.group) for each in received} == {"{'alertname': 'AseTargetVanished', 'job': 'ase'}"}
 
 
 def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(tmp_path: Path) -> None:

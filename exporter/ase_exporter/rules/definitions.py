@@ -1,8 +1,8 @@
 """Writes rule files from definitions and parameters.
 
-A definition names its alerts as Prometheus does, and says in `when` what the table of alerts shows; `<<group.name>>`
-inserts a parameter. Links to dashboard (that of the group, or of the alert itself) and runbook are filled in here, so
-that none is forgotten.
+A definition names its alerts as Prometheus does, and says in `when` what the table of alerts shows and in `about` which
+label names its subject, if not `instance`; `<<group.name>>` inserts a parameter. Links to dashboard (that of the
+group, or of the alert itself) and runbook are filled in here, so that none is forgotten.
 """
 
 import re
@@ -56,8 +56,9 @@ def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> di
     if "record" in rule:
         return rule | {"expr": expr}
     grafana, runbooks = values["links.grafana"], values["links.runbooks"]
+    about = rule.get("about", "instance")
     # Alerts of machines open the dashboard with the machine chosen.
-    variable = "var-host" if rule["alert"].startswith("DbHost") else "var-instance"
+    variable = "var-host" if rule["alert"].startswith("DbHost") else f"var-{about}"
     dashboard = rule.get("dashboard", dashboard)
     return {
         "alert": rule["alert"],
@@ -67,7 +68,7 @@ def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> di
         "annotations": {
             "summary": rule["summary"].strip(),
             "description": rule["description"].strip(),
-            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.instance }}}}",
+            "dashboard_url": f"{grafana}/d/{dashboard}?{variable}={{{{ $labels.{about} }}}}",
             "runbook_url": f"{runbooks}/{rule['alert']}.md",
         },
     }
