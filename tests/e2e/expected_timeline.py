@@ -9,7 +9,18 @@ from tests.paths import REPOSITORY
 TABLE = REPOSITORY / "alerts" / "scenarios.md"
 UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 # The labels that name an alert's subject, if it is not the whole server.
-SUBJECT_LABELS = ("spinlock", "kind", "database", "cache", "pool", "device", "collector", "error", "resource")
+SUBJECT_LABELS = (
+    "spinlock",
+    "kind",
+    "database",
+    "cache",
+    "pool",
+    "device",
+    "collector",
+    "error",
+    "problem",
+    "resource",
+)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,15 @@ production: at the very second of a scrape, a range of a minute would hold five 
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
+from tests.dashboards import machine
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import running
 
@@ -27,6 +30,8 @@ from ase_exporter.changes.metrics import target_families
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.config.host import HostConfig
+from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
@@ -59,7 +64,19 @@ def metrics_in_rules() -> frozenset[str]:
         *(EXPORTER / "report").glob("*.py"),
     ]
     text = "".join(path.read_text() for path in [*RULES, *readers])
-    return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text)) | CHANGE_TIMES
+    return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text)) | CHANGE_TIMES | {"up"}
+
+
+class Scraping(Enum):
+    """How Prometheus scrapes the exporter: at each interval, every fourth, in vain, or not as a target any more."""
+
+    ALWAYS = auto()
+    SELDOM = auto()
+    IN_VAIN = auto()
+    REMOVED = auto()
+
+
+ALWAYS: Mapping[int, Scraping] = {0: Scraping.ALWAYS}
 
 
 @dataclass
@@ -67,7 +84,8 @@ class Recording:
     """Samples of every series, one for each scrape; None where the series was absent.
 
     start: Unix time. lag: seconds from each scrape to the end of its interval, when rules are evaluated.
-    interval: seconds between scrapes. metrics: the names that are kept.
+    interval: seconds between scrapes. metrics: the names that are kept. skipped: numbers of the scrapes that were not
+    made, so that the series have neither a sample nor an end.
     """
 
     start: float
@@ -75,12 +93,27 @@ class Recording:
     interval: int = INTERVAL
     metrics: frozenset[str] = field(default_factory=metrics_in_rules)
     scrapes: int = 0
+    skipped: set[int] = field(default_factory=set)
     series: dict[Key, list[float | None]] = field(default_factory=dict)
 
     @property
     def step(self) -> int:
         """Seconds: the resolution of promtool's input; rules are evaluated a step or more after a scrape."""
         return math.gcd(self.interval, self.lag)
+
+    def take(self, scraping: Mapping[int, Scraping], scrape: Callable[[], Iterable[Family]]) -> None:
+        """What Prometheus stores of one interval. scraping: from which second of the recording on it scrapes how."""
+        how = scraping[max(second for second in scraping if second <= self.scrapes * self.interval)]
+        if how is Scraping.SELDOM and self.scrapes % 4:
+            self.skipped.add(self.scrapes)
+            self.scrapes += 1
+            return
+        found = list(scrape()) if how in (Scraping.ALWAYS, Scraping.SELDOM) else []
+        if how is not Scraping.REMOVED:
+            up = Family("up", "gauge", "", ())
+            up.add(0.0 if how is Scraping.IN_VAIN else 1.0)
+            found.append(up)
+        self.add(found)
 
     def add(self, families: list[Family]) -> None:
         """The samples of one scrape."""
@@ -96,9 +129,11 @@ class Recording:
         self.scrapes += 1
 
     def input_series(self, instance: str) -> Iterator[dict[str, str]]:
-        """The recording in promtool's notation."""
+        """The recording in promtool's notation, and a second target of Prometheus that is up."""
         for key, samples in self.series.items():
             yield {"series": _selector(instance, key), "values": self._notation(samples)}
+        steps = self.scrapes * self.interval // self.step
+        yield {"series": 'up{job="prometheus",instance="prometheus"}', "values": f"1x{steps}"}
 
     def openmetrics(self, instance: str, start: float) -> str:
         """The recording for `promtool tsdb create-blocks-from openmetrics`. start: Unix time of its first second."""
@@ -123,7 +158,10 @@ class Recording:
         before = self.interval // self.step - 1 - after
         parts: list[str] = []
         last: float | None = None
-        for sample in samples + [None] * (self.scrapes - len(samples)):
+        for number, sample in enumerate(samples + [None] * (self.scrapes - len(samples))):
+            if number in self.skipped:
+                parts += ["_"] * (before + 1 + after)
+                continue
             value = repr(sample) if sample is not None else "_" if last is None else "stale"
             parts += [*["_"] * before, value, *["_"] * after]
             last = sample
@@ -145,6 +183,7 @@ def record(
     version: str | None = None,
     encrypt_password: bool = False,
     metrics: frozenset[str] | None = None,
+    scraping: Mapping[int, Scraping] = ALWAYS,
 ) -> Recording:
     """Scrape that many seconds of a scenario.
 
@@ -154,6 +193,7 @@ def record(
     collectors: the ones to read, as with `collect[]` in a scrape's URL, without changes; None: all of the module.
     interval: between scrapes; snapshots: between snapshots of the configuration. observe: called at each second, before
     what is done then. version: of the server. metrics: the names to keep; None: those of rules and `compare`.
+    scraping: from which second on Prometheus scrapes how.
     """
     (server,) = load_scenario(scenario, speed=0, version=version)
     recording = Recording(server.now().replace(tzinfo=None).timestamp(), lag, interval)
@@ -180,6 +220,14 @@ def record(
             # Whoever asks the server brings it up to date: steps begin and connections drop before the scrape.
             server.options()
 
+    def scraped() -> list[Family]:
+        result = ScrapeResult(ahead + (scrape_timeout or LONG), collectors, clock=clock)
+        scraper.scrape(result)
+        if result.config_snapshot:
+            changes.on_snapshot(scenario, result.config_snapshot)
+            changes._take_pending()
+        return [*result.all_families(stuck=False), *target_families(changes, scenario)]
+
     with running(lambda: simulation(server, None, HOST, 0)) as run:
         scraper = TargetScraper(
             Target(name=server.name, host=HOST, port=run.port, encrypt_password=encrypt_password),
@@ -198,15 +246,21 @@ def record(
             run.ask(partial(live_on, interval - lag))
             ahead += interval - lag
             began = time.monotonic()
-            result = ScrapeResult(ahead + (scrape_timeout or LONG), collectors, clock=clock)
-            scraper.scrape(result)
-            if result.config_snapshot:
-                changes.on_snapshot(scenario, result.config_snapshot)
-                changes._take_pending()
-            recording.add([*result.all_families(stuck=False), *target_families(changes, scenario)])
+            recording.take(scraping, scraped)
             run.ask(partial(live_on, lag))
             ahead += lag
         scraper.close()
+    return recording
+
+
+def record_machine(directory: Path, seconds: float, scraping: Mapping[int, Scraping] = ALWAYS) -> Recording:
+    """Scrape a handwritten machine without huge pages for that many seconds. directory: for its /proc and /sys."""
+    machine.before(directory)
+    collectors = HostCollectors(HostConfig(procfs=directory / "proc", sysfs=directory / "sys"))
+    recording = Recording(0.0)
+    for _ in range(int(seconds / INTERVAL)):
+        recording.take(scraping, collectors.collect)
+    collectors.close()
     return recording
 
 

@@ -3,27 +3,39 @@
 The table there gives the reason for each of them.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.e2e.evaluation import timeline
-from tests.e2e.expected_timeline import differences, documented, until
-from tests.e2e.simulated_time import STEP, Deed, Recording, record
+from tests.e2e.expected_timeline import TABLE, differences, documented, until
+from tests.e2e.simulated_time import RULES, STEP, Deed, Recording, Scraping, record, record_machine
 
+from ase_exporter.config import Module
 from ase_simulator.model import SimulatedServer
 
 pytestmark = [pytest.mark.e2e]
 
+WITHOUT = "## Alerts without a time line"
+
 
 @dataclass(frozen=True)
 class Play:
-    """How long a scenario is observed, in simulated seconds; scrape_timeout and deeds as for `record`."""
+    """How long a scenario is observed, in simulated seconds.
+
+    scenario: of the simulator, if not that of the play's name. scrape_timeout, deeds, scraping: as for `record`.
+    collectors: switched on besides.
+    """
 
     seconds: int
+    scenario: str = ""
     scrape_timeout: float | None = None
     deeds: Mapping[int, Deed] = field(default_factory=dict)
+    scraping: Mapping[int, Scraping] = field(default_factory=lambda: {0: Scraping.ALWAYS})
+    collectors: tuple[str, ...] = ()
 
 
 def finer_address_locks(server: SimulatedServer) -> None:
@@ -60,26 +72,70 @@ PLAYS = {
     "memscale": Play(6000),
     # Once through all of its faults.
     "failures": Play(1230, scrape_timeout=5.0),
+    "operations": Play(7800, collectors=("rep_senders",)),
+    "scraping": Play(
+        5400,
+        scenario="idle",
+        scraping={
+            0: Scraping.ALWAYS,
+            600: Scraping.IN_VAIN,
+            1200: Scraping.ALWAYS,
+            1800: Scraping.SELDOM,
+            3600: Scraping.ALWAYS,
+            4200: Scraping.REMOVED,
+            5100: Scraping.ALWAYS,
+        },
+    ),
 }
 # Long enough for the first alerts to fire.
-BEGINNINGS = {"storm": 840, "vldb": 720}
+BEGINNINGS = {"storm": 840, "vldb": 720, "operations": 1260, "scraping": 1260}
+# A machine without huge pages, whose exporter does not answer for ten minutes.
+MACHINE_SECONDS = 2400
+MACHINE_SCRAPING = {0: Scraping.ALWAYS, 1200: Scraping.IN_VAIN, 1800: Scraping.ALWAYS}
 
 
-def played(scenario: str, lag: int = STEP) -> Recording:
-    """The recording of a whole scenario."""
-    play = PLAYS[scenario]
-    return record(scenario, play.seconds, scrape_timeout=play.scrape_timeout, deeds=play.deeds, lag=lag)
+def played(name: str, seconds: int | None = None, lag: int = STEP) -> Recording:
+    """The recording of a whole play, or of its beginning."""
+    play = PLAYS[name]
+    return record(
+        play.scenario or name,
+        seconds or play.seconds,
+        scrape_timeout=play.scrape_timeout,
+        deeds=play.deeds,
+        lag=lag,
+        module=Module(collectors=dict.fromkeys(play.collectors, True)),
+        scraping=play.scraping,
+    )
 
 
 def test_the_table_has_every_scenario() -> None:
-    assert set(documented()) == set(PLAYS)
+    assert set(documented()) == {*PLAYS, "machine"}
+
+
+def test_every_alert_is_in_the_table_or_among_those_without_a_time_line() -> None:
+    shown = {alert.alert for alerts in documented().values() for alert in alerts}
+    without = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", TABLE.read_text().split(WITHOUT)[1], re.MULTILINE)
+    listed = {name for cell in without for name in re.findall(r"\b(?:Ase|DbHost)\w+", cell)}
+    assert shown & listed == set()
+    assert shown | listed == {
+        rule["alert"]
+        for path in RULES
+        for group in yaml.safe_load(path.read_text())["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    }
+
+
+def test_the_alerts_of_a_machine_are_as_documented(tmp_path: Path) -> None:
+    recording = record_machine(tmp_path / "machine", MACHINE_SECONDS, MACHINE_SCRAPING)
+    assert timeline(recording, tmp_path) == documented()["machine"]
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("scenario", BEGINNINGS)
 def test_the_alerts_of_the_beginning_are_as_documented(scenario: str, tmp_path: Path) -> None:
     end = BEGINNINGS[scenario]
-    alerts = timeline(record(scenario, end), tmp_path)
+    alerts = timeline(played(scenario, end), tmp_path)
     assert alerts == until(documented()[scenario], end)
 
 
