@@ -15,6 +15,7 @@ def _top(
     *,
     unit: str = "si:/s",
     empty: str = "",
+    width: int = 8,
 ) -> TimeSeries:
     """Return a graph of the ten largest series of an opt-in collector."""
     return TimeSeries(
@@ -23,7 +24,7 @@ def _top(
         unit=unit,
         queries=[Query(f"topk(10, {expr})", legend)],
         empty=f"Not collected (yet): the collector {collector} is opt-in; set it to true in the module{empty}",
-        width=8,
+        width=width,
     )
 
 
@@ -236,6 +237,7 @@ PANELS: list[Panel] = [
         f"sum by (database, lock) ({rate('ase_lock_timeouts_total')})",
         "{{database}} {{lock}}",
         empty="; or none timed out",
+        width=12,
     ),
     _top(
         "Lock waits in deadlocks (good: 0)",
@@ -244,6 +246,7 @@ PANELS: list[Panel] = [
         f"sum by (database, object) ({rate('ase_deadlock_waits_total')})",
         "{{database}} {{object}}",
         empty="; or there was no deadlock",
+        width=12,
     ),
     Row("Devices, engines, threads, memory"),
     _top(

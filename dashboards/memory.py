@@ -236,7 +236,7 @@ PANELS: list[Panel] = [
         unit="none",
         queries=[Query("ase_open_descriptors{$selector}", "{{instance}} {{descriptor}}")],
         empty=OPT_IN,
-        width=8,
+        width=24,
     ),
     common.not_collected("procedure_.*|statement_cache|worker_threads|resource_usage|open_descriptors"),
 ]

@@ -325,7 +325,8 @@ class Heatmap:
         return {
             "type": "heatmap",
             "title": self.title,
-            "description": self.description,
+            # Grafana 9.3 shows "No data" in place of noValue.
+            "description": f"{self.description} Without data: {self.empty[0].lower()}{self.empty[1:]}.",
             "datasource": DATASOURCE,
             "fieldConfig": {
                 "defaults": {"noValue": self.empty, "custom": {"scaleDistribution": {"type": "linear"}}},

@@ -66,7 +66,6 @@ PANELS: list[Panel] = [
         ],
         maximum=1,
         empty=NO_MONITORING,
-        width=8,
     ),
     TimeSeries(
         title="I/O controllers: outstanding (good: steady)",
@@ -74,7 +73,6 @@ PANELS: list[Panel] = [
         unit="none",
         queries=[Query("sum by (controller) (ase_io_controller_pending{$selector})", "{{controller}}")],
         empty=NO_THREADS,
-        width=8,
     ),
     TimeSeries(
         title="Deferred I/Os (good: 0)",
@@ -88,7 +86,6 @@ PANELS: list[Panel] = [
             )
         ],
         empty=NO_THREADS,
-        width=8,
     ),
     Row("Space and backups"),
     TimeSeries(
@@ -139,7 +136,7 @@ PANELS: list[Panel] = [
         empty="No database was dumped since the server was started",
     ),
     TimeSeries(
-        title="Age of the last log dump",
+        title="Age of the last log dump (good: under 4 h)",
         description="Time since the last dump of each database's log, the ten oldest. Databases with `trunc log on "
         "chkpt` have none. Source: monOpenDatabases.LastTranLogDumpTime.",
         unit="s",
@@ -149,6 +146,7 @@ PANELS: list[Panel] = [
                 "{{instance}} {{database}}",
             )
         ],
+        thresholds=[(thresholds.PARAMETERS["log"]["dump_age_seconds"], "orange")],
         empty="No log was dumped since the server was started",
     ),
     TimeSeries(
@@ -176,6 +174,7 @@ PANELS: list[Panel] = [
         ],
         empty="All databases are available",
         width=12,
+        height=9,
     ),
     Table(
         title="Licences",
@@ -201,7 +200,6 @@ PANELS: list[Panel] = [
             Column(name="Value #D", title="Grace ends", unit="dateTimeAsIso"),
         ],
         empty="Not collected (yet): the collector is off, or no licence is reported",
-        width=12,
     ),
     Table(
         title="Databases (good: no full log, no failed dump)",

@@ -166,7 +166,7 @@ PANELS: list[Panel] = [
         ],
         thresholds=[(PARAMETERS["locks"]["transaction_seconds"], "orange")],
         empty="No open transaction",
-        width=8,
+        width=24,
     ),
     Row("The log"),
     TimeSeries(

@@ -247,6 +247,27 @@ def test_only_features_of_both_grafana_9_and_current_are_used(dashboard: Json) -
 
 
 @every_dashboard
+def test_panels_leave_no_holes(dashboard: Json) -> None:
+    columns: dict[int, int] = {}
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        for line in range(place["y"], place["y"] + place["h"]):
+            columns[line] = columns.get(line, 0) + place["w"]
+    assert set(columns.values()) == {24}
+
+
+@every_dashboard
+def test_the_newest_migrations_of_grafana_change_nothing(dashboard: Json) -> None:
+    """Versions 39 to 43 of the model: refresh becomes a string, time_options go, what is hidden from a graph is hidden
+    from its tooltip, the transformations timeSeriesTable and formatTime are replaced (see above)."""
+    assert isinstance(dashboard["refresh"], str)
+    assert "time_options" not in dashboard.get("timepicker", {})
+    for panel in dashboard["panels"]:
+        for override in panel.get("fieldConfig", {}).get("overrides", []):
+            assert "custom.hideFrom" not in {each["id"] for each in override["properties"]}
+
+
+@every_dashboard
 def test_a_current_grafana_migrates_the_cells_of_tables(dashboard: Json) -> None:
     """From schema version 38 the cell type is `cellOptions`. Grafana migrates `displayMode` if the file is of
     version 37 and the panel's defaults have `custom`."""
