@@ -203,6 +203,7 @@ class ExporterApp:
             self._retiring.cancel()
             ends.append(self._retiring)
         await asyncio.wait(ends)
+        await self._logins.close()
         self._totals.close()
         await self.journal.stop()
         if self.host:

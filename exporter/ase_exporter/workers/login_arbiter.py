@@ -3,9 +3,9 @@ exporter and several names of one server share one count."""
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from ase_exporter.ase.login_backoff import BUSY, LoginBackoffs, Outcome, Permit
+from ase_exporter.ase.login_backoff import BUSY, Account, LoginBackoff, LoginBackoffs, Outcome, Permit
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.workers.backoff_file import NO_FILE, BackoffFile
 from ase_exporter.workers.messages import LoginQuestion
@@ -15,7 +15,10 @@ class LoginArbiter:
     """The backoffs of the process, kept in a file. For the event loop."""
 
     def __init__(self, file: BackoffFile = NO_FILE, timing: Timing = TIMING) -> None:
-        self._backoffs = LoginBackoffs(file.load(), file.save, timing=timing)
+        self._file = file
+        self._backoffs = LoginBackoffs(file.load(), self._save_soon, timing=timing)
+        self._unsaved: Mapping[Account, list[LoginBackoff]] | None = None
+        self._saving: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -33,6 +36,24 @@ class LoginArbiter:
         self._backoffs.note(number, outcome, directory=directory, attempts=attempts)
         self._ended.set()
         self._ended = asyncio.Event()
+
+    async def close(self) -> None:
+        """Wait until all backoffs are written."""
+        if self._saving:
+            await self._saving
+
+    def _save_soon(self, backoffs: Mapping[Account, list[LoginBackoff]]) -> None:
+        # A thousand servers that fall silent together must not hold the event loop for a thousand writes.
+        self._unsaved = backoffs
+        if self._saving is None:
+            self._saving = asyncio.create_task(self._save())
+
+    async def _save(self) -> None:
+        """Write in a thread; what changes meanwhile is written together."""
+        while self._unsaved is not None:
+            backoffs, self._unsaved = dict(self._unsaved), None
+            await asyncio.to_thread(self._file.save, backoffs)
+        self._saving = None
 
     def _begin(self, question: LoginQuestion) -> Permit | None:
         return self._backoffs.begin(question.accounts, question.password)
