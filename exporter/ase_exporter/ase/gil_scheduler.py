@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
+
 # A thread that holds the turn longer waits for something, such as rows that trickle in; it loses the turn then.
 MAX_HOLD_SECONDS = 0.1
 
@@ -37,13 +39,16 @@ class _Turn:
 class GilScheduler:
     """Grants the turn to one thread of the process at a time."""
 
-    def __init__(self, max_hold: float = MAX_HOLD_SECONDS) -> None:
+    def __init__(self, max_hold: float = MAX_HOLD_SECONDS, watchdog: Watchdog = SYSTEM_WATCHDOG) -> None:
         self._max_hold = max_hold
+        self._watchdog = watchdog
         self._changing = threading.Lock()
         self._orders = itertools.count()
         self._queue: list[_Turn] = []
         self._owner: _Turn | None = None
         self._since = 0.0
+        # Whether the watchdog will look if the owner has held the turn for too long.
+        self._watched = False
         self._of_thread: dict[int, _Turn] = {}
 
     @contextmanager
@@ -84,12 +89,28 @@ class GilScheduler:
             turn.waiting = True
             turn.granted.acquire()
             heapq.heappush(self._queue, turn)
-        while not turn.granted.acquire(timeout=self._max_hold):
-            with self._changing:
-                if time.monotonic() - self._since > self._max_hold:
-                    # The owner goes on without the turn.
-                    self._grant_next()
-        turn.granted.release()
+            watched, self._watched = self._watched, True
+        if not watched:
+            try:
+                self._watch()
+            except RuntimeError:
+                # Without a thread for the watchdog, no call of the driver begins that could last.
+                self._watched = False
+        with turn.granted:
+            pass
+
+    def _watch(self) -> None:
+        self._watchdog.at(self._watchdog.clock.monotonic() + self._max_hold, self._check_owner)
+
+    def _check_owner(self) -> None:
+        """Called by the watchdog while threads wait, which would cost them the more CPU the more they are."""
+        with self._changing:
+            if time.monotonic() - self._since > self._max_hold:
+                # The owner goes on without the turn.
+                self._grant_next()
+            self._watched = watched = bool(self._queue)
+        if watched:
+            self._watch()
 
     def _release(self, turn: _Turn) -> None:
         turn.moved = time.monotonic()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 from ase_exporter.ase.gil_scheduler import GilScheduler
 
@@ -119,6 +120,36 @@ def test_only_waiting_for_something_other_than_the_turn_counts_as_one_call() -> 
             time.sleep(0.001)
     thread.join(60)
     assert gil_scheduler.seconds_at_one_call(thread.ident) == 0
+
+
+def switches() -> int:
+    """How often this thread has waited so far."""
+    lines = Path("/proc/thread-self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+
+
+def test_a_thread_that_waits_for_its_turn_sleeps_until_it_comes() -> None:
+    """Hundreds of threads that look whether the turn is free would leave no CPU for the one that has it."""
+    gil_scheduler, end = GilScheduler(max_hold=0.02), threading.Event()
+    waits, all_had_it = list[int](), threading.Event()
+
+    def trickle() -> None:
+        before = switches()
+        with gil_scheduler.held():
+            waits.append(switches() - before)
+            if len(waits) == 80:
+                all_had_it.set()
+            assert end.wait(60)
+
+    threads = [threading.Thread(target=trickle) for _ in range(80)]
+    for thread in threads:
+        thread.start()
+    assert all_had_it.wait(60)
+    end.set()
+    for thread in threads:
+        thread.join(60)
+    # Looking every 20 ms would be 40 on average.
+    assert sum(waits) / len(waits) < 20
 
 
 def test_releasing_a_turn_that_is_not_held_does_nothing() -> None:
