@@ -37,14 +37,14 @@ NUMBER = re.compile(rb"(?m)^([^#].* )\S+$")
 @pytest.mark.timeout(1800)
 def test_a_server_of_128_engines_beside_node_exporter_and_postgres_exporter(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        server = stack.enter_context(simulator(SCENARIO))
-        frozen = stack.enter_context(ours(tmp_path, OURS, server))
-        live = stack.enter_context(simulator(SCENARIO, frozen=False))
+        server = stack.enter_context(frozen(SCENARIO))
+        first = stack.enter_context(ours(tmp_path, OURS, server))
+        live = stack.enter_context(simulator(SCENARIO))
         text = tmp_path / "template"
-        text.write_bytes(NUMBER.sub(rb"\1" + b"\x01", frozen.answer().partition(b"\r\n\r\n")[2]))
+        text.write_bytes(NUMBER.sub(rb"\1" + b"\x01", first.answer().partition(b"\r\n\r\n")[2]))
         statements = default_statements(server)
         running: list[Measured] = [
-            frozen,
+            first,
             stack.enter_context(ours(tmp_path, f"{OURS}, live server", live)),
             stack.enter_context(node_exporter()),
             stack.enter_context(postgres_exporter()),
@@ -64,7 +64,7 @@ def test_default_scrapes_of_all_sizes_and_all_collectors(tmp_path: Path) -> None
     with ExitStack() as stack:
         running: list[Peer] = []
         for engines, scenario in SIZES.items():
-            server = stack.enter_context(simulator(scenario))
+            server = stack.enter_context(frozen(scenario))
             running.append(stack.enter_context(ours(tmp_path, f"{engines} engines", server)))
         everything = dict.fromkeys(load_catalogue(())[0].collectors, True)
         running.append(
@@ -76,12 +76,22 @@ def test_default_scrapes_of_all_sizes_and_all_collectors(tmp_path: Path) -> None
 
 
 @contextmanager
-def simulator(scenario: str, *, frozen: bool = True) -> Iterator[int]:
-    """The port of a simulated server. frozen: answers are encoded once, so that its own time is small."""
+def simulator(scenario: str) -> Iterator[int]:
+    """The port of a simulated server."""
     command = [sys.executable, "-m", "ase_simulator", "--port=0", f"--login={USER}:{PASSWORD}"]
-    with program(*command, f"--scenario={scenario}", *(["--frozen"] if frozen else [])) as server:
+    with program(*command, f"--scenario={scenario}") as server:
         assert server.stdout
         yield int(server.stdout.readline().rpartition(":")[2])
+
+
+@contextmanager
+def frozen(scenario: str) -> Iterator[int]:
+    """The port of a server that repeats what a simulated one answered first, so that its own time is small."""
+    with simulator(scenario) as port:
+        command = [sys.executable, "-m", "tests.benchmarks.replaying_server", str(port)]
+        with program(*command) as server:
+            assert server.stdout
+            yield int(server.stdout.readline())
 
 
 @contextmanager
