@@ -85,6 +85,8 @@ class RowMapper:
             *(group.labels.indexes for group in self._groups.values())
         )
         self._last_rows: Columns | None = None
+        # The last reading, if all of it could be read, with the counters that counted it and its families.
+        self._last_reading: tuple[Columns, CounterStore, list[Family]] | None = None
         self._types = dict.fromkeys(self._ranked_by, _NUMBERS)
         for group in self._groups.values():
             for value in (*group.counters, *group.gauges):
@@ -92,13 +94,12 @@ class RowMapper:
                     self._types[value.column] = _DATES if value.timestamp else _NUMBERS
         if self._event_time is not None:
             self._types[self._event_time] = _DATES
-
-    @property
-    def takes_columns(self) -> bool:
-        """Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own."""
         labelled = {index for group in self._groups.values() for index in group.labels.indexes}
         ranked = any(group.ranked for group in self._groups.values())
-        return self._event_time is None and (ranked or labelled.issuperset(self._key_indexes))
+        # Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own.
+        self.takes_columns = self._event_time is None and (ranked or labelled.issuperset(self._key_indexes))
+        # What is counted, or who is ranked, depends on more than the rows of one reading.
+        self._may_repeat = self._event_time is None and not ranked
 
     def families(
         self,
@@ -112,8 +113,10 @@ class RowMapper:
         If `on_unreadable` returns, columns that cannot be read count as NULL. Raises UnreadableError, with
         nothing counted, for another number of columns.
         """
-        table = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self._columns))
-        table = self._readable(table, on_unreadable)
+        received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self._columns))
+        if (families := self._repeated(received, counters, now)) is not None:
+            return families
+        table, table_is_whole = self._readable(received, on_unreadable)
         epoch = self._collector.epoch
         if epoch and epoch.started in self._indexes and len(table):
             started = table.listed(self._indexes[epoch.started])
@@ -136,11 +139,42 @@ class RowMapper:
                 known = group.has_same_events(totals, table.columns)
                 events = totals.new_events([] if known else table.rows(), self._event_time, now)
                 found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
-        return [
+        families = [
             Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
             for name, (text, labels) in self._heads.items()
             if found.get(name)
         ]
+        repeatable = table_is_whole and self._may_repeat
+        self._last_reading = (self._kept(received), counters, families) if repeatable else None
+        return families
+
+    def _kept(self, received: Columns) -> Columns:
+        """The columns received, with the texts that are kept anyway."""
+        last = self._last_rows
+        if last is None:
+            return received
+        identity = self._identity
+        columns = [
+            last.columns[at] if at in identity and same(last.columns[at], column) else column
+            for at, column in enumerate(received.columns)
+        ]
+        return Columns(columns, received.length)
+
+    def _repeated(self, table: Columns, counters: CounterStore, now: float) -> list[Family] | None:
+        """The families of the last reading if this one repeats it: many tables stand still for hours."""
+        last = self._last_reading
+        if last is None or last[1] is not counters or not last[0].same(table):
+            return None
+        tables = [
+            counters.table((self.name, key), group.widths)
+            for key, group in self._groups.items()
+            if group.counters
+        ]
+        if not all(each.may_repeat for each in tables):
+            return None
+        for each in tables:
+            each.repeat(now)
+        return last[2]
 
     def _add_metric(self, name: str, metric: Metric) -> None:
         labels = {**({} if metric.total else self._collector.labels), **metric.labels}
@@ -182,8 +216,11 @@ class RowMapper:
             self._groups[key] = MetricGroup(RowLabels(labels, self._indexes, self._facts), ranked)
         return self._groups[key]
 
-    def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> Columns:
-        """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected."""
+    def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> tuple[Columns, bool]:
+        """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected.
+
+        False if there are such columns.
+        """
         # Checked before anything is counted: a counter that once held a text would be wrong for ever.
         if len(table.columns) < len(self._columns):
             raise UnreadableError(
@@ -203,7 +240,7 @@ class RowMapper:
                 columns[index] = _possible(columns[index])
         if unreadable:
             on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
-        return Columns(columns, len(table))
+        return Columns(columns, len(table)), not unreadable
 
     def _has_same_rows(self, table: Columns) -> bool:
         """Whether labels and keys equal those of the last reading, row by row, as they mostly do."""

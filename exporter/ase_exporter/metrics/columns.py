@@ -80,6 +80,14 @@ class Columns:
         """One column as a list of Python values."""
         return listed(self.columns[index])
 
+    def same(self, other: "Columns") -> bool:
+        """Whether the other result has the same rows in the same order."""
+        return (
+            self.length == other.length
+            and len(self.columns) == len(other.columns)
+            and all(map(same, self.columns, other.columns))
+        )
+
     def to_keep(self, indexes: Collection[int]) -> "Columns":
         """These columns, with texts that are shared with other tables; the others are left empty."""
         return Columns(

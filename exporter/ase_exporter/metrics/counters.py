@@ -26,7 +26,7 @@ How a fall of raw values in a row is explained, in this order:
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import sub
 from typing import Any, Literal, NamedTuple
 
@@ -107,15 +107,23 @@ class CounterStore:
                 table.restore(saved)
         return table
 
-    def saved(self) -> dict[str, Any]:
-        """The state from which another store continues, made of built-in types, dates and decimals."""
+    def saved(
+        self, of_table: Callable[[Hashable, "TableCounters"], SavedTable | bytes] | None = None
+    ) -> dict[str, Any]:
+        """The state from which another store continues, made of built-in types, dates and decimals.
+
+        of_table: gives the state of one table, `TableCounters.saved` or what it is encoded to.
+        """
+        tables = {
+            name: of_table(name, table) if of_table else table.saved() for name, table in self._tables.items()
+        }
         return {
             "created": self.created,
             "epoch": self._epoch,
             "restarts": self._restarts,
             "clears": self._clears,
             "events": dict(self.events),
-            "tables": self._saved_tables | {name: table.saved() for name, table in self._tables.items()},
+            "tables": self._saved_tables | tables,
         }
 
     def restore(self, saved: Mapping[str, Any], shift: float = 0.0) -> None:
@@ -166,9 +174,9 @@ class TableCounters:
     """The counters of one table: last raw values per row, totals per series.
 
     Rows are identified by key, series by number (see `series`). Columns have the order of `widths`.
-    reads: number of readings. totals: per column, one value per series number. changes: per column, grows when its
-    totals change. renumbered: changes when series get other numbers. top_rows: if only the top rows have series of
-    their own, those rows and their rank values.
+    reads: number of readings; changed_in: of the last one that differed from the one before. totals: per column, one
+    value per series number. changes: per column, grows when its totals change. renumbered: changes when series get
+    other numbers. top_rows: if only the top rows have series of their own, those rows and their rank values.
     """
 
     __slots__ = (
@@ -190,6 +198,7 @@ class TableCounters:
         "_values",
         "_wraps",
         "_zeros",
+        "changed_in",
         "changes",
         "reads",
         "renumbered",
@@ -201,6 +210,7 @@ class TableCounters:
     def __init__(self, store: CounterStore, widths: tuple[Width, ...]) -> None:
         self.widths = widths
         self.reads = 0
+        self.changed_in = 0
         self.renumbered = 0
         self.top_rows: dict[Key, float] = {}
         self.totals: list[Any] = [[] for _ in widths]
@@ -256,7 +266,7 @@ class TableCounters:
 
     def restore(self, saved: SavedTable) -> None:
         """Continue with the state of a table with the same widths."""
-        self.reads = saved["reads"]
+        self.reads = self.changed_in = saved["reads"]
         self._read_at = saved["read_at"]
         self._keys = saved["keys"]
         self._indexes = {key: index for index, key in enumerate(self._keys)}
@@ -311,6 +321,7 @@ class TableCounters:
         A row that was not in the first reading counts from zero.
         """
         elapsed = now - self._read_at
+        self.changed_in = self.reads + 1
         before = self._before(keys, generations)
         whole = [filled(column, old) for column, old in zip(columns, before, strict=True)]
         if not self.reads:
@@ -340,6 +351,21 @@ class TableCounters:
                 growth[index] = delta
         self._remember(keys, whole, deltas, generations, now, elapsed)
         return deltas
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether a reading with the last one's keys and values means that nothing has grown."""
+        return self.reads > 0 and (self._restarts, self._clears) == (
+            self._store._restarts,
+            self._store._clears,
+        )
+
+    def repeat(self, now: float) -> None:
+        """Take a reading with the last one's keys and values."""
+        if len(self._zeros) != len(self._keys):
+            self._zeros = [0] * len(self._keys)
+        deltas = [self._zeros for _ in self._values]
+        self._remember(self._keys, self._values, deltas, None, now, now - self._read_at)
 
     def add(self, owners: Sequence[int], deltas: Sequence[Any]) -> None:
         """Add the growth of each row to the total of its series. owners: per row, the number of its series."""
@@ -379,6 +405,9 @@ class TableCounters:
                 left[whole] -= 1
                 continue
             fresh.append(row)
+        if not fresh:
+            return fresh
+        self.changed_in = self.reads
         newest = max((row[time] for row in fresh), default=latest)
         same = Counter(tuple(row) for row in fresh if row[time] == newest)
         self._mark = (newest, seen + same if newest == latest else same)

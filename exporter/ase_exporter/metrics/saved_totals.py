@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.metrics.counters import SavedTable, TableCounters
 
 # Changes with the layout of the content; totals of a version that is not known here are not continued.
 _MAGIC = b"ase-exporter totals 2\n"
@@ -19,8 +20,6 @@ _MAGIC = b"ase-exporter totals 2\n"
 _MAGIC_1 = b"ase-exporter totals 1\n"
 # Of a table: what stays the same from scrape to scrape.
 _LASTING = ("keys", "series")
-# A table with this many rows is encoded by itself, and again only after it has been read again: many have an interval.
-_LARGE = 1000
 _ALLOWED = frozenset({("datetime", "datetime"), ("datetime", "date"), ("decimal", "Decimal")})
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -39,13 +38,26 @@ class SavedTotals:
 
 
 class LastingParts:
-    """Keys and series of tables as they were encoded last: most tables keep theirs from scrape to scrape."""
+    """What need not be encoded in each scrape: tables that stand still, and keys and series of the others."""
 
     def __init__(self) -> None:
         self._encoded: dict[Any, tuple[Any, Any, int, bytes]] = {}
-        self._large: dict[Any, tuple[Any, int, bytes]] = {}
+        self._still: dict[Any, tuple[TableCounters, int, bytes]] = {}
 
-    def encoded(self, name: Any, table: Mapping[str, Any]) -> bytes:
+    def table(self, name: Any, table: TableCounters) -> SavedTable | bytes:
+        """A table's state; encoded if it has not changed since it was asked for last.
+
+        It is then of an earlier reading, from which counters continue as well.
+        """
+        last = self._still.get(name)
+        if last is None or last[0] is not table or last[1] != table.changed_in:
+            self._still[name] = (table, table.changed_in, b"")
+            return table.saved()
+        if not last[2]:
+            last = self._still[name] = (table, table.changed_in, _packed(table.saved()))
+        return last[2]
+
+    def encoded(self, name: Any, table: SavedTable) -> bytes:
         """The lasting part of a table's state."""
         keys, series = (table[part] for part in _LASTING)
         last = self._encoded.get(name)
@@ -53,16 +65,6 @@ class LastingParts:
         if last is None or last[0] is not keys or last[1] is not series or last[2] != len(series):
             last = self._encoded[name] = (keys, series, len(series), _packed((keys, series)))
         return last[3]
-
-    def rest(self, name: Any, table: Mapping[str, Any]) -> dict[str, Any] | bytes:
-        """The rest of a table's state, encoded if it is large."""
-        rest = {part: value for part, value in table.items() if part not in _LASTING}
-        if len(table["keys"]) < _LARGE:
-            return rest
-        last = self._large.get(name)
-        if last is None or last[0] is not table["keys"] or last[1] != table["reads"]:
-            last = self._large[name] = (table["keys"], table["reads"], _packed(rest))
-        return last[2]
 
 
 def encode(
@@ -73,9 +75,15 @@ def encode(
     lasting: kept by the caller from one state of a store to the next.
     """
     lasting = lasting or LastingParts()
-    tables: Mapping[Any, Mapping[str, Any]] = state.get("tables", {})
-    parts = {name: lasting.encoded(name, table) for name, table in tables.items()}
-    rest = {name: lasting.rest(name, table) for name, table in tables.items()}
+    tables: Mapping[Any, SavedTable | bytes] = state.get("tables", {})
+    parts: dict[Any, bytes] = {}
+    rest: dict[Any, SavedTable | bytes] = {}
+    for name, table in tables.items():
+        if isinstance(table, bytes):
+            rest[name] = table
+        else:
+            parts[name] = lasting.encoded(name, table)
+            rest[name] = {part: value for part, value in table.items() if part not in _LASTING}
     content = (server, _boot_id(), clock.monotonic(), clock.time(), {**state, "tables": rest})
     packed = pickle.dumps((_packed(content), parts), pickle.HIGHEST_PROTOCOL)
     return _MAGIC + zlib.crc32(packed).to_bytes(4, "big") + packed
@@ -118,10 +126,12 @@ def _unpacked(packed: bytes, as_one: bool) -> tuple[str, str, float, float, dict
         return whole
     rest, parts = _load(packed)
     of, boot_id, monotonic, at, state = _load(zlib.decompress(rest))
+    tables = state.get("tables", {})
+    for name, table in tables.items():
+        if isinstance(table, bytes):
+            tables[name] = _load(zlib.decompress(table))
     for name, part in parts.items():
-        if isinstance(large := state["tables"][name], bytes):
-            state["tables"][name] = _load(zlib.decompress(large))
-        state["tables"][name] |= zip(_LASTING, _load(zlib.decompress(part)), strict=True)
+        tables[name] |= zip(_LASTING, _load(zlib.decompress(part)), strict=True)
     return of, boot_id, monotonic, at, state
 
 

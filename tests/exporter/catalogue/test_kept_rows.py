@@ -105,13 +105,32 @@ def readings(seed: int) -> Iterator[list[Row]]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mapper_that_has_read_before_gives_the_text_of_a_new_one(shape: str, seed: int) -> None:
     kept, store, other_store = mapper(shape), CounterStore(), CounterStore()
+    chance, started, cleared = random.Random(seed), 0, 0
     for step, rows in enumerate(readings(seed)):
+        started += chance.random() < 0.1
+        cleared += chance.random() < 0.1
+        for each in (store, other_store):
+            each.observe_epoch(started, cleared)
         expected = mapper(shape).families(rows, other_store, step * 15.0)
         made = kept.families(rows, store, step * 15.0)
         assert render_text(made) == render_text(expected)
         assert render_openmetrics(made) == render_openmetrics(expected)
         assert store.events == other_store.events
         assert store.saved() == other_store.saved()
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "ranked"])
+def test_a_reading_that_repeats_the_last_one_gives_its_families(shape: str) -> None:
+    kept, store = mapper(shape), CounterStore()
+    store.observe_epoch(1, 1)
+    rows = next(readings(1))
+    first = kept.families(rows, store, 0.0)
+    assert kept.families(rows, store, 15.0) is first
+    store.observe_epoch(2, 1)
+    after_restart = kept.families(rows, store, 30.0)
+    assert after_restart is not first
+    [grabs] = [family for family in after_restart if family.name == "ase_x_grabs_total"]
+    assert sum(value for _, value in grabs.samples) == sum(row[3] for row in rows)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -115,13 +115,16 @@ def test_parts_that_last_are_encoded_again_when_they_change() -> None:
         assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
 
 
-def test_a_large_table_is_encoded_again_when_it_has_been_read_again() -> None:
+def test_a_table_is_encoded_again_when_it_has_changed() -> None:
     store, lasting = CounterStore(), LastingParts()
     for now in (0.0, 15.0, 30.0):
-        scraped(store, {str(row): row + int(now) for row in range(1500)}, now)
-        for _ in range(2):
-            expected = encode(SERVER, store.saved(), clock())
-            assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
+        scraped(store, {"a": 10 + int(now), "b": 2}, now)
+        expected = decode(encode(SERVER, store.saved(), clock()), SERVER)
+        encoded = [store.saved(lasting.table) for _ in range(3)]
+        assert [type(state["tables"]["t"]) for state in encoded] == [dict, bytes, bytes]
+        assert encoded[1]["tables"]["t"] is encoded[2]["tables"]["t"]
+        for state in encoded:
+            assert decode(encode(SERVER, state, clock(), lasting), SERVER) == expected
 
 
 def test_totals_of_the_version_before_are_continued() -> None:
