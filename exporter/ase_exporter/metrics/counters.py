@@ -30,7 +30,18 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import sub
 from typing import Any, Literal, NamedTuple
 
-from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at, same
+from ase_exporter.metrics.columns import (
+    added,
+    cell,
+    filled,
+    listed,
+    minus,
+    negative,
+    packed,
+    row_at,
+    same,
+    unpacked,
+)
 from ase_exporter.metrics.families import Family
 
 Width = Literal["int", "unsigned int", "wide"]
@@ -108,22 +119,25 @@ class CounterStore:
         return table
 
     def saved(
-        self, of_table: Callable[[Hashable, "TableCounters"], SavedTable | bytes] | None = None
+        self, of_table: Callable[[Hashable, "TableCounters | SavedTable"], Any] | None = None
     ) -> dict[str, Any]:
         """The state from which another store continues, made of built-in types, dates and decimals.
 
-        of_table: gives the state of one table, `TableCounters.saved` or what it is encoded to.
+        of_table: what to give for each table, instead of its state.
         """
-        tables = {
-            name: of_table(name, table) if of_table else table.saved() for name, table in self._tables.items()
-        }
+        tables: dict[Hashable, Any] = self._saved_tables | self._tables
+        for name, table in tables.items():
+            if of_table:
+                tables[name] = of_table(name, table)
+            elif isinstance(table, TableCounters):
+                tables[name] = table.saved()
         return {
             "created": self.created,
             "epoch": self._epoch,
             "restarts": self._restarts,
             "clears": self._clears,
             "events": dict(self.events),
-            "tables": self._saved_tables | tables,
+            "tables": tables,
         }
 
     def restore(self, saved: Mapping[str, Any], shift: float = 0.0) -> None:
@@ -246,10 +260,10 @@ class TableCounters:
             "reads": self.reads,
             "read_at": self._read_at,
             "keys": self._keys,
-            "values": [listed(column) for column in self._values],
+            "values": [packed(column) for column in self._values],
             # The pace says whether a counter has wrapped, which wide ones never do.
             "growth": [
-                [] if width == "wide" else listed(column)
+                [] if width == "wide" else packed(column)
                 for width, column in zip(self.widths, self._growth, strict=False)
             ],
             "growth_seconds": self._growth_seconds,
@@ -257,7 +271,7 @@ class TableCounters:
             "generations": self._generations,
             "series": self._series,
             "series_read": self._series_read,
-            "totals": [listed(column) for column in self.totals],
+            "totals": [packed(column) for column in self.totals],
             "top_rows": self.top_rows,
             "mark": (latest, dict(seen)),
             "restarts": self._restarts,
@@ -270,12 +284,13 @@ class TableCounters:
         self._read_at = saved["read_at"]
         self._keys = saved["keys"]
         self._indexes = {key: index for index, key in enumerate(self._keys)}
-        self._values, self._growth = saved["values"], saved["growth"]
+        self._values = list(map(unpacked, saved["values"]))
+        self._growth = list(map(unpacked, saved["growth"]))
         self._growth_seconds = saved["growth_seconds"]
         self._absent = {key: _Absence(*absence) for key, absence in saved["absent"].items()}
         self._generations = saved["generations"]
         self._series, self._series_read = saved["series"], saved["series_read"]
-        self.totals, self.top_rows = saved["totals"], saved["top_rows"]
+        self.totals, self.top_rows = list(map(unpacked, saved["totals"])), saved["top_rows"]
         self.changes = [count + 1 for count in self.changes]
         latest, seen = saved["mark"]
         self._mark = (latest, Counter(seen))

@@ -132,8 +132,8 @@ class TargetScraper:
         if not result.summary.up or self._raw_counters:
             return None
         collector = self._collectors[result.module]
-        lasting = self._lasting_parts[collector]
-        content = encode(self._server, collector.counters.saved(lasting.table), self._clock, lasting)
+        state = collector.counters.saved(self._lasting_parts[collector].parts)
+        content = encode(self._server, state, self._clock)
         return SavedTotals(self.name, result.module or self._own_module, content)
 
     def restore_totals(self, totals: Mapping[str, bytes]) -> None:

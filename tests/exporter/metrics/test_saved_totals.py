@@ -5,11 +5,13 @@ import random
 import zlib
 from datetime import datetime
 
+import numpy as np
 import pytest
 
 from ase_exporter.clock import Clock
+from ase_exporter.metrics.columns import packed, unpacked
 from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.metrics.saved_totals import _MAGIC_1, LastingParts, TotalsError, decode, encode
+from ase_exporter.metrics.saved_totals import _MAGIC_1, _MAGIC_2, LastingParts, TotalsError, decode, encode
 
 SERVER = "ase1:5000"
 
@@ -112,26 +114,70 @@ def test_parts_that_last_are_encoded_again_when_they_change() -> None:
     ):
         scraped(store, rows, float(now))
         expected = encode(SERVER, store.saved(), clock())
-        assert decode(encode(SERVER, store.saved(), clock(), lasting), SERVER) == decode(expected, SERVER)
+        assert decode(encode(SERVER, store.saved(lasting.parts), clock()), SERVER) == decode(expected, SERVER)
 
 
-def test_a_table_is_encoded_again_when_it_has_changed() -> None:
+@pytest.mark.parametrize(("rows", "kinds"), [(2, [dict, bytes, bytes]), (1500, [bytes, bytes, bytes])])
+def test_a_table_is_encoded_again_when_it_has_changed(rows: int, kinds: list[type]) -> None:
     store, lasting = CounterStore(), LastingParts()
     for now in (0.0, 15.0, 30.0):
-        scraped(store, {"a": 10 + int(now), "b": 2}, now)
+        scraped(store, {str(row): row + int(now) for row in range(rows)}, now)
         expected = decode(encode(SERVER, store.saved(), clock()), SERVER)
-        encoded = [store.saved(lasting.table) for _ in range(3)]
-        assert [type(state["tables"]["t"]) for state in encoded] == [dict, bytes, bytes]
-        assert encoded[1]["tables"]["t"] is encoded[2]["tables"]["t"]
+        encoded = [store.saved(lasting.parts) for _ in range(3)]
+        assert [type(state["tables"]["t"][1]) for state in encoded] == kinds
+        assert encoded[1]["tables"]["t"][1] is encoded[2]["tables"]["t"][1]
         for state in encoded:
-            assert decode(encode(SERVER, state, clock(), lasting), SERVER) == expected
+            assert decode(encode(SERVER, state, clock()), SERVER) == expected
 
 
-def test_totals_of_the_version_before_are_continued() -> None:
+def test_totals_of_the_versions_before_are_continued() -> None:
     store = CounterStore()
     scraped(store, {"a": 10}, 0.0)
     state, shift = decode(encode(SERVER, store.saved(), clock()), SERVER, clock())
-    assert state["tables"]
-    packed = zlib.compress(pickle.dumps((SERVER, "", 1000.0, 1e9, state)))
-    old = _MAGIC_1 + zlib.crc32(packed).to_bytes(4, "big") + packed
-    assert decode(old, SERVER, clock()) == (state, shift)
+
+    def compressed(content: object) -> bytes:
+        return zlib.compress(pickle.dumps(content))
+
+    def encoded(magic: bytes, packed: bytes) -> bytes:
+        return magic + zlib.crc32(packed).to_bytes(4, "big") + packed
+
+    whole = compressed((SERVER, "", 1000.0, 1e9, state))
+    assert decode(encoded(_MAGIC_1, whole), SERVER, clock()) == (state, shift)
+    table = dict(state["tables"]["t"])
+    lasting = compressed((table.pop("keys"), table.pop("series")))
+    for rest in (table, compressed(table)):
+        content = compressed((SERVER, "", 1000.0, 1e9, {**state, "tables": {"t": rest}}))
+        old = encoded(_MAGIC_2, pickle.dumps((content, {"t": lasting})))
+        assert decode(old, SERVER, clock()) == (state, shift)
+
+
+def test_large_columns_are_continued() -> None:
+    columns = [
+        [5, 1 << 40, 0],
+        [-1, 3, -(1 << 33)],
+        [0.5, -2.0, 1e300],
+        [0, 0, 0],
+        [],
+    ]
+    for column in columns:
+        as_array = np.array(column) if column else np.zeros(0, "q")
+        assert unpacked(pickle.loads(pickle.dumps(packed(as_array)))) == column
+        assert unpacked(packed(column)) is column
+    assert len(packed(np.arange(1000))[2]) == 2000
+
+
+def test_a_table_of_arrays_continues_as_one_of_lists() -> None:
+    rows = [(row,) for row in range(1200)]
+    stores = [CounterStore(), CounterStore()]
+    for store, arrays in zip(stores, (False, True), strict=True):
+        for now in (0.0, 15.0):
+            column = [row * 7 + int(now) for row in range(1200)]
+            values = np.array(column) if arrays else column
+            table = store.table("t", ["int"])
+            table.add([table.series(key) for key in rows], table.growth(rows, [values], now))
+    states = []
+    for store in stores:
+        continued = CounterStore()
+        continued.restore(*decode(encode(SERVER, store.saved(LastingParts().parts), clock()), SERVER))
+        states.append(continued.table("t", ["int"]).saved())
+    assert states[0] == states[1]
