@@ -65,14 +65,14 @@ def _kept_text(family: Family) -> bytes:
     samples = family.samples
     if not isinstance(samples, SampleArray):
         return _text(family)
-    key = family.name, family.labels
-    if key not in samples.rendered:
+    name, labels, text = samples.rendered
+    if (name, labels) != (family.name, family.labels):
         # Most samples change before the next scrape: their text would only take memory.
-        samples.rendered[key] = None
+        samples.rendered = (family.name, family.labels, None)
         return _text(family)
-    text = samples.rendered[key]
     if text is None:
-        text = samples.rendered[key] = _text(family)
+        text = _text(family)
+        samples.rendered = (name, labels, text)
     return text
 
 

@@ -73,7 +73,7 @@ class SeriesLabels:
 class SampleArray(Sequence[Sample]):
     """Samples of series that last: their label values, and a list or an array with one value for each.
 
-    rendered: a cache for `exposition`: their text, by metric name and label names; None if it was made once only.
+    rendered: a cache for `exposition`: metric name, label names and their text, None if it was made once only.
     """
 
     __slots__ = ("rendered", "series", "values")
@@ -81,7 +81,7 @@ class SampleArray(Sequence[Sample]):
     def __init__(self, series: SeriesLabels, values: "list[float] | NDArray[Any]") -> None:
         self.series = series
         self.values = values
-        self.rendered: dict[tuple[str, tuple[str, ...]], bytes | None] = {}
+        self.rendered: tuple[str, tuple[str, ...], bytes | None] = ("", (), None)
 
     def __len__(self) -> int:
         return len(self.series.values)
