@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.families import Family, SampleArray, SeriesLabels
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,35 @@ class OutcomeMetrics:
         self, outcomes: Mapping[str, CollectorOutcome], unavailable: Mapping[str, str]
     ) -> list[Family]:
         """The metrics in the order of `outcomes`. unavailable: collector -> reason."""
-        name = f"{self.prefix}_collector"
-        success = Family(f"{name}_success", "gauge", self.success_help, ("collector",))
-        duration = Family(f"{name}_duration_seconds", "gauge", self.duration_help, ("collector",))
-        availability = Family(
-            f"{name}_{self.availability}", "gauge", self.availability_help, ("collector", "reason")
-        )
-        for collector, outcome in outcomes.items():
-            success.add(float(not outcome.reason), collector)
-            duration.add(outcome.seconds, collector)
-            if self.availability == "available" and collector not in unavailable:
-                availability.add(1.0, collector, "")
-        for collector, reason in sorted(unavailable.items()):
-            availability.add(float(self.availability == "unavailable"), collector, reason)
-        return [family for family in (success, duration, availability) if family.samples]
+        collectors, reasons = ("collector",), ("collector", "reason")
+        ended = tuple([(collector,) for collector in outcomes])
+        available = self.availability == "available"
+        states = [(collector, "") for collector in outcomes if available and collector not in unavailable]
+        known = [1.0] * len(states) + [float(not available)] * len(unavailable)
+        states += sorted(unavailable.items())
+        samples = {
+            ("success", self.success_help, collectors): _kept(
+                ended, tuple([float(not outcome.reason) for outcome in outcomes.values()])
+            ),
+            ("duration_seconds", self.duration_help, collectors): SampleArray(
+                _series(ended), [outcome.seconds for outcome in outcomes.values()]
+            ),
+            (self.availability, self.availability_help, reasons): _kept(tuple(states), tuple(known)),
+        }
+        return [
+            Family(f"{self.prefix}_collector_{name}", "gauge", text, labels, array)
+            for (name, text, labels), array in samples.items()
+            if array
+        ]
+
+
+# Nearly all targets of a process have the same collectors with the same outcomes.
+@lru_cache(maxsize=256)
+def _kept(label_values: tuple[tuple[str, ...], ...], values: tuple[float, ...]) -> SampleArray:
+    """These samples, with the text that they keep."""
+    return SampleArray(_series(label_values), list(values))
+
+
+@lru_cache(maxsize=256)
+def _series(label_values: tuple[tuple[str, ...], ...]) -> SeriesLabels:
+    return SeriesLabels(label_values)

@@ -8,6 +8,7 @@ import pickle
 import zlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,7 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+@cache
 def _boot_id() -> str:
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
