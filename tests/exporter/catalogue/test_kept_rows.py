@@ -14,6 +14,7 @@ from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.saved_totals import LastingParts, decode, encode
 
 FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 COLUMNS = {
@@ -117,6 +118,28 @@ def test_a_mapper_that_has_read_before_gives_the_text_of_a_new_one(shape: str, s
         assert render_openmetrics(made) == render_openmetrics(expected)
         assert store.events == other_store.events
         assert store.saved() == other_store.saved()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_process_that_continues_gives_the_text_of_one_that_never_ended(shape: str, seed: int) -> None:
+    """Saved totals of a table that stands still are those of an earlier reading."""
+    continued, store, lasting = mapper(shape), CounterStore(), LastingParts()
+    lasted, other_store = mapper(shape), CounterStore()
+    chance, started, cleared, now = random.Random(seed), 0, 0, 0.0
+    for rows in readings(seed):
+        for _ in range(chance.choice([1, 1, 2, 3])):
+            now += 15.0
+            started += chance.random() < 0.05
+            cleared += chance.random() < 0.05
+            for each in (store, other_store):
+                each.observe_epoch(started, cleared)
+            made = continued.families(rows, store, now)
+            assert render_text(made) == render_text(lasted.families(rows, other_store, now))
+            saved = encode("ase1:5000", store.saved(lasting.parts))
+            if chance.random() < 0.15:
+                continued, store, lasting = mapper(shape), CounterStore(), LastingParts()
+                store.restore(*decode(saved, "ase1:5000"))
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "ranked"])
