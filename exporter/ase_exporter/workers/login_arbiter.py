@@ -2,6 +2,7 @@
 exporter and several names of one server share one count."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 
@@ -19,6 +20,8 @@ class LoginArbiter:
         self._backoffs = LoginBackoffs(file.load(), self._save_soon, timing=timing)
         self._unsaved: Mapping[Account, list[LoginBackoff]] | None = None
         self._saving: asyncio.Task[None] | None = None
+        # The end of the write under way, and of the one after it.
+        self._written = self._next_written = asyncio.Event()
         self._ended = asyncio.Event()
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -37,6 +40,13 @@ class LoginArbiter:
         self._ended.set()
         self._ended = asyncio.Event()
 
+    async def saved(self, timeout: float) -> None:
+        """Wait until what has been noted so far is written, if the disk is not slower than that."""
+        if self._saving:
+            written = self._written if self._unsaved is None else self._next_written
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(written.wait(), timeout)
+
     async def close(self) -> None:
         """Wait until all backoffs are written."""
         if self._saving:
@@ -52,7 +62,9 @@ class LoginArbiter:
         """Write in a thread; what changes meanwhile is written together."""
         while self._unsaved is not None:
             backoffs, self._unsaved = dict(self._unsaved), None
+            self._written, self._next_written = self._next_written, asyncio.Event()
             await asyncio.to_thread(self._file.save, backoffs)
+            self._written.set()
         self._saving = None
 
     def _begin(self, question: LoginQuestion) -> Permit | None:

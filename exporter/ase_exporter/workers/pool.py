@@ -329,6 +329,9 @@ class WorkerPool:
         except WorkerGoneError as error:
             reply = ScrapeReply(request.number, b"", ScrapeSummary(error=str(error)))
         self.states[target].update(reply.summary)
+        if reply.summary.error:
+            # A login that may have been refused is remembered, whatever happens once this is answered.
+            await self._logins.saved(request.deadline + self._timing.silence - time.monotonic())
         if reply.totals:
             await self._totals.keep(reply.totals)
         return reply

@@ -46,3 +46,50 @@ def test_servers_that_fall_silent_together_are_written_together_and_not_by_the_e
     assert len(json.loads((tmp_path / FILE).read_text())) == SERVERS
     assert len(file.writers) <= 2
     assert threading.main_thread() not in file.writers
+
+
+class SlowFile(BackoffFile):
+    """Each write waits to be allowed."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.begun, self.allowed = threading.Semaphore(0), threading.Semaphore(0)
+
+    def save(self, backoffs: Mapping[Account, list[LoginBackoff]]) -> None:
+        self.begun.release()
+        assert self.allowed.acquire(timeout=60)
+        super().save(backoffs)
+
+
+def test_what_was_noted_is_awaited_and_not_what_comes_after(tmp_path: Path) -> None:
+    file = SlowFile(tmp_path)
+
+    async def written_one_by_one() -> None:
+        arbiter = LoginArbiter(file)
+
+        def refuse(number: int) -> asyncio.Task[None]:
+            accounts = frozenset({Account(f"db{number}.example", 5000, "monitor")})
+            question = LoginQuestion(number, accounts, "planted", time.monotonic() + 60)
+            arbiter.ask(question, lambda permit: arbiter.note(permit.number, "refused"))
+            return asyncio.create_task(arbiter.saved(60))
+
+        first = refuse(1)
+        assert await asyncio.to_thread(file.begun.acquire, timeout=60)
+        second = refuse(2)
+        await arbiter.saved(0.0)
+        assert not (first.done() or second.done())
+        file.allowed.release()
+        await first
+        assert await asyncio.to_thread(file.begun.acquire, timeout=60)
+        third = refuse(3)
+        assert not second.done()
+        file.allowed.release()
+        await second
+        assert len(json.loads((tmp_path / FILE).read_text())) == 2
+        file.allowed.release()
+        await third
+        assert len(json.loads((tmp_path / FILE).read_text())) == 3
+        await arbiter.close()
+        await arbiter.saved(0.0)
+
+    asyncio.run(written_one_by_one())
