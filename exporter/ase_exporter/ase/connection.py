@@ -194,7 +194,7 @@ class Connection:
             likely = free_descriptor()
             began = monotonic()
             limit = began + seconds - timing.login_lead
-            end = LoginEnd(likely, address)
+            end = LoginEnd(likely, address, watchdog.clock)
             try:
                 string = connection_string(address)
                 with gil_scheduler.released(), watchdog.guard((limit, end)):

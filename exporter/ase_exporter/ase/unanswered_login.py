@@ -6,13 +6,13 @@ Only then is it known whether the server hangs, or refuses the password slowly; 
 import os
 import socket
 import struct
-import time
 from contextlib import suppress
 from typing import Self
 
 from ase_exporter.ase.database_error import DatabaseError
 from ase_exporter.ase.driver_socket import DriverSocket, login_sockets
 from ase_exporter.ase.login_backoff import Outcome
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
 # A server that is gone without a word is noticed after about half a minute.
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
@@ -33,19 +33,20 @@ _STATUS: dict[int, Outcome] = {5: "accepted", 6: "refused", 7: "not_refused"}
 class UnansweredLogin:
     """The connection of one, taken over from the driver, which gets the end of its stream.
 
-    max_wait: seconds after which it ends as `unknown`.
+    max_wait: seconds of `clock` after which it ends as `unknown`.
     """
 
-    def __init__(self, own: socket.socket) -> None:
+    def __init__(self, own: socket.socket, clock: Clock = SYSTEM_CLOCK) -> None:
         self._own = own
+        self._clock = clock
         self._mark = DriverSocket(own.fileno(), os.fstat(own.fileno()).st_ino)
         self._mark.keep()
         self.max_wait = MAX_WAIT
         self._received = b""
-        self._since = time.monotonic()
+        self._since = clock.monotonic()
 
     @classmethod
-    def take_over(cls, driver_socket: DriverSocket) -> Self | None:
+    def take_over(cls, driver_socket: DriverSocket, clock: Clock) -> Self | None:
         """Take over the connection, which ends the driver's wait. None if that is not possible."""
         own = driver_socket.duplicate()
         if own is None:
@@ -54,7 +55,7 @@ class UnansweredLogin:
             own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for option, value in _KEEPALIVE:
                 own.setsockopt(socket.IPPROTO_TCP, option, value)
-        unanswered = cls(own)
+        unanswered = cls(own, clock)
         # Tells the server nothing.
         with suppress(OSError):
             own.shutdown(socket.SHUT_RD)
@@ -63,7 +64,7 @@ class UnansweredLogin:
     @property
     def seconds(self) -> float:
         """How long it has been waited for."""
-        return time.monotonic() - self._since
+        return self._clock.monotonic() - self._since
 
     def outcome(self) -> Outcome:
         """How it ended; closes the connection unless it is still `unanswered`."""
@@ -96,16 +97,17 @@ class UnansweredLogin:
 class LoginEnd:
     """Called by the watchdog to end a login that takes too long. likely: the descriptor that was free before."""
 
-    def __init__(self, likely: int, address: tuple[str, int]) -> None:
+    def __init__(self, likely: int, address: tuple[str, int], clock: Clock) -> None:
         self._was_sent = False
         self._unanswered: UnansweredLogin | None = None
         self._likely = likely
         self._address = address
+        self._clock = clock
 
     def __call__(self) -> None:
         for found in login_sockets(self._likely, self._address):
             self._was_sent = True
-            self._unanswered = UnansweredLogin.take_over(found)
+            self._unanswered = UnansweredLogin.take_over(found, self._clock)
             if self._unanswered is None:
                 found.shut_down()
 
