@@ -423,7 +423,7 @@ class TableCounters:
         if not fresh:
             return fresh
         self.changed_in = self.reads
-        newest = max((row[time] for row in fresh), default=latest)
+        newest = max(row[time] for row in fresh)
         same = Counter(tuple(row) for row in fresh if row[time] == newest)
         self._mark = (newest, seen + same if newest == latest else same)
         return fresh

@@ -81,7 +81,7 @@ class LastingParts:
         if last.keys is not keys or last.series is not series or last.series_count != len(series):
             last.keys, last.series, last.series_count = keys, series, len(series)
             last.lasting = _packed((keys, series))
-        rest = _rest(state)
+        rest = {part: value for part, value in state.items() if part not in _LASTING}
         last.changed_in = changed_in
         large = len(keys) >= _LARGE
         last.rest = _packed(rest, level=0 if large else 1) if stands_still or large else b""
@@ -91,21 +91,17 @@ class LastingParts:
 def encode(server: str, state: Mapping[str, Any], clock: Clock = SYSTEM_CLOCK) -> bytes:
     """The state of a `CounterStore` as bytes. server: which server it is of; another one does not continue it."""
     tables: Mapping[Any, SavedTable | _Parts] = state.get("tables", {})
-    parts = {name: table if isinstance(table, tuple) else _parts(table) for name, table in tables.items()}
+    nothing_lasts = LastingParts()
+    parts = {
+        name: table if isinstance(table, tuple) else nothing_lasts.parts(name, table)
+        for name, table in tables.items()
+    }
     lasting = {name: lasting for name, (lasting, _) in parts.items()}
     encoded = {name: rest for name, (_, rest) in parts.items() if isinstance(rest, bytes)}
     others = {name: rest for name, (_, rest) in parts.items() if not isinstance(rest, bytes)}
     content = (server, _boot_id(), clock.monotonic(), clock.time(), {**state, "tables": others})
     packed = pickle.dumps((_packed(content), lasting, encoded), pickle.HIGHEST_PROTOCOL)
     return _MAGIC + zlib.crc32(packed).to_bytes(4, "big") + packed
-
-
-def _parts(state: SavedTable) -> _Parts:
-    return _packed(tuple([state[part] for part in _LASTING])), _rest(state)
-
-
-def _rest(state: SavedTable) -> SavedTable:
-    return {part: value for part, value in state.items() if part not in _LASTING}
 
 
 def _packed(content: object, level: int = 1) -> bytes:
