@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import typer.testing
 from tests import planted
 
@@ -177,25 +177,25 @@ def _watched_pipe(stream: io.TextIOWrapper | io.BufferedReader, see: Callable[[b
 
 
 def _watch_responses(watch: Watch) -> None:
-    def check(response: httpx.Response) -> None:
+    def check(response: httpx2.Response) -> None:
         watch.see(f"response to {response.request.url.path}", f"{response.headers.raw!r}")
         if response.is_stream_consumed:
             watch.see(f"response to {response.request.url.path}", response.content)
 
-    send, send_async = httpx.Client.send, httpx.AsyncClient.send
+    send, send_async = httpx2.Client.send, httpx2.AsyncClient.send
 
-    def sent(*arguments: Any, **options: Any) -> httpx.Response:
+    def sent(*arguments: Any, **options: Any) -> httpx2.Response:
         response = send(*arguments, **options)
         check(response)
         return response
 
-    async def sent_async(*arguments: Any, **options: Any) -> httpx.Response:
+    async def sent_async(*arguments: Any, **options: Any) -> httpx2.Response:
         response = await send_async(*arguments, **options)
         check(response)
         return response
 
-    httpx.Client.send = sent  # type: ignore[method-assign]
-    httpx.AsyncClient.send = sent_async  # type: ignore[method-assign]
+    httpx2.Client.send = sent  # type: ignore[method-assign]
+    httpx2.AsyncClient.send = sent_async  # type: ignore[method-assign]
 
 
 def _watch_commands(watch: Watch) -> None:

@@ -106,5 +106,5 @@ def configure(log_format: Format, level: Level) -> None:
     handler.setFormatter(_Json() if log_format == "json" else text)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # They log every request, at debug level with its content; requests are counted as metrics instead.
-    for chatty in ("uvicorn", "httpx", "httpcore"):
+    for chatty in ("uvicorn", "httpx2", "httpcore2"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 import yaml
@@ -78,7 +78,7 @@ def test_every_rule_group_over_a_thousand_servers_takes_less_than_a_third_of_the
 def cpu_seconds(url: str, process: psutil.Process, at: float) -> dict[str, float]:
     """CPU seconds that one evaluation of each rule group takes, as of that time; the least of three."""
     found: dict[str, float] = {}
-    with httpx.Client(base_url=url, trust_env=False, timeout=600) as client:
+    with httpx2.Client(base_url=url, trust_env=False, timeout=600) as client:
         for group in (group for path in RULES for group in yaml.safe_load(path.read_text())["groups"]):
             found[group["name"]] = sum(
                 min(_cpu_of(client, process, rule["expr"], at) for _ in range(3)) for rule in group["rules"]
@@ -86,7 +86,7 @@ def cpu_seconds(url: str, process: psutil.Process, at: float) -> dict[str, float
     return found
 
 
-def _cpu_of(client: httpx.Client, process: psutil.Process, expr: str, at: float) -> float:
+def _cpu_of(client: httpx2.Client, process: psutil.Process, expr: str, at: float) -> float:
     before = process.cpu_times()
     # Counted, so that no answer is written out.
     client.post("/api/v1/query", data={"query": f"count({expr})", "time": str(at)}).raise_for_status()
@@ -172,5 +172,5 @@ def prometheus_configuration(port: int) -> dict[str, object]:
 
 def group_durations(url: str) -> dict[str, float]:
     """Seconds that each rule group took when it last ran."""
-    groups = httpx.get(f"{url}/api/v1/rules", trust_env=False).json()["data"]["groups"]
+    groups = httpx2.get(f"{url}/api/v1/rules", trust_env=False).json()["data"]["groups"]
     return {group["name"]: float(group["evaluationTime"]) for group in groups}

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 import yaml
@@ -80,7 +80,7 @@ def test_exporter(scenario: str, tmp_path: Path) -> None:
             "auth": {"default": {"user": "ase_exporter", "password_file": str(tmp_path / "password")}},
         }
         with exporter(tmp_path, yaml.safe_dump(configuration)) as served_by:
-            asked = partial(httpx.get, f"{served_by.url}/probe?target=PROD1", trust_env=False, timeout=60)
+            asked = partial(httpx2.get, f"{served_by.url}/probe?target=PROD1", trust_env=False, timeout=60)
             asked()
             own = psutil.Process(served_by.process.pid)
             processes = [own, *own.children(recursive=True)]
@@ -200,14 +200,14 @@ def victoriametrics_bytes(lines: Sequence[tuple[str, float]], directory: Path) -
 
 
 @contextmanager
-def client(url: str) -> Iterator[httpx.Client]:
+def client(url: str) -> Iterator[httpx2.Client]:
     """Of a server that has begun to answer."""
-    with httpx.Client(base_url=url, trust_env=False, timeout=120) as http:
+    with httpx2.Client(base_url=url, trust_env=False, timeout=120) as http:
         deadline = time.monotonic() + 60
         while True:
             try:
                 http.get("/health").raise_for_status()
-            except httpx.HTTPError:
+            except httpx2.HTTPError:
                 assert time.monotonic() < deadline, f"{url} does not answer"
                 time.sleep(0.1)
             else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from rich.console import Console
 from rich.table import Table
@@ -48,8 +48,8 @@ def await_(what: str, condition: Callable[[], bool]) -> None:
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url, trust_env=False).status_code == 200
-    except httpx.TransportError:
+        return httpx2.get(url, trust_env=False).status_code == 200
+    except httpx2.TransportError:
         return False
 
 
@@ -89,7 +89,7 @@ def test_pgbench_before_and_after_thp(tmp_path: Path) -> None:
         await_("Prometheus", lambda: answers(f"http://{prometheus}/-/ready"))
         runs = {"always": bench(server)}
         kernel.set(THP, "never")
-        await_("the mark of the change", lambda: MARK in httpx.get(f"http://{host}/metrics").text)
+        await_("the mark of the change", lambda: MARK in httpx2.get(f"http://{host}/metrics").text)
         runs["never"] = bench(server)
         arguments = ["--prometheus", f"http://{prometheus}", "--target", host, "--change", "enabled"]
         arguments += ["--settle", "5", "--length", str(SECONDS)]

@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from dashboards.change import CHANGE_IMPACT
 from tests.dashboards.variables import resolved, substituted
@@ -30,7 +30,7 @@ def figures(url: str, title: str, at: float, **given: str) -> list[float | None]
 
 
 def ask(url: str, query: str, at: float) -> list[dict[str, list[str]]]:
-    answer = httpx.get(f"{url}/api/v1/query", params={"query": query, "time": f"{at:.3f}"}, trust_env=False)
+    answer = httpx2.get(f"{url}/api/v1/query", params={"query": query, "time": f"{at:.3f}"}, trust_env=False)
     assert answer.is_success, (query, answer.text)
     result: list[dict[str, list[str]]] = answer.json()["data"]["result"]
     return result

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from dashboards import write
 from dashboards.queries import Json
@@ -135,7 +135,7 @@ def run_query(snapshot: Snapshot, case: Case, servers: str = ".+") -> list[Any]:
             "step": "2",
         }
     url = f"{snapshot.stack.url}/api/v1/{path}"
-    answer = httpx.get(url, params=parameters, timeout=60, trust_env=False).json()
+    answer = httpx2.get(url, params=parameters, timeout=60, trust_env=False).json()
     assert answer["status"] == "success", f"{case}: {answer.get('error')}"
     result: list[Any] = answer["data"]["result"]
     return result

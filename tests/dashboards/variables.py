@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
+import httpx2
 
 Json = dict[str, Any]
 _NAME = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
@@ -20,7 +20,7 @@ def choices(url: str, variable: Json, values: Mapping[str, str], at: float) -> l
     inner = re.fullmatch(r"query_result\((.*)\)", variable["query"]["query"], re.DOTALL)
     assert inner, variable
     query = substituted(inner[1], values)
-    answer = httpx.get(f"{url}/api/v1/query", params={"query": query, "time": f"{at:.3f}"}, trust_env=False)
+    answer = httpx2.get(f"{url}/api/v1/query", params={"query": query, "time": f"{at:.3f}"}, trust_env=False)
     assert answer.is_success, (variable["name"], query, answer.text)
     pattern = re.compile(variable["regex"].strip("/").replace("(?<", "(?P<"))
     found = []

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from tests.paths import REPOSITORY
@@ -63,7 +63,7 @@ def obtainable(service: dict[str, Any]) -> bool:
 
 def asked(path: str, store: str = f"{ADDRESS}:9090") -> Any:
     """What Prometheus answers, or VictoriaMetrics."""
-    with httpx.Client(trust_env=False, timeout=30) as client:
+    with httpx2.Client(trust_env=False, timeout=30) as client:
         return client.get(f"http://{store}/api/v1/{path}").json()["data"]
 
 

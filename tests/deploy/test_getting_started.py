@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from tests.e2e.running import free_ports
@@ -51,13 +51,13 @@ def started(command: str, **environment: str) -> Iterator["subprocess.Popen[str]
 def awaited(url: str, good: Any) -> Any:
     """The JSON at an address as soon as it is good."""
     deadline = time.monotonic() + TIMEOUT
-    with httpx.Client(trust_env=False) as client:
+    with httpx2.Client(trust_env=False) as client:
         while True:
             try:
                 answer = client.get(url).json()
                 if good(answer):
                     return answer
-            except (httpx.TransportError, ValueError):
+            except (httpx2.TransportError, ValueError):
                 answer = None
             assert time.monotonic() < deadline, f"{url}: {answer}"
             time.sleep(0.1)

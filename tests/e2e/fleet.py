@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import yaml
 from tests.paths import REPOSITORY
@@ -67,7 +67,7 @@ class Fleet:
         rest = int.from_bytes(hashlib.md5(server.encode()).digest()[8:], "big") % EXPORTERS  # as hashmod does
         patient = {"X-Prometheus-Scrape-Timeout-Seconds": "120"}
         url = f"{self.url(f'exporter-{rest}')}/probe"
-        answer = httpx.get(url, params={"target": server}, headers=patient, trust_env=False, timeout=150)
+        answer = httpx2.get(url, params={"target": server}, headers=patient, trust_env=False, timeout=150)
         assert "\nase_up 1" in answer.text, f"{server}: {answer.text[-300:]}"
 
     def ask(self, expr: str) -> list[Sample]:
@@ -97,7 +97,7 @@ class Fleet:
 
     def wait_ready(self, *services: str, timeout: float = 60) -> None:
         deadline = time.monotonic() + timeout
-        with httpx.Client(timeout=5.0, trust_env=False) as client:
+        with httpx2.Client(timeout=5.0, trust_env=False) as client:
             for service in services:
                 while not answers(client, self.url(service) + READY.get(service, "/-/ready")):
                     assert time.monotonic() < deadline, f"{service} does not answer: see {self.directory}"
@@ -128,10 +128,10 @@ class Fleet:
         return addressed(word, self.ports)
 
 
-def answers(client: httpx.Client, url: str) -> bool:
+def answers(client: httpx2.Client, url: str) -> bool:
     try:
         return client.get(url).is_success
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 

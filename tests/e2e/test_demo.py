@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from tests.paths import REPOSITORY
@@ -64,7 +64,7 @@ def test_every_printed_address_answers(demo: Demo) -> None:
     addresses = demo.printed(r"http://127\.0\.0\.1:\d+\S*$|http://127\.0\.0\.1:\d+\S*(?=\s*$)")
     assert len(addresses) >= 3
     for address in addresses:
-        assert httpx.get(address, trust_env=False, follow_redirects=True).is_success, address
+        assert httpx2.get(address, trust_env=False, follow_redirects=True).is_success, address
 
 
 @pytest.mark.parametrize(

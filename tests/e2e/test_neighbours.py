@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.exporter.host.postgres import postgres
 from tests.paths import DOCS
@@ -59,8 +59,8 @@ def wait_until(what: str, condition: Callable[[], bool]) -> None:
 
 def answers(url: str) -> bool:
     try:
-        return bool(httpx.get(url, trust_env=False).is_success)
-    except httpx.TransportError:
+        return bool(httpx2.get(url, trust_env=False).is_success)
+    except httpx2.TransportError:
         return False
 
 
@@ -141,7 +141,7 @@ def test_marks_and_compare_include_the_figures_of_other_exporters(tmp_path: Path
         for port in (host, pg, my):
             wait_until(str(port), partial(answers, f"http://{HOST}:{port}/metrics"))
         query = f"http://{HOST}:{web}/api/v1/query?query=sum(up)"
-        wait_until("all three in Prometheus", lambda: answers(query) and '"3"' in httpx.get(query).text)
+        wait_until("all three in Prometheus", lambda: answers(query) and '"3"' in httpx2.get(query).text)
 
         server.run("pgbench", "-i", "-q", "-s", "5")
 

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from tests.e2e.running import free_ports
@@ -47,7 +47,7 @@ class Alertmanager:
         )
 
     def _post(self, alerts: list[dict[str, Any]]) -> None:
-        httpx.post(f"{self.url}/api/v2/alerts", json=alerts, trust_env=False, timeout=60).raise_for_status()
+        httpx2.post(f"{self.url}/api/v2/alerts", json=alerts, trust_env=False, timeout=60).raise_for_status()
 
 
 @contextmanager
@@ -63,9 +63,9 @@ def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
         while True:
             processes.check()
             try:
-                if httpx.get(f"{url}/-/ready", trust_env=False).is_success:
+                if httpx2.get(f"{url}/-/ready", trust_env=False).is_success:
                     break
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 assert time.monotonic() < deadline
             time.sleep(0.05)
         yield Alertmanager(url)

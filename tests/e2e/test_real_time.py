@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.e2e.expected_timeline import FiredAlert, differences, documented, fired_alerts, subject
 from tests.e2e.running import Running, running
@@ -53,7 +53,7 @@ class Span:
 
 def firing(run: Running, start: float, seconds: int) -> list[FiredAlert]:
     """The alerts that fired, according to Prometheus."""
-    answer = httpx.get(
+    answer = httpx2.get(
         f"{run.stack.url('prometheus')}/api/v1/query_range",
         params={
             "query": 'ALERTS{alertstate="firing"}',

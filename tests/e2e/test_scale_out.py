@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 import pytest
 from tests import needs
 from tests.e2e.fleet import INTERVAL, Fleet, fleet
@@ -110,7 +110,7 @@ def away(running: Fleet, service: str, how: signal.Signals) -> Span:
 
 def backlog(running: Fleet, agent: str) -> float:
     """How many seconds an agent is behind with sending what it has read."""
-    text = httpx.get(f"{running.url(agent)}/metrics", trust_env=False, timeout=10).text
+    text = httpx2.get(f"{running.url(agent)}/metrics", trust_env=False, timeout=10).text
     lines = [
         line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("prometheus_remote_storage_")
     ]
@@ -127,7 +127,7 @@ def stored(running: Fleet, span: Span) -> Stored:
     scrapes: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     query = {"match[]": SCRAPED, "start": str(span.start), "end": str(span.end)}
     url = f"{running.url('victoriametrics')}/api/v1/export"
-    with httpx.stream("GET", url, params=query, trust_env=False, timeout=300) as answer:
+    with httpx2.stream("GET", url, params=query, trust_env=False, timeout=300) as answer:
         answer.raise_for_status()
         for line in answer.iter_lines():
             block = json.loads(line)

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.deploy.fenced import blocks
 from tests.exporter.compare.conftest import running_prometheus
@@ -32,7 +32,7 @@ def of_the_page(*exporters: RunningExporter) -> str:
 
 def scraped(running: RunningExporter) -> set[str]:
     """The targets that an exporter has scraped, according to its landing page."""
-    page = httpx.get(running.url, trust_env=False, timeout=60).text
+    page = httpx2.get(running.url, trust_env=False, timeout=60).text
     rows = dict(re.findall(r'<tr><td><a href="[^"]*">([^<]*)</a></td><td><span class="(\w+)">', page))
     assert set(rows) == set(NAMES)
     return {name for name, state in rows.items() if state != "not"}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from tests.e2e.running import REPLAY_PACE, Running, running
@@ -89,7 +89,7 @@ def test_contention_alerts_reach_the_webhook_and_resolve_once_the_cache_is_lockl
         for ratio in (figures.cpu_busy, *(figures.contention[cache] for cache in CACHES)):
             assert ratio is not None and 0 <= ratio <= 1
         assert figures.throughput is not None and figures.throughput > 0
-        response = httpx.get(f"{stack.stack.url('exporter')}/metrics", trust_env=False, timeout=60)
+        response = httpx2.get(f"{stack.stack.url('exporter')}/metrics", trust_env=False, timeout=60)
         assert_promtool_accepts(response.text)
 
         make_cache_lockless(stack)

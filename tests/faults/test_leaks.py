@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import typer
 import typer.testing
@@ -41,18 +41,18 @@ def on_a_command_line(_: Path) -> None:
 
 
 def in_an_answer(_: Path) -> None:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, text=f"<b>{INLINE}</b>")
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, text=f"<b>{INLINE}</b>")
 
-    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+    with httpx2.Client(transport=httpx2.MockTransport(answer)) as client:
         assert client.get("http://127.0.0.1/").is_success
 
 
 def in_a_header(_: Path) -> None:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, headers={"X-Error": INLINE})
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"X-Error": INLINE})
 
-    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+    with httpx2.Client(transport=httpx2.MockTransport(answer)) as client:
         assert client.get("http://127.0.0.1/").is_success
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
@@ -150,7 +150,7 @@ def configuration(port: int, *hosts: str, workers: int = 1, **scrape: str) -> st
 
 
 def probe(running: RunningExporter, target: str = "T0") -> str:
-    return httpx.get(f"{running.url}/probe?target={target}", trust_env=False, timeout=90).text
+    return httpx2.get(f"{running.url}/probe?target={target}", trust_env=False, timeout=90).text
 
 
 def test_an_unanswered_login_counts_when_its_worker_dies_or_the_exporter_is_killed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
@@ -50,7 +50,7 @@ def configuration(server: Simulated, count: int = 1) -> str:
 
 
 def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> str:
-    answer = httpx.get(
+    answer = httpx2.get(
         f"{running.url}/probe",
         params={"target": target},
         headers={TIMEOUT_HEADER: str(seconds)},
@@ -112,7 +112,7 @@ def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(
     with exporter(tmp_path, configuration(server), before=few) as running, ExitStack() as crowd:
         probe(running)
         host, port = running.url.removeprefix("http://").split(":")
-        with httpx.Client(base_url=running.url, trust_env=False, timeout=90) as client:
+        with httpx2.Client(base_url=running.url, trust_env=False, timeout=90) as client:
             assert client.get("/-/healthy").status_code == 200
             for _ in range(80):
                 crowd.enter_context(socket.create_connection((host, int(port))))
@@ -140,7 +140,7 @@ def test_tls_handshakes_that_never_begin_neither_stop_service_nor_fill_the_log(
             crowd.enter_context(socket.create_connection((host, int(port))))
         for _ in range(3):
             context = ssl.create_default_context(cafile=str(authority.file))
-            answer = httpx.get(f"{running.url}/-/healthy", verify=context, trust_env=False, timeout=30)
+            answer = httpx2.get(f"{running.url}/-/healthy", verify=context, trust_env=False, timeout=30)
             assert answer.status_code == 200
         assert len(running.log) < 10_000
 
@@ -179,7 +179,7 @@ def test_sigterm_ends_everything_while_servers_hang_and_a_worker_stands_still(
 
     def ask(running: RunningExporter, target: str) -> None:
         # Whoever waits is cut off, or told that there is no answer.
-        with contextlib.suppress(httpx.TransportError, AssertionError):
+        with contextlib.suppress(httpx2.TransportError, AssertionError):
             probe(running, target, 60)
 
     with socket.create_server(("127.0.0.1", 0)) as mute, ExitStack() as stack:

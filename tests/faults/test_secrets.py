@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import bcrypt
-import httpx
+import httpx2
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, run
 from tests.planted import IN_ENVIRONMENT, IN_FILE, INLINE, MISPLACED, TOKEN, WEB
@@ -61,10 +61,10 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
         file = tmp_path / "exporter.yml"
         with (
             exporter(tmp_path, json.dumps(good), options, environment={"PLANTED": IN_ENVIRONMENT}) as running,
-            httpx.Client(base_url=running.url, auth=("scraper", WEB), trust_env=False, timeout=60) as client,
+            httpx2.Client(base_url=running.url, auth=("scraper", WEB), trust_env=False, timeout=60) as client,
         ):
 
-            def get(path: str) -> httpx.Response:
+            def get(path: str) -> httpx2.Response:
                 answer = client.get(path)
                 seen.append(answer.text + str(answer.headers))
                 return answer
@@ -78,7 +78,7 @@ def test_no_planted_secret_is_in_a_page_a_log_an_error_a_command_line_or_the_sta
             for path in PATHS:
                 get(path)
             assert client.post("/annotations", json={"text": "a deployment"}).status_code == 201
-            wrong = httpx.get(running.url, auth=("scraper", MISPLACED), trust_env=False, timeout=60)
+            wrong = httpx2.get(running.url, auth=("scraper", MISPLACED), trust_env=False, timeout=60)
             seen.append(wrong.text + str(wrong.headers))
             bad = [
                 json.dumps(good | {"targets": [{"name": "X", "host": "h", "password": MISPLACED}]}),

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.exporter.compare.conftest import prometheus_with, running_prometheus
@@ -112,7 +112,7 @@ class Deployment:
 
     def probe(self, target: str = "S0") -> str:
         assert self.running
-        answer = httpx.get(
+        answer = httpx2.get(
             f"{self.running.url}/probe",
             params={"target": target, "collect[]": list(COLLECTORS)},
             headers={TIMEOUT_HEADER: "60"},
@@ -132,7 +132,7 @@ class Deployment:
     def created(self) -> float:
         """When the counters started, as OpenMetrics says to those who ask."""
         assert self.running
-        answer = httpx.get(
+        answer = httpx2.get(
             f"{self.running.url}/probe",
             params={"target": "S0", "collect[]": list(COLLECTORS), "created": "1"},
             headers={TIMEOUT_HEADER: "60", "Accept": "application/openmetrics-text; version=1.0.0"},
@@ -153,7 +153,7 @@ class Deployment:
         """A scrape that a kill may interrupt."""
 
         def scrape() -> None:
-            with contextlib.suppress(httpx.HTTPError):
+            with contextlib.suppress(httpx2.HTTPError):
                 self.probe()
 
         thread = threading.Thread(target=scrape)
@@ -241,7 +241,7 @@ def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
             assert growth(deployment.totals(), first) == growth(inside(server), truth)
             assert deployment.created() == created
         assert deployment.running
-        metrics = httpx.get(f"{deployment.running.url}/metrics", trust_env=False).text
+        metrics = httpx2.get(f"{deployment.running.url}/metrics", trust_env=False).text
         assert "ase_exporter_totals_persistent 0.0" in metrics
         server.model.advance(20.0)
         deployment.kill()

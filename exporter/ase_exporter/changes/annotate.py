@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-import httpx
+import httpx2
 
 from ase_exporter.changes.change import Change
 from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, id_tag
@@ -60,14 +60,14 @@ class ExporterClient:
         """POST /annotations/ID/finish."""
         self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
-    def request(self, method: str, path: str, **content: object) -> httpx.Response:
+    def request(self, method: str, path: str, **content: object) -> httpx2.Response:
         """Send a request, with retries. Raises UserError if the exporter rejects it or cannot be reached."""
         problem = ""
         for attempt in range(_MAX_TRIES):
             if attempt:
                 time.sleep(_RETRY_DELAY)
             try:
-                response = httpx.request(
+                response = httpx2.request(
                     method,
                     f"{self.url.rstrip('/')}{path}",
                     auth=(self.user, self._password()) if self.user else None,
@@ -75,7 +75,7 @@ class ExporterClient:
                     timeout=TIMEOUT,
                     **content,  # type: ignore[arg-type]
                 )
-            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
                 problem = str(error) or type(error).__name__
                 continue
             if response.status_code < 500:

@@ -10,7 +10,7 @@ import json
 import ssl
 from typing import Any
 
-import httpx
+import httpx2
 
 from ase_exporter.changes.change import Change
 from ase_exporter.config.changes import GrafanaConfig
@@ -40,10 +40,10 @@ class RejectedError(AseExporterError):
 class Grafana:
     """A client of one Grafana. transport: replaces the network in tests."""
 
-    def __init__(self, config: GrafanaConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, config: GrafanaConfig, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self.config = config
         verify = ssl.create_default_context(cafile=config.ca_file) if config.ca_file else True
-        self._client = httpx.AsyncClient(
+        self._client = httpx2.AsyncClient(
             base_url=config.url, timeout=config.timeout, verify=verify, transport=transport
         )
 
@@ -83,19 +83,19 @@ class Grafana:
     async def _ask(self, method: str, path: str, **content: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.config.read_token()}"}
         try:
-            # httpx's own timeout begins again with each piece of an answer.
+            # httpx2's own timeout begins again with each piece of an answer.
             async with asyncio.timeout(self.config.timeout):
                 status, body = await self._exchange(method, path, headers=headers, **content)
-        except (httpx.TimeoutException, TimeoutError) as error:
+        except (httpx2.TimeoutException, TimeoutError) as error:
             raise GrafanaError(f"no answer within {self.config.timeout:g} s") from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise GrafanaError(str(error) or type(error).__name__) from error
         if status in (401, 403):
             raise ForbiddenError(f"HTTP {status}: the token may not {method} annotations")
         if status in _PERMANENT:
             text = "".join(each for each in body[:200].decode(errors="replace") if each.isprintable())
             raise RejectedError(f"HTTP {status}: {text}")
-        if not httpx.codes.is_success(status):
+        if not httpx2.codes.is_success(status):
             raise GrafanaError(f"HTTP {status}")
         try:
             return json.loads(body)

@@ -168,7 +168,7 @@ class Journal:
     def _start_poster(self) -> None:
         self._grafana = self.poster = None
         if self.config.grafana:
-            # Imported here because they load httpx, 5 MB.
+            # Imported here because they load httpx2, 5 MB.
             from ase_exporter.changes.grafana import Grafana
             from ase_exporter.changes.poster import Poster
 

@@ -57,7 +57,7 @@ def annotate(
 
     ase-exporter annotate --run "reorg rebuild trades" -- isql -i reorg.sql
     """
-    # httpx is loaded only when it is needed: it would delay the start of every command.
+    # httpx2 is loaded only when it is needed: it would delay the start of every command.
     from ase_exporter.changes.annotate import AnnotationClient, ExporterClient, GrafanaClient, run_annotated
     from ase_exporter.changes.journal import MAINTENANCE
 
@@ -112,7 +112,7 @@ def _user_name() -> str:
 
 
 def _grafana_config(url: str, token_file: Path | None, ca_file: Path | None) -> GrafanaConfig:
-    # As with httpx: only those who post to Grafana wait for pydantic.
+    # As with httpx2: only those who post to Grafana wait for pydantic.
     from pydantic import TypeAdapter, ValidationError
 
     if token_file is None:

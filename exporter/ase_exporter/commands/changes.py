@@ -79,7 +79,7 @@ def changes(
         query = {name: word for name, word in words.items() if word} | {"format": "json"}
         query |= {"since": str(wanted.since)} if wanted.since is not None else {}
         query |= {"until": str(wanted.until)} if wanted.until is not None else {}
-        # httpx is loaded only when it is needed: it would delay the start of every command.
+        # httpx2 is loaded only when it is needed: it would delay the start of every command.
         from ase_exporter.changes.annotate import ExporterClient
 
         exporter = ExporterClient(url, user, password_file, ca_file)

@@ -1,6 +1,6 @@
 """The command `ase-exporter compare`.
 
-The comparison is imported when the command runs, because it loads numpy, httpx and matplotlib.
+The comparison is imported when the command runs, because it loads numpy, httpx2 and matplotlib.
 """
 
 from enum import StrEnum

@@ -1,6 +1,6 @@
 """The command `ase-exporter report`.
 
-The report is imported when the command runs, because it loads numpy, httpx and matplotlib.
+The report is imported when the command runs, because it loads numpy, httpx2 and matplotlib.
 """
 
 from pathlib import Path

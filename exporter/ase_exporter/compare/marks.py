@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import httpx
+import httpx2
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.urls import without_credentials
@@ -110,10 +110,10 @@ def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
     """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
     shown = without_credentials(url)
     try:
-        answer = httpx.get(f"{url.rstrip('/')}{path}", params=parameters, timeout=TIMEOUT)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        answer = httpx2.get(f"{url.rstrip('/')}{path}", params=parameters, timeout=TIMEOUT)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         # The message about an invalid URL may hold a part of the password.
-        reason = str(error) if isinstance(error, httpx.TransportError) else ""
+        reason = str(error) if isinstance(error, httpx2.TransportError) else ""
         raise UserError(f"--exporter: {shown}: {reason or type(error).__name__}") from None
     if not answer.is_success:
         raise UserError(f"--exporter: {shown}{path}: HTTP {answer.status_code}")

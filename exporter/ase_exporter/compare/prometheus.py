@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-import httpx
+import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,8 +68,8 @@ class Prometheus:
         self._shown = without_credentials(url).rstrip("/")
         expected = f"--prometheus: {self._shown!r}: expected a URL such as http://127.0.0.1:9090"
         try:
-            parsed = httpx.URL(url.rstrip("/") + "/")
-        except httpx.InvalidURL:
+            parsed = httpx2.URL(url.rstrip("/") + "/")
+        except httpx2.InvalidURL:
             # Not chained: its message may hold a part of the password.
             raise UserError(expected) from None
         if parsed.scheme not in ("http", "https"):
@@ -78,7 +78,7 @@ class Prometheus:
         self.warnings: list[str] = []
         self.requests = 0
         self._timeout, self._max_bytes, self._deadline = timeout, max_bytes, deadline
-        self._client = httpx.Client(
+        self._client = httpx2.Client(
             base_url=self.url,
             auth=(parsed.username, parsed.password) if parsed.userinfo else None,
             timeout=timeout,
@@ -164,9 +164,9 @@ class Prometheus:
         self.requests += 1
         try:
             status, content = self._read(method, path, parameters)
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise PrometheusError(f"Prometheus at {self._shown}: no answer in time") from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise PrometheusError(f"Prometheus at {self._shown}: {error or type(error).__name__}") from error
         with self._readable(status):
             body = json.loads(content)
@@ -190,7 +190,7 @@ class Prometheus:
         """Status and body of a response, within the limits."""
         seconds = min(self._timeout, self._deadline - time.monotonic())
         if seconds <= 0:
-            raise httpx.ReadTimeout("no time left")
+            raise httpx2.ReadTimeout("no time left")
         ends, content = time.monotonic() + seconds, bytearray()
         with self._client.stream(method, path, data=parameters or None, timeout=seconds) as answer:
             for piece in answer.iter_bytes():
@@ -199,5 +199,5 @@ class Prometheus:
                     limit = f"{self._max_bytes:,.0f} bytes"
                     raise PrometheusError(f"Prometheus at {self._shown}: the answer has over {limit}")
                 if time.monotonic() > ends:
-                    raise httpx.ReadTimeout("a slow answer")
+                    raise httpx2.ReadTimeout("a slow answer")
         return answer.status_code, bytes(content)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
+import httpx2
 import yaml
 
 from ase_exporter import assets
@@ -224,13 +224,13 @@ class Stack:
         self._processes.start(name, command, os.environ | environment)
 
     def _await(self, name: str, url: str, deadline: float) -> None:
-        with httpx.Client(timeout=2.0, trust_env=False) as client:
+        with httpx2.Client(timeout=2.0, trust_env=False) as client:
             while True:
                 self._processes.check()
                 try:
                     if client.get(url).is_success:
                         return
-                except httpx.TransportError:
+                except httpx2.TransportError:
                     pass
                 if time.monotonic() > deadline:
                     raise UserError(

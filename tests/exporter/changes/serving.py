@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 from tests.paths import REPOSITORY
 
 
@@ -62,7 +62,7 @@ class Serving:
 
     def get(self, path: str) -> str:
         """The body of a page."""
-        return httpx.get(self.url + path, timeout=60).raise_for_status().text
+        return httpx2.get(self.url + path, timeout=60).raise_for_status().text
 
     @staticmethod
     def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
@@ -78,6 +78,6 @@ class Serving:
         if "listening on " not in self.log():
             return False
         try:
-            return httpx.get(self.url + "/-/healthy", timeout=30).is_success
-        except httpx.HTTPError:
+            return httpx2.get(self.url + "/-/healthy", timeout=30).is_success
+        except httpx2.HTTPError:
             return False

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.exporter.changes.journal_process import snapshot_of
 from tests.exporter.running_exporter import exporter
@@ -101,13 +101,13 @@ def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting
     options = [f"--state-dir={state}"]
     with exporter(tmp_path, "targets: []\nhost: {}\n", options, before=full) as running:
         metrics = f"{running.url}/metrics"
-        shown = httpx.get(metrics, trust_env=False, timeout=60).text
+        shown = httpx2.get(metrics, trust_env=False, timeout=60).text
         assert "ase_exporter_change_store_up 0.0" in shown
         running.wait_for("state directory: ")
         for process in running.processes():
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
         end = time.monotonic() + 60
-        while "ase_exporter_change_store_up 1.0" not in httpx.get(metrics, trust_env=False, timeout=60).text:
+        while "ase_exporter_change_store_up 1.0" not in httpx2.get(metrics, trust_env=False, timeout=60).text:
             assert time.monotonic() < end
             time.sleep(0.1)
     assert (state / FILE).stat().st_size > 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-import httpx
+import httpx2
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 
@@ -150,7 +150,7 @@ def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
     asked: list[str] = []
     good = {"POST": b'{"id": 5}', "GET": b"[]"}
 
-    def respond(request: httpx.Request) -> httpx.Response:
+    def respond(request: httpx2.Request) -> httpx2.Response:
         asked.append(request.method)
         # A search answers a list, so an empty one is right.
         bad = (
@@ -158,7 +158,7 @@ def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
             and asked.count(method) == 1
             and not (method == "GET" and answer == b"[]")
         )
-        return httpx.Response(200, content=answer if bad else good[request.method])
+        return httpx2.Response(200, content=answer if bad else good[request.method])
 
     async def main() -> None:
         store = open_store(None)
@@ -168,7 +168,7 @@ def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
             post = store.next_post(time.time())
             assert post
             store.begin_post(post)
-        grafana = Grafana(replace(settings, max_backoff=0.01), httpx.MockTransport(respond))
+        grafana = Grafana(replace(settings, max_backoff=0.01), httpx2.MockTransport(respond))
         poster = Poster(store, grafana, here)
         running = asyncio.create_task(poster.run())
         async with asyncio.timeout(60):
@@ -253,7 +253,7 @@ def test_an_answer_without_end_is_a_failure(
     settings: GrafanaConfig, content: Callable[[], AsyncIterator[bytes]], reason: str
 ) -> None:
     async def main() -> None:
-        transport = httpx.MockTransport(lambda request: httpx.Response(200, content=content()))
+        transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=content()))
         # The endless answer may take longer than the trickling one.
         timeout = 0.2 if content is trickling else 60.0
         grafana = Grafana(replace(settings, timeout=timeout), transport)

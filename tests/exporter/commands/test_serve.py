@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 import yaml
@@ -21,7 +21,7 @@ from ase_exporter.workers import loading
 
 # Parts of the file names of shared libraries.
 READERS = ("pydantic", "_yaml")
-MODULES = {"typer", "rich", "pydantic", "yaml", "httpx", "numpy"}
+MODULES = {"typer", "rich", "pydantic", "yaml", "httpx2", "numpy"}
 
 
 def configuration(port: int, *names: str, directory: Path) -> str:
@@ -121,7 +121,7 @@ def test_the_server_imports_neither_typer_nor_pydantic() -> None:
 
 def test_pydantic_and_yaml_are_in_no_process_that_stays(running: RunningExporter) -> None:
     # An answer of the worker: it has started.
-    answer = httpx.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
+    answer = httpx2.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
     assert "\nase_up 0.0\n" in answer.text
     web, *workers = running.processes()
     assert web.pid == running.process.pid
@@ -143,16 +143,16 @@ def test_a_bad_catalogue_file_is_logged(running: RunningExporter, directory: Pat
 def test_a_reload_applies_the_same_rules_as_a_start(
     running: RunningExporter, directory: Path, closed_port: int
 ) -> None:
-    def reload(text: str) -> httpx.Response:
+    def reload(text: str) -> httpx2.Response:
         (directory / "exporter.yml").write_text(text, encoding="utf-8")
-        return httpx.post(f"{running.url}/-/reload", trust_env=False, timeout=60)
+        return httpx2.post(f"{running.url}/-/reload", trust_env=False, timeout=60)
 
     bad = reload("targets: [{name: ONE}]\n")
     assert bad.status_code == 500
     assert f"{directory / 'exporter.yml'}:1: targets.0.host: Field required" in bad.text
     good = reload(configuration(closed_port, "ONE", "TWO", directory=directory))
     assert good.status_code == 200
-    targets = httpx.get(f"{running.url}/targets", trust_env=False, timeout=60).json()
+    targets = httpx2.get(f"{running.url}/targets", trust_env=False, timeout=60).json()
     assert [target["targets"] for target in targets] == [["ONE"], ["TWO"]]
 
 
@@ -182,7 +182,7 @@ def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, close
     program = [str(Path(sys.executable).with_name("ase-exporter"))]
     try:
         with exporter(tmp_path, text, program=program, working_directory=tmp_path) as running:
-            answer = httpx.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
+            answer = httpx2.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=60)
             assert "\nase_up 0.0\n" in answer.text
     finally:
         assert not marker.exists(), marker.read_text()

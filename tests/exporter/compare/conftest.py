@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 import numpy as np
 import pytest
 
@@ -159,7 +159,7 @@ class running_prometheus:  # noqa: N801  # reads as the context that it is
     def __enter__(self) -> str:
         deadline = time.monotonic() + 60
         # Ready once it has replayed its blocks; until then it answers 503.
-        while not ((url := self._url()) and httpx.get(f"{url}/-/ready", timeout=60).is_success):
+        while not ((url := self._url()) and httpx2.get(f"{url}/-/ready", timeout=60).is_success):
             assert time.monotonic() < deadline and self.process.poll() is None, self.log.read_text()
             time.sleep(0.05)
         return url

@@ -2,7 +2,7 @@
 
 import threading
 
-import httpx
+import httpx2
 
 from ase_exporter.demo.webhook import Webhook
 
@@ -17,7 +17,7 @@ MESSAGE = {
 
 def test_each_alert_of_a_message_is_kept() -> None:
     with Webhook("127.0.0.1") as webhook:
-        answer = httpx.post(
+        answer = httpx2.post(
             f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False, timeout=60
         )
         assert answer.status_code == 200
@@ -29,7 +29,7 @@ def test_waiting_ends_when_the_alert_arrives() -> None:
     with Webhook("127.0.0.1") as webhook:
         sender = threading.Timer(
             0.05,
-            lambda: httpx.post(
+            lambda: httpx2.post(
                 f"http://127.0.0.1:{webhook.port}/", json=MESSAGE, trust_env=False, timeout=60
             ),
         )
@@ -40,7 +40,7 @@ def test_waiting_ends_when_the_alert_arrives() -> None:
 
 def test_an_invalid_body_is_rejected() -> None:
     with Webhook("127.0.0.1") as webhook:
-        answer = httpx.post(f"http://127.0.0.1:{webhook.port}/", content=b"[1]", trust_env=False, timeout=60)
+        answer = httpx2.post(f"http://127.0.0.1:{webhook.port}/", content=b"[1]", trust_env=False, timeout=60)
         assert answer.status_code == 400
         assert webhook.notifications() == []
 
@@ -48,5 +48,5 @@ def test_an_invalid_body_is_rejected() -> None:
 def test_each_message_is_shown_on_arrival() -> None:
     shown: list[list[str]] = []
     with Webhook("127.0.0.1", show=lambda alerts: shown.append([each.name for each in alerts])) as webhook:
-        httpx.post(f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False)
+        httpx2.post(f"http://127.0.0.1:{webhook.port}/critical", json=MESSAGE, trust_env=False)
         assert shown == [["A", "B"]]

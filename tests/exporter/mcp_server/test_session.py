@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.exporter.mcp_server.running_server import ask, client, tree
@@ -182,10 +182,10 @@ def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) ->
     async def session(url: str, server: Simulated) -> tuple[Any, ...]:
         async with client(tmp_path / "log", f"--prometheus={story.url}", f"--exporter={url}") as connected:
             known = await ask(connected, "servers")
-            httpx.get(f"{url}/probe?target=LIVE", timeout=60)
+            httpx2.get(f"{url}/probe?target=LIVE", timeout=60)
             server.model.set_option("number of locks", 123_456, "sa")
             while True:
-                httpx.get(f"{url}/probe?target=LIVE", timeout=60)
+                httpx2.get(f"{url}/probe?target=LIVE", timeout=60)
                 found = await ask(connected, "changes", server="LIVE")
                 if found["changes"]:
                     return known, found

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from starlette.testclient import TestClient
 from tests.exporter.running_exporter import exporter
@@ -40,7 +40,7 @@ def test_an_endpoint_that_changes_something_is_off_unless_its_option_is_given(
 ) -> None:
     with exporter(tmp_path, "{}", enabled) as running:
         for path, (option, body) in REQUESTS.items():
-            answer = httpx.post(running.url + path, json=body, trust_env=False, timeout=60)
+            answer = httpx2.post(running.url + path, json=body, trust_env=False, timeout=60)
             if option in enabled:
                 assert answer.status_code in (200, 201), answer.text
             else:

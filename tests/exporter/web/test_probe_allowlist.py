@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
@@ -301,9 +301,9 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
     }
     with exporter(tmp_path, json.dumps(configuration)) as running:
 
-        def probe(target: str, module: str = "") -> httpx.Response:
+        def probe(target: str, module: str = "") -> httpx2.Response:
             asked = {"target": target, "module": module}
-            return httpx.get(f"{running.url}/probe", params=asked, trust_env=False, timeout=90)
+            return httpx2.get(f"{running.url}/probe", params=asked, trust_env=False, timeout=90)
 
         assert "\nase_up 1.0\n" in probe(address).text
         small = probe(address, "small").text
@@ -322,10 +322,10 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
             assert IN_ADDRESS not in answer.text
         assert (
             "ase_exporter_allowed_targets 1.0"
-            in httpx.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
+            in httpx2.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
         )
-        assert f"probe?target={address}" in httpx.get(running.url, trust_env=False, timeout=60).text
-        assert httpx.get(f"{running.url}/targets", trust_env=False, timeout=60).json() == []
+        assert f"probe?target={address}" in httpx2.get(running.url, trust_env=False, timeout=60).text
+        assert httpx2.get(f"{running.url}/targets", trust_env=False, timeout=60).json() == []
 
 
 def test_a_name_that_moves_is_followed_within_the_network_and_kept_while_it_cannot_be_resolved() -> None:

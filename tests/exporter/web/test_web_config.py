@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import which
 
 import bcrypt
-import httpx
+import httpx2
 import pytest
 from tests.exporter.running_exporter import RunningExporter, exporter
 from tests.exporter.web.authority import Authority
@@ -87,12 +87,12 @@ def get(
     expired: bool = False,
     auth: tuple[str, str] | None = ("scraper", PASSWORD),
     max_version: ssl.TLSVersion = ssl.TLSVersion.MAXIMUM_SUPPORTED,
-) -> httpx.Response:
+) -> httpx2.Response:
     context = ssl.create_default_context(cafile=str(authority.file))
     context.maximum_version = max_version
     if client:
         context.load_cert_chain(*authority.sign(client, expired=expired))
-    return httpx.get(f"{running.url}/metrics", auth=auth, verify=context, trust_env=False, timeout=60)
+    return httpx2.get(f"{running.url}/metrics", auth=auth, verify=context, trust_env=False, timeout=60)
 
 
 def test_the_right_certificate_and_password_get_an_answer(
@@ -119,19 +119,19 @@ def test_no_or_wrong_credentials_are_401(
 def test_missing_expired_and_foreign_certificates_are_rejected(
     running: RunningExporter, authority: Authority, tmp_path: Path
 ) -> None:
-    with pytest.raises(httpx.TransportError):
+    with pytest.raises(httpx2.TransportError):
         get(running, authority, client=None)
-    with pytest.raises(httpx.TransportError):
+    with pytest.raises(httpx2.TransportError):
         get(running, authority, client="late", expired=True)
     context = ssl.create_default_context(cafile=str(authority.file))
     context.load_cert_chain(*Authority(tmp_path, "stranger").sign("client"))
-    with pytest.raises(httpx.TransportError):
-        httpx.get(running.url, auth=("scraper", PASSWORD), verify=context, trust_env=False, timeout=60)
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(running.url, auth=("scraper", PASSWORD), verify=context, trust_env=False, timeout=60)
 
 
 def test_plain_http_on_the_tls_port_is_rejected(running: RunningExporter) -> None:
-    with pytest.raises(httpx.TransportError):
-        httpx.get(
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(
             running.url.replace("https", "http"), auth=("scraper", PASSWORD), trust_env=False, timeout=60
         )
 
@@ -139,7 +139,7 @@ def test_plain_http_on_the_tls_port_is_rejected(running: RunningExporter) -> Non
 def test_min_version_is_enforced(running: RunningExporter, authority: Authority, file: Path) -> None:
     assert get(running, authority, max_version=ssl.TLSVersion.TLSv1_2).status_code == 200
     write(file, good(min_version="TLS13"))
-    with pytest.raises(httpx.TransportError):
+    with pytest.raises(httpx2.TransportError):
         get(running, authority, max_version=ssl.TLSVersion.TLSv1_2)
 
 

@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import run
@@ -158,7 +158,7 @@ def test_restarts_of_the_exporter_do_not_get_a_login_locked(
         )
         for _ in range(LOGIN_ATTEMPTS + 2):
             with exporter(tmp_path, configuration, [f"--state-dir={tmp_path / 'state'}"]) as running:
-                answer = httpx.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=90)
+                answer = httpx2.get(f"{running.url}/probe?target=ONE", trust_env=False, timeout=90)
                 assert "\nase_up 0.0\n" in answer.text
     assert 1 <= len(logins) <= LOGIN_ATTEMPTS
 

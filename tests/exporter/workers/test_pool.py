@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from tests.exporter.running_exporter import PATIENT
@@ -286,7 +286,7 @@ def test_when_the_exporter_ends_no_process_stays(
     assert exporter.stderr is not None
     line = next(line for line in exporter.stderr if "listening on" in line)
     address = line.split("listening on ")[1].split(",")[0]
-    with httpx.Client(trust_env=False, timeout=90) as client:
+    with httpx2.Client(trust_env=False, timeout=90) as client:
         assert "ase_up 1.0" in client.get(f"{address}/metrics").text
     children = psutil.Process(exporter.pid).children(recursive=True)
     assert children
