@@ -1,13 +1,22 @@
-"""The fault contract names a test for every promise, and every test that it names exists."""
+"""The fault contract names tests for every promise, and every test that it names exists."""
 
 import ast
 import re
 
-from tests.paths import REPOSITORY
+import yaml
+from tests.paths import DOCS, REPOSITORY
 
-PAGE = (REPOSITORY / "docs/faults.md").read_text(encoding="utf-8")
-ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and "Fault | Promise" not in line]
-NAMED = re.compile(r"`(tests/[\w/.]+\.py)::(test_\w+)`")
+CONTRACT: dict[str, list[dict[str, object]]] = yaml.safe_load(
+    (REPOSITORY / "tests/faults/contract.yaml").read_text(encoding="utf-8")
+)
+ROWS = [row for rows in CONTRACT.values() for row in rows]
+
+
+def named(row: dict[str, object]) -> list[tuple[str, str]]:
+    """The tests of a fault, as path and name."""
+    tests = row["tests"]
+    assert isinstance(tests, list)
+    return [tuple(test.split("::")) for test in tests]
 
 
 def functions(path: str) -> set[str]:
@@ -16,16 +25,16 @@ def functions(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_fault_has_a_test_and_every_test_exists() -> None:
+def test_every_fault_has_a_promise_and_tests_that_exist() -> None:
     for row in ROWS:
-        named = NAMED.findall(row.rsplit(" | ", 1)[1])
-        assert named, row
-        for path, name in named:
-            assert name in functions(path), f"{path}::{name}"
+        assert row.keys() == {"fault", "promise", "tests"}, row
+        assert row["promise"] and row["tests"], row
+        for path, name in named(row):
+            assert name in functions(path), f"tests/faults/contract.yaml names {path}::{name}, which is gone"
 
 
 def test_every_test_that_the_security_page_names_exists() -> None:
-    page = (REPOSITORY / "docs/security.md").read_text(encoding="utf-8")
+    page = (DOCS / "security.md").read_text(encoding="utf-8")
     files = [
         path
         for folder in ("exporter", "faults")
@@ -37,8 +46,10 @@ def test_every_test_that_the_security_page_names_exists() -> None:
 
 
 def test_every_test_of_a_fault_is_in_the_contract() -> None:
-    in_contract = set(NAMED.findall(PAGE))
+    in_contract = {test for row in ROWS for test in named(row)}
     for file in (REPOSITORY / "tests/faults").glob("test_*_faults.py"):
         path = str(file.relative_to(REPOSITORY))
-        tests = {name for name in functions(path) if name.startswith("test_")}
-        assert {(path, name) for name in tests} <= in_contract
+        missing = {name for name in functions(path) if name.startswith("test_")} - {
+            name for of, name in in_contract if of == path
+        }
+        assert not missing, f"{path}: name these tests in tests/faults/contract.yaml: {sorted(missing)}"
