@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,7 +18,7 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.database_error import login_error
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_backoff import DirectoryRetries
+from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
@@ -508,17 +509,14 @@ def test_a_read_only_option_is_no_reason_to_restart(server: Simulated, scraper: 
     assert {labels for labels, value in configured.items() if value != run_values[labels]} == set()
 
 
-def logging_in(server: Simulated, password: str = PASSWORD) -> tuple[Login[Connection], ShiftedClock]:
+def logging_in(
+    server: Simulated, password: str = PASSWORD, shifted: ShiftedClock | None = None, **seams: Any
+) -> tuple[Login[Connection], ShiftedClock]:
     """A login whose time the test moves; each opened connection must be closed."""
-    shifted = ShiftedClock()
-    login = Login(
-        Endpoint(*server.address),
-        Auth(user="monitor", password=password),
-        opener(shifted.clock),
-        clock=shifted.clock,
-        retries=DirectoryRetries(),
-    )
-    return login, shifted
+    shifted = shifted or ShiftedClock()
+    auth = Auth(user="monitor", password=password)
+    endpoint, opened = Endpoint(*server.address), opener(shifted.clock)
+    return Login(endpoint, auth, opened, clock=shifted.clock, **seams), shifted
 
 
 def attempts(login: Login[Connection], shifted: ShiftedClock, seconds: float) -> int:
@@ -574,37 +572,31 @@ def test_the_scraper_knows_who_checked_its_password(server: Simulated) -> None:
     one.close()
 
 
-def test_targets_share_the_hourly_attempt_of_a_directory_login(server: Simulated) -> None:
-    faults = server.model.faults
-    faults.authentication = "ldap"
-    shifted, retries = ShiftedClock(), DirectoryRetries()
-    logins = [
-        Login(
-            Endpoint(*server.address),
-            Auth(user="monitor", password=PASSWORD),
-            opener(shifted.clock),
-            clock=shifted.clock,
-            retries=retries,
-        )
-        for _ in range(3)
-    ]
-    for login in logins:
-        login.open(shifted.monotonic() + 60).close()
-        login.note_mechanism("ldap")
-    faults.directory_down = True
-    for login in logins:
-        assert attempts(login, shifted, 300) == 2
-    before = sum(login.attempts for login in logins)
-    for _ in range(3 * 12):
-        shifted.ahead += 300.0
+def test_targets_share_the_hourly_attempt_of_a_directory_login() -> None:
+    shifted = ShiftedClock()
+    ledger = LoginLedger(clock=shifted.clock).client()
+    with ExitStack() as stack:
+        servers = [stack.enter_context(run("16.0 SP04", speed=0.0)) for _ in range(3)]
+        logins = [logging_in(server, shifted=shifted, ledger=ledger)[0] for server in servers]
+        for server, login in zip(servers, logins, strict=True):
+            server.model.faults.authentication = "ldap"
+            login.open(shifted.monotonic() + 60).close()
+            login.note_mechanism("ldap")
+        for server, login in zip(servers, logins, strict=True):
+            server.model.faults.directory_down = True
+            assert attempts(login, shifted, 300) == 2
+        before = sum(login.attempts for login in logins)
+        for _ in range(3 * 12):
+            shifted.ahead += 300.0
+            for login in logins:
+                with pytest.raises(DatabaseError):
+                    login.open(shifted.monotonic() + 60)
+        assert sum(login.attempts for login in logins) - before <= 3
+        for server in servers:
+            server.model.faults.directory_down = False
+        shifted.ahead += 3600
         for login in logins:
-            with pytest.raises(DatabaseError):
-                login.open(shifted.monotonic() + 60)
-    assert sum(login.attempts for login in logins) - before <= 3
-    faults.directory_down = False
-    shifted.ahead += 3600
-    for login in logins:
-        login.open(shifted.monotonic() + 60).close()
+            login.open(shifted.monotonic() + 60).close()
 
 
 def test_a_wrong_password_locks_no_login() -> None:

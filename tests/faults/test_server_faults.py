@@ -15,7 +15,7 @@ from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
 from ase_exporter.ase.connection import MAX_ROWS, Connection, DatabaseError, Endpoint
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.detect import ConfigWatcher

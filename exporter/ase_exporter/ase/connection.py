@@ -12,9 +12,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import pyodbc
 
@@ -28,17 +27,17 @@ from ase_exporter.ase.driver_socket import (
     new_sockets_to,
 )
 from ase_exporter.ase.gil_scheduler import gil_scheduler
+from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
+from ase_exporter.ase.login import Endpoint as Endpoint
+from ase_exporter.ase.login import Opener as Opener
 from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
 from ase_exporter.ase.timing import TIMING, Timing
-from ase_exporter.ase.unanswered_login import LoginEnd
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
-from ase_exporter.config import Target
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns
 from ase_exporter.metrics.columns import Row as Row
 
-PROGRAM = "ase-exporter"
 # Environment variables that FreeTDS prefers to the connection string: the password would go to another server.
 _OVERRIDES = ("TDSHOST", "TDSPORT", "TDSVER")
 # No table that is read for metrics comes near it; a result beyond it must not fill the memory.
@@ -58,23 +57,6 @@ _TRY_NEXT_ADDRESS = frozenset(("refused", "unreachable", "deadline", "lost"))
 # The socket of a login in progress is found by its address, so there may be only one login per address at a time.
 _logins: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
 
-Opened = TypeVar("Opened", covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a server listens and how to talk to it."""
-
-    host: str
-    port: int
-    charset: str = "UTF-8"
-    encrypt_password: bool = False
-
-    @classmethod
-    def of(cls, target: Target) -> Self:
-        """The endpoint of a configured target."""
-        return cls(target.host, target.port, target.charset, target.encrypt_password)
-
 
 class ServerResult(NamedTuple):
     """One result of a statement. messages: those before it. description: pyodbc's, None without a result set."""
@@ -82,27 +64,6 @@ class ServerResult(NamedTuple):
     messages: list[str]
     description: Sequence[tuple[Any, ...]] | None
     rows: list[Row]
-
-
-class Opener(Protocol[Opened]):
-    """Logs in to a server, as `Connection.open` does. Raises DatabaseError.
-
-    permit: called with the addresses of the host before anything is sent; what it raises ends the login.
-    """
-
-    def __call__(
-        self,
-        endpoint: Endpoint,
-        user: str,
-        password: str,
-        *,
-        deadline: float,
-        program: str,
-        permit: "Permission",
-    ) -> Opened: ...
-
-
-Permission = Callable[[Sequence[str]], None]
 
 
 class Connection:
@@ -194,7 +155,7 @@ class Connection:
             likely = free_descriptor()
             began = monotonic()
             limit = began + seconds - timing.login_lead
-            end = LoginEnd(likely, address, watchdog.clock)
+            end = LoginTimeout(likely, address, watchdog.clock)
             try:
                 string = connection_string(address)
                 with gil_scheduler.released(), watchdog.guard((limit, end)):

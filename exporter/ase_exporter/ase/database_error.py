@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ase_exporter.errors import AseExporterError
 
 if TYPE_CHECKING:
-    from ase_exporter.ase.unanswered_login import UnansweredLogin
+    from ase_exporter.ase.login import UnansweredLogin
 
 Kind = Literal[
     "driver_missing",

@@ -1,32 +1,92 @@
-"""The login flow: read the password, ask whether it may be tried, connect, note how that ended."""
+"""One login: read the password, ask whether it may be tried, connect, report how that ended.
 
-from collections.abc import Sequence
-from typing import Generic
+A login that is not answered in time keeps its connection to see how it ends. Only then is it known whether the server
+hangs, or refuses the password slowly; another attempt might lock the account.
+"""
 
-from ase_exporter.ase.connection import PROGRAM, Endpoint, Opened, Opener
+import os
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
+
 from ase_exporter.ase.database_error import DatabaseError, Kind
-from ase_exporter.ase.login_backoff import (
+from ase_exporter.ase.driver_socket import DriverSocket, login_sockets
+from ase_exporter.ase.login_ledger import (
     BUSY,
     DIRECTORIES,
-    DIRECTORY_RETRIES,
     Account,
-    DirectoryRetries,
-    LocalLedger,
+    LedgerClient,
     LoginLedger,
+    LoginReport,
     Outcome,
     Permit,
 )
 from ase_exporter.ase.timing import TIMING, Timing
-from ase_exporter.ase.unanswered_login import UnansweredLogin
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Auth
+from ase_exporter.config import Auth, Target
+
+PROGRAM = "ase-exporter"
+
+# A server that is gone without a word is noticed after about half a minute.
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+# Seconds. Something that stands in for a server may hold the connection for ever.
+MAX_WAIT = 3600.0
+# Bytes of an answer; what is beyond them is no answer to a login.
+_MAX_ANSWER = 1 << 16
+# Seconds that a connection without a login is given to be closed by the other side: longer than one with a login was.
+_MIN_KNOCK, _KNOCK_MARGIN = 0.2, 0.5
+_ESTABLISHED = 1
+_PACKET = struct.Struct("!BBHHBB")
+_LOGINACK = 0xAD
+# Tokens that may come before it, with a length of two bytes: capabilities, changes of the environment, messages.
+_TOKENS = frozenset((0xAA, 0xAB, 0xE2, 0xE3, 0xE5, 0xEC, 0xD7))
+_STATUS: dict[int, Outcome] = {5: "accepted", 6: "refused", 7: "not_refused"}
+
+Opened = TypeVar("Opened", covariant=True)
+Permission = Callable[[Sequence[str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens and how to talk to it."""
+
+    host: str
+    port: int
+    charset: str = "UTF-8"
+    encrypt_password: bool = False
+
+    @classmethod
+    def of(cls, target: Target) -> Self:
+        """The endpoint of a configured target."""
+        return cls(target.host, target.port, target.charset, target.encrypt_password)
+
+
+class Opener(Protocol[Opened]):
+    """Logs in to a server, as `Connection.open` does. Raises DatabaseError.
+
+    permit: called with the addresses of the host before anything is sent; what it raises ends the login.
+    """
+
+    def __call__(
+        self,
+        endpoint: Endpoint,
+        user: str,
+        password: str,
+        *,
+        deadline: float,
+        program: str,
+        permit: Permission,
+    ) -> Opened: ...
 
 
 class Login(Generic[Opened]):
-    """One login to one server.
+    """Logins of one user to one server.
 
     attempts: how often the server was asked. ledger: decides whether it may be; that of the web process knows what
-    other targets, and workers before this one, have tried. retries: shared with the other logins of this process.
+    other targets, and workers before this one, have tried.
     """
 
     def __init__(
@@ -36,20 +96,17 @@ class Login(Generic[Opened]):
         open_connection: Opener[Opened],
         *,
         program: str = PROGRAM,
-        ledger: LoginLedger | None = None,
+        ledger: LedgerClient | None = None,
         clock: Clock = SYSTEM_CLOCK,
         timing: Timing = TIMING,
-        retries: DirectoryRetries = DIRECTORY_RETRIES,
     ) -> None:
         self.attempts = 0
         self._endpoint = endpoint
         self._auth = auth
         self._open_connection = open_connection
         self._program = program
-        self._ledger = ledger or LocalLedger(clock, timing)
-        self._clock = clock
+        self._ledger = ledger or LoginLedger(clock=clock, timing=timing).client()
         self._timing = timing
-        self._retries = retries
         # The password that was accepted last, and the one that LDAP or PAM accepted.
         self._accepted: str | None = None
         self._accepted_by_directory: str | None = None
@@ -88,9 +145,8 @@ class Login(Generic[Opened]):
             raise
         finally:
             if permit:
-                self._note(permit.number, password, outcome, attempts)
+                self._report(permit.number, password, outcome, attempts)
         self._accepted = password
-        self._retries.release(user, password)
         return connection
 
     def close(self) -> None:
@@ -99,7 +155,7 @@ class Login(Generic[Opened]):
             unanswered, password, number = self._unanswered
             unanswered.close()
             self._unanswered = None
-            self._note(number, password, "unknown")
+            self._report(number, password, "unknown")
 
     def note_mechanism(self, mechanism: str) -> None:
         """Note who checked the password of the last login. mechanism: @@authmech, '' if it is not known."""
@@ -107,26 +163,20 @@ class Login(Generic[Opened]):
 
     def _begin(self, addresses: Sequence[str], password: str, deadline: float) -> Permit:
         """The permit of an attempt. Raises DatabaseError if it is not allowed."""
-        user = self._auth.user
-        names = {self._endpoint.host, *addresses}
-        accounts = frozenset(Account(name, self._endpoint.port, user) for name in names)
+        user, port = self._auth.user, self._endpoint.port
+        accounts = frozenset(Account(name, port, user) for name in (self._endpoint.host, *addresses))
         permit = self._ledger.begin(accounts, password, deadline)
         if permit.denied:
             kind: Kind = "deadline" if permit.denied == BUSY else "login_suspended"
             raise DatabaseError(kind, f"login {user} {permit.denied}")
-        if permit.directory_retry and not self._retries.take(user, password, self._clock.monotonic()):
-            self._ledger.note(permit.number, "not_refused")
-            raise DatabaseError(
-                "login_suspended", f"login {user} was refused; another target tries it this hour"
-            )
         return permit
 
-    def _note(self, number: int, password: str, outcome: Outcome, attempts: int = 1) -> None:
+    def _report(self, number: int, password: str, outcome: Outcome, attempts: int = 1) -> None:
         directory = password == self._accepted_by_directory
-        self._ledger.note(number, outcome, directory=directory, attempts=attempts)
+        self._ledger.report(LoginReport(number, outcome, directory, attempts))
 
     def _settle(self) -> None:
-        """Note how an unanswered login has ended. Raises DatabaseError `deadline` if it has not."""
+        """Report how an unanswered login has ended. Raises DatabaseError `deadline` if it has not."""
         if self._unanswered is None:
             return
         unanswered, password, number = self._unanswered
@@ -137,7 +187,7 @@ class Login(Generic[Opened]):
                 "deadline", f"{where} has not answered a login for {unanswered.seconds:.0f} s"
             )
         self._unanswered = None
-        self._note(number, password, outcome)
+        self._report(number, password, outcome)
 
 
 def _outcome(error: DatabaseError) -> Outcome:
@@ -146,3 +196,119 @@ def _outcome(error: DatabaseError) -> Outcome:
     if error.uncertain:
         return "unknown"
     return "refused" if error.may_be_refused else "not_refused"
+
+
+class UnansweredLogin:
+    """The connection of one, taken over from the driver, which gets the end of its stream.
+
+    max_wait: seconds of `clock` after which it ends as `unknown`.
+    """
+
+    def __init__(self, own: socket.socket, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._own = own
+        self._clock = clock
+        self._mark = DriverSocket(own.fileno(), os.fstat(own.fileno()).st_ino)
+        self._mark.keep()
+        self.max_wait = MAX_WAIT
+        self._received = b""
+        self._since = clock.monotonic()
+        with suppress(OSError):
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEPALIVE:
+                own.setsockopt(socket.IPPROTO_TCP, option, value)
+        # Ends the driver's wait, and tells the server nothing.
+        with suppress(OSError):
+            own.shutdown(socket.SHUT_RD)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been waited for."""
+        return self._clock.monotonic() - self._since
+
+    def outcome(self) -> Outcome:
+        """How it ended; closes the connection unless it is still `unanswered`."""
+        outcome = self._outcome()
+        if outcome != "unanswered":
+            self.close()
+        return outcome
+
+    def close(self) -> None:
+        """Give up waiting."""
+        self._mark.release()
+        self._own.close()
+
+    def _outcome(self) -> Outcome:
+        try:
+            # First: an answer may arrive between the two.
+            state = self._own.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+            while len(self._received) < _MAX_ANSWER and (more := self._own.recv(4096, socket.MSG_DONTWAIT)):
+                self._received += more
+        except BlockingIOError:
+            pass
+        except OSError:
+            return "unknown"
+        if known := _login_status(self._received):
+            return known
+        ended = state != _ESTABLISHED or len(self._received) >= _MAX_ANSWER or self.seconds > self.max_wait
+        return "unknown" if ended else "unanswered"
+
+
+class LoginTimeout:
+    """Called by the watchdog to end a login that takes too long. likely: the descriptor that was free before."""
+
+    def __init__(self, likely: int, address: tuple[str, int], clock: Clock) -> None:
+        self._was_sent = False
+        self._unanswered: UnansweredLogin | None = None
+        self._likely = likely
+        self._address = address
+        self._clock = clock
+
+    def __call__(self) -> None:
+        for found in login_sockets(self._likely, self._address):
+            self._was_sent = True
+            if own := found.duplicate():
+                self._unanswered = UnansweredLogin(own, self._clock)
+            else:
+                found.shut_down()
+
+    def explain(self, error: DatabaseError, seconds: float, left: float) -> None:
+        """Say in its error whether the login may have been refused. seconds: that it took; left: until the deadline."""
+        if error.kind == "deadline":
+            error.uncertain, error.unanswered = self._was_sent, self._unanswered
+        elif error.uncertain and error.number is None:
+            wait = max(min(seconds + _KNOCK_MARGIN, left), _MIN_KNOCK)
+            error.uncertain = not _closes_unasked(self._address, wait)
+
+    def forget(self) -> None:
+        """The login has succeeded all the same."""
+        if self._unanswered:
+            self._unanswered.close()
+
+
+def _closes_unasked(address: tuple[str, int], seconds: float) -> bool:
+    """Whether who listens there ends a connection, or talks, before anything is sent: then it is no ASE, but a tunnel
+    without one behind it."""
+    try:
+        with socket.create_connection(address, seconds) as knock:
+            knock.recv(1)
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _login_status(received: bytes) -> Outcome | None:
+    """What an answer to a login says; None if it does not, or not yet."""
+    tokens = b""
+    while len(received) >= _PACKET.size:
+        length = max(_PACKET.unpack_from(received)[2], _PACKET.size)
+        tokens += received[_PACKET.size : length]
+        received = received[length:]
+    while len(tokens) > 3:
+        if tokens[0] == _LOGINACK:
+            return _STATUS.get(tokens[3], "unknown")
+        if tokens[0] not in _TOKENS:
+            return None
+        tokens = tokens[3 + int.from_bytes(tokens[1:3], "little") :]
+    return None

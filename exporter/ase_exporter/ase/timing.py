@@ -32,7 +32,7 @@ class Timing:
     login_pause: between two attempts with a refused password, drawn at random from this range so that many
     targets do not come back at once.
     accepted_login_wait: for the answer to a login with a password that the server accepted before, after which it is
-    sent again. Any other password waits for as long as the connection lives: see `unanswered_login`.
+    sent again. Any other password waits for as long as the connection lives: see `login`.
     starved_after: a timer of the worker that is this late means that the process gets no CPU, which says nothing
     about the driver.
     start_timeout: for a worker process to start, generous because a busy machine takes many seconds.

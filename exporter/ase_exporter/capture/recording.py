@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Permission, Row
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
+from ase_exporter.ase.login import Permission
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 from ase_exporter.capture.file import LOGIN, Column, Failure, Result, Statement
 from ase_exporter.clock import SYSTEM_CLOCK, Clock

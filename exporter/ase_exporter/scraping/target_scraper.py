@@ -12,7 +12,7 @@ from ase_exporter import malloc
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_backoff import LoginLedger
+from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts
@@ -67,7 +67,7 @@ class TargetScraper:
         watch: ConfigWatcher | None = None,
         sysmon: "SysmonRunner | None" = None,
         modules: Mapping[str, Module] | None = None,
-        ledger: LoginLedger | None = None,
+        ledger: LedgerClient | None = None,
         *,
         raw_counters: bool = False,
         clock: Clock = SYSTEM_CLOCK,

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
 from ase_exporter.ase.login import Login
-from ase_exporter.ase.login_backoff import LoginLedger
+from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
@@ -139,7 +139,7 @@ class SysmonRunner:
         auth: Auth,
         settings: SysmonSettings,
         open_connection: Opener[Printing] = Connection.open,
-        ledger: LoginLedger | None = None,
+        ledger: LedgerClient | None = None,
         clock: Clock = SYSTEM_CLOCK,
         timing: Timing = TIMING,
         halted: bool = False,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ase_exporter.ase.connection import Connection, Opener
-from ase_exporter.ase.login_backoff import LoginLedger
+from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import ConfigWatcher
@@ -90,7 +90,7 @@ class TargetSampler:
         clock: Clock = SYSTEM_CLOCK,
         open_connection: Opener[Connection] = Connection.open,
         timing: Timing = TIMING,
-        ledger: LoginLedger | None = None,
+        ledger: LedgerClient | None = None,
         save: Callable[[], str] | None = None,
     ) -> None:
         self.target = target

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
@@ -39,9 +40,7 @@ from ase_exporter.web.landing import landing_page
 from ase_exporter.web.probe_targets import Resolver, SystemResolver, find
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
-from ase_exporter.workers.backoff_file import BackoffFile
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.login_arbiter import LoginArbiter
 from ase_exporter.workers.messages import ScrapeReply
 from ase_exporter.workers.pool import BusyError, WorkerPool
 from ase_exporter.workers.totals_register import TotalsRegister
@@ -77,7 +76,7 @@ class ExporterApp:
         self.judge = self._new_judge(config)
         self._judging: asyncio.Task[None] | None = None
         self._totals = TotalsRegister(state_directory)
-        self._logins = LoginArbiter(BackoffFile(state_directory))
+        self._logins = LoginLedger(state_directory)
         self._halted: set[tuple[str, int]] = set()
         self.pool = self._new_pool(loaded)
         self.host = HostCollectors(config.host) if config.host else None
@@ -203,7 +202,7 @@ class ExporterApp:
             self._retiring.cancel()
             ends.append(self._retiring)
         await asyncio.wait(ends)
-        await self._logins.close()
+        self._logins.close()
         self._totals.close()
         await self.journal.stop()
         if self.host:

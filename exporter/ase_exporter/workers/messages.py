@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ase_exporter.ase.login_backoff import Account, Outcome, Permit
+from ase_exporter.ase.login_ledger import LoginQuestion, LoginReport, Permit
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.config import Config, Target
 from ase_exporter.metrics.families import Family
@@ -24,7 +24,7 @@ class Assignment:
     """First message to a worker: the configuration, the pickled catalogue and the targets of this worker.
 
     halted: servers, by host and port, where sp_sysmon is not run again. totals: by target and module, from which
-    its counters continue.
+    its counters continue. login_salt: that of the ledger of logins.
     """
 
     config: Config
@@ -32,6 +32,7 @@ class Assignment:
     targets: tuple[Target, ...]
     halted: frozenset[tuple[str, int]] = frozenset()
     totals: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    login_salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +101,11 @@ class ScrapeReply:
 
 
 @dataclass(frozen=True, slots=True)
-class LoginQuestion:
-    """May this password be tried? From a worker; see `LoginLedger.begin`."""
-
-    number: int
-    accounts: frozenset[Account]
-    password: str = field(repr=False)
-    deadline: float
-
-
-@dataclass(frozen=True, slots=True)
 class LoginPermit:
     """The answer to the question of that number."""
 
     number: int
     permit: Permit
-
-
-@dataclass(frozen=True, slots=True)
-class LoginEnd:
-    """How an attempt ended; see `LoginLedger.note`. number: that of the permit."""
-
-    number: int
-    outcome: Outcome
-    directory: bool = False
-    attempts: int = 1
 
 
 Message = (
@@ -137,7 +118,7 @@ Message = (
     | ScrapeReply
     | LoginQuestion
     | LoginPermit
-    | LoginEnd
+    | LoginReport
 )
 
 

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from ase_exporter.ase.login_backoff import Permit
+from ase_exporter.ase.login_ledger import LoginLedger, LoginQuestion, LoginReport, Permit
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.changes.journal import Journal
 from ase_exporter.config import Target
@@ -20,14 +20,11 @@ from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.workers.channel import Channel
 from ase_exporter.workers.crash_backoff import CrashBackoff
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.login_arbiter import LoginArbiter
 from ase_exporter.workers.messages import (
     Admission,
     Assignment,
     Dismissal,
-    LoginEnd,
     LoginPermit,
-    LoginQuestion,
     Message,
     Ready,
     ScrapeReply,
@@ -64,14 +61,14 @@ class WorkerPool:
         journal: Journal | None = None,
         known: Callable[[str], Sequence[Family]] = lambda target: (),
         timing: Timing = TIMING,
-        logins: LoginArbiter | None = None,
+        logins: LoginLedger | None = None,
         totals: TotalsRegister | None = None,
         halted: set[tuple[str, int]] | None = None,
     ) -> None:
         """journal: gets the configuration snapshots. known: families that the web process adds to a target.
 
-        Also for the pool after this one: logins: decides which are tried; totals: keeps those of all targets; halted:
-        servers, by host and port, where sp_sysmon is not run again.
+        logins, totals and halted (servers, by host and port, where sp_sysmon is not run again) outlive this pool: a
+        reload hands them to the next.
         """
         self.config = config = loaded.config
         self.restarts = 0
@@ -86,11 +83,11 @@ class WorkerPool:
         count = min(config.workers or len(os.sched_getaffinity(0)), max_targets)
         self._shares = [config.targets[start::count] for start in range(count)]
         self._share_of = {target.name: index for index, share in enumerate(self._shares) for target in share}
-        self._logins = logins or LoginArbiter(timing=timing)
+        self._logins = logins or LoginLedger(timing=timing)
         self._halted = set() if halted is None else halted
         self._totals = totals or TotalsRegister(None)
         self._keeping: set[asyncio.Task[None]] = set()
-        # Targets that the pool before is still scraping.
+        # Targets still being scraped by the previous pool.
         self._handovers: dict[str, asyncio.Task[None]] = {}
         # Targets on the probe allowlist, and the timers that dismiss them.
         self._allowlisted: dict[str, Target] = {}
@@ -173,9 +170,8 @@ class WorkerPool:
         workers = [worker for worker in self._workers if worker]
         for worker in workers:
             worker.channel.close()
-            for number, unanswered in list(worker.logins.items()):
-                # One that is cut off by a restart is most likely a good one: counting it would stop many targets.
-                self._end_login(worker, LoginEnd(number, "unknown" if unanswered else "not_refused"))
+            # A login cut off by our own restart was probably fine; counting it as refused would suspend many targets.
+            self._logins.abandon(worker, "not_refused")
             with contextlib.suppress(ProcessLookupError):
                 worker.process.terminate()
         # Waited for together, so that workers that hang do not add up their timeouts.
@@ -329,9 +325,10 @@ class WorkerPool:
         except WorkerGoneError as error:
             reply = ScrapeReply(request.number, b"", ScrapeSummary(error=str(error)))
         self.states[target].update(reply.summary)
-        if reply.summary.error:
+        if reply.summary.error and (saved := self._logins.saved):
             # A login that may have been refused is remembered, whatever happens once this is answered.
-            await self._logins.saved(request.deadline + self._timing.silence - time.monotonic())
+            timeout = request.deadline + self._timing.silence - time.monotonic()
+            await asyncio.wait([asyncio.wrap_future(saved)], timeout=timeout)
         if reply.totals:
             await self._totals.keep(reply.totals)
         return reply
@@ -344,23 +341,11 @@ class WorkerPool:
             target = self._target(reply.target)
             self._halted.add((target.host, target.port))
 
-    def _answer_login(self, worker: WorkerProcess, question: LoginQuestion) -> None:
+    def _ask_login(self, worker: WorkerProcess, question: LoginQuestion) -> None:
         def answer(permit: Permit) -> None:
-            if not permit.denied:
-                worker.logins[permit.number] = False
-                if not any(each is worker for each in self._workers):
-                    self._end_login(worker, LoginEnd(permit.number, "not_refused"))
-                    return
             worker.channel.send(LoginPermit(question.number, permit))
 
-        self._logins.ask(question, answer)
-
-    def _end_login(self, worker: WorkerProcess, end: LoginEnd) -> None:
-        if end.number in worker.logins:
-            self._logins.note(end.number, end.outcome, directory=end.directory, attempts=end.attempts)
-            worker.logins[end.number] = True
-            if end.outcome != "unanswered":
-                del worker.logins[end.number]
+        self._logins.ask(question, answer, worker)
 
     async def _request(self, index: int, request: ScrapeRequest) -> ScrapeReply:
         """Send a request to a worker and wait for its reply. Raises WorkerGoneError."""
@@ -438,7 +423,8 @@ class WorkerPool:
     def _assignment(self, index: int) -> Assignment:
         share = tuple(target for target in self._shares[index] if target.name not in self._handovers)
         totals = {target.name: self._totals.of(target.name) for target in share}
-        return Assignment(self.config, self._catalogue, share, frozenset(self._halted), totals)
+        halted = frozenset(self._halted)
+        return Assignment(self.config, self._catalogue, share, halted, totals, self._logins.salt)
 
     async def _receive(self, index: int, channel: Channel) -> None:
         """Pass replies to their callers; replace the worker when it ends."""
@@ -464,9 +450,9 @@ class WorkerPool:
                         self._keeping.add(keeping)
                         keeping.add_done_callback(self._keeping.discard)
                 elif isinstance(message, LoginQuestion) and worker:
-                    self._answer_login(worker, message)
-                elif isinstance(message, LoginEnd) and worker:
-                    self._end_login(worker, message)
+                    self._ask_login(worker, message)
+                elif isinstance(message, LoginReport):
+                    self._logins.note(message)
         self._set_ready(index, False)
         worker, self._workers[index] = self._workers[index], None
         if worker:
@@ -481,8 +467,7 @@ class WorkerPool:
         if worker.suspicion:
             worker.suspicion.cancel()
         worker.channel.close()
-        for number in list(worker.logins):
-            self._end_login(worker, LoginEnd(number, "unknown"))
+        self._logins.abandon(worker, "unknown")
         for answer in worker.pending.values():
             if not answer.done():
                 answer.set_exception(WorkerGoneError("the worker process ended during the scrape"))

@@ -21,8 +21,7 @@ class WorkerProcess:
     """A running worker.
 
     pending: replies awaited, by request number. scraping: targets with a scrape that has not ended, even if it was
-    answered. logins: numbers of attempts that have not ended, and whether
-    they were counted as unanswered. suspicion: the timer that will kill it.
+    answered. suspicion: the timer that will kill it.
     """
 
     process: asyncio.subprocess.Process
@@ -31,7 +30,6 @@ class WorkerProcess:
     started: float = field(default_factory=time.monotonic)
     pending: dict[int, asyncio.Future[ScrapeReply]] = field(default_factory=dict)
     scraping: set[str] = field(default_factory=set)
-    logins: dict[int, bool] = field(default_factory=dict)
     suspicion: asyncio.TimerHandle | None = None
 
 

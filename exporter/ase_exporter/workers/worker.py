@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, cast
 
 from ase_exporter import logs, malloc
 from ase_exporter.ase.gil_scheduler import gil_scheduler
-from ase_exporter.ase.login_backoff import LoginLedger
+from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import Catalogue
@@ -48,7 +48,6 @@ from ase_exporter.workers.messages import (
     pack,
     unpack,
 )
-from ase_exporter.workers.remote_ledger import RemoteLedger
 
 if TYPE_CHECKING:
     from ase_exporter.sysmon.runner import SysmonRunner
@@ -154,7 +153,7 @@ class TargetThread:
             try:
                 threading.Thread(target=reply, daemon=True).start()
             except RuntimeError:
-                # Better than no answer: it blocks no longer than the web process takes to read.
+                # No thread left: reply on the watchdog thread; it blocks only until the web process reads.
                 reply()
 
     def _check_stuck_at(self, result: ScrapeResult, due: float) -> Callable[[], None]:
@@ -173,7 +172,7 @@ class TargetThread:
         ):
             self._check_stuck_at(result, now + TIMING.stuck_after)
             return
-        log.warning("this worker ends: the driver did not come back for target %s", self._scraper.name)
+        log.warning("worker exiting: driver call for target %s never returned", self._scraper.name)
         os._exit(STUCK_STATUS)
 
 
@@ -183,7 +182,6 @@ class Worker:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._writing = threading.Lock()
-        self._ledger = RemoteLedger(self._send_safely)
         self.watchdog = Watchdog()
 
     def run(self) -> None:
@@ -193,12 +191,13 @@ class Worker:
         if not isinstance(assignment, Assignment):
             raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
         catalogue: Catalogue = pickle.loads(assignment.catalogue)
+        ledger = LedgerClient(self._send_safely, assignment.login_salt)
         allowlist = assignment.config.probe_allowlist
         _limit_memory(len(assignment.targets) + (allowlist.max_targets if allowlist.addresses else 0))
         threads: dict[str, TargetThread] = {}
 
         def admit(target: Target, halted: bool, totals: Mapping[str, bytes]) -> None:
-            scraper = _scraper(assignment.config, target, catalogue, self._ledger, halted)
+            scraper = _scraper(assignment.config, target, catalogue, ledger, halted)
             scraper.restore_totals(totals)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
@@ -214,8 +213,8 @@ class Worker:
             match unpack(self._read_exactly):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case LoginPermit() as permit:
-                    self._ledger.answer(permit)
+                case LoginPermit(number, permit):
+                    ledger.answer(number, permit)
                 case Admission(target, halted, totals):
                     admit(target, halted, totals)
                 case Dismissal(name):
@@ -288,7 +287,7 @@ def _reply(request: ScrapeRequest, result: ScrapeResult) -> ScrapeReply:
 
 
 def _scraper(
-    config: Config, target: Target, catalogue: Catalogue, ledger: LoginLedger, halted: bool
+    config: Config, target: Target, catalogue: Catalogue, ledger: LedgerClient, halted: bool
 ) -> TargetScraper:
     watch = ConfigWatcher(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
@@ -304,7 +303,7 @@ def _scraper(
     )
 
 
-def _sysmon(config: Config, target: Target, ledger: LoginLedger, halted: bool) -> "SysmonRunner | None":
+def _sysmon(config: Config, target: Target, ledger: LedgerClient, halted: bool) -> "SysmonRunner | None":
     if target.sysmon is None:
         return None
     # Only targets whose sp_sysmon is run need its parser, which takes 1 MiB.

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ase_exporter.ase.connection import Connection, Endpoint, Permission
+from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.ase.database_error import DatabaseError, Kind
-from ase_exporter.ase.login import Login
+from ase_exporter.ase.login import Login, Permission
 from ase_exporter.config import Auth
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from ase_exporter.ase.connection import Endpoint
 from ase_exporter.ase.database_error import DatabaseError
-from ase_exporter.ase.login import Login
+from ase_exporter.ase.login import Login, UnansweredLogin
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.ase.unanswered_login import UnansweredLogin
 from ase_exporter.config import Auth
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ase_exporter.ase.login_ledger import FILE, LoginLedger
 from ase_exporter.config import Auth, Config, yaml_files
 from ase_exporter.config.web import TlsServer
 from ase_exporter.errors import UserError
 from ase_exporter.web.tls import server_context
-from ase_exporter.workers.backoff_file import FILE, BackoffFile
 from ase_exporter.workers.totals_register import DIRECTORY, TotalsRegister
 
 
@@ -59,7 +59,7 @@ def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
 
 def test_special_files_in_the_state_directory_are_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / FILE)
-    assert in_time(lambda: BackoffFile(tmp_path).load()) == ""
+    assert in_time(lambda: LoginLedger(tmp_path).close()) == ""
     (tmp_path / DIRECTORY).mkdir()
     os.mkfifo(tmp_path / DIRECTORY / "ONE@default.totals")
     register = TotalsRegister(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
 from ase_exporter.ase.connection import Connection
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Auth, Module, Scrape, Target

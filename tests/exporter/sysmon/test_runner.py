@@ -10,8 +10,9 @@ from pydantic import TypeAdapter
 from tests.exporter.sysmon import samples
 from tests.planted import SYSMON
 
-from ase_exporter.ase.connection import DatabaseError, Endpoint, Permission, Row
-from ase_exporter.ase.login_backoff import LocalLedger
+from ase_exporter.ase.connection import DatabaseError, Endpoint, Row
+from ase_exporter.ase.login import Permission
+from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -195,7 +196,7 @@ def test_two_samples_of_one_server_are_never_taken_at_once(target: Target) -> No
 def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_process(target: Target) -> None:
     server = Scripted(login_error=DatabaseError("login_failed", "Login failed.", 4002))
     no_pause = replace(TIMING, login_pause=(0.0, 0.0))
-    ledger = LocalLedger(timing=no_pause)
+    ledger = LoginLedger(timing=no_pause).client()
     schedule = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)
     assert [schedule.run_once() for _ in range(4)] == ["login_failed"] * 2 + ["login_suspended"] * 2
     another = SysmonRunner(target, AUTH, SysmonSettings(auth="sysmon"), server, ledger)

@@ -12,7 +12,7 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.exporter.top.watching import catalogue
 from tests.planted import DATABASE
 
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.top.as_json import as_json

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.exporter.running_exporter import exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.web.write_access import WriteAccess

@@ -18,7 +18,7 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.planted import IN_ADDRESS
 
 from ase_exporter import config
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.probe_allowlist import AllowlistEntry
 from ase_exporter.errors import UserError

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp

@@ -4,9 +4,11 @@ import asyncio
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -18,9 +20,12 @@ import pytest
 from tests.exporter.running_exporter import PATIENT
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
-from ase_exporter.ase.login_backoff import LOGIN_ATTEMPTS
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.config.sysmon import SysmonSettings
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import ScrapeReply
 from ase_exporter.workers.pool import MAX_IN_FLIGHT, BusyError, WorkerPool
@@ -361,3 +366,25 @@ def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worke
 
     # The worker of a busy machine may be late to report that the thread is stuck.
     with_pool(server, act, stuck, replace(TIMING, silence=60.0))
+
+
+def test_a_sp_sysmon_that_cleared_counters_stays_off_after_a_reload_or_a_worker_death(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = SysmonSettings(auth="default", interval=60.0, duration=5.0)
+    auth = Auth(user="monitor", password=PASSWORD)
+    target = Target(name="ONE", host="db.example", port=5000, sysmon=settings)
+    first = SysmonRunner(target, auth, settings)
+    monkeypatch.setattr(first, "run_once", lambda: "cleared_counters")
+    monkeypatch.setattr(random, "uniform", lambda *_: 0.0)
+    first._loop()
+    assert first.halted
+    loaded, halted = Loaded.of(Config(targets=(target,), auth={"default": auth})), set[tuple[str, int]]()
+    reply = ScrapeReply(1, b"", ScrapeSummary(), ended=True, sysmon_halted=first.halted, target=target.name)
+    WorkerPool(loaded, halted=halted)._note(reply)
+    # After a reload.
+    assignment = WorkerPool(loaded, halted=halted)._assignment(0)
+    assert (target.host, target.port) in assignment.halted
+    after = SysmonRunner(target, auth, settings, halted=True)
+    after.start()
+    assert not [thread for thread in threading.enumerate() if thread.name == "sysmon ONE"]

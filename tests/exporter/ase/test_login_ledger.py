@@ -1,0 +1,211 @@
+"""The ledger of logins: what it permits, and what outlives the process."""
+
+import json
+import stat
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.exporter.clocks import ShiftedClock
+
+from ase_exporter.ase import login_ledger
+from ase_exporter.ase.login_ledger import (
+    BUSY,
+    FILE,
+    HOURLY,
+    LOGIN_ATTEMPTS,
+    Account,
+    LedgerClient,
+    LoginLedger,
+    LoginReport,
+    Outcome,
+    Permit,
+)
+from ase_exporter.ase.timing import TIMING
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+
+WRONG = "planted-wrong"
+ACCOUNTS = frozenset({Account("db.example", 5000, "monitor"), Account("192.0.2.1", 5000, "monitor")})
+NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
+
+
+class Process:
+    """What a new process knows. A context manager: writes everything at its end."""
+
+    def __init__(self, directory: Path | None, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.ledger = LoginLedger(directory, clock, NO_PAUSE)
+        self.client = self.ledger.client()
+        self._clock = clock
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ledger.close()
+
+    def asked(self, password: str = WRONG, accounts: frozenset[Account] = ACCOUNTS) -> Permit:
+        return self.client.begin(accounts, password, self._clock.monotonic())
+
+    def tried(self, *outcomes: Outcome, of_directory: bool = False) -> None:
+        """One attempt, with what is reported of it."""
+        permit = self.asked()
+        assert not permit.denied
+        for outcome in outcomes:
+            self.client.report(LoginReport(permit.number, outcome, of_directory))
+
+
+def refused(directory: Path, times: int = LOGIN_ATTEMPTS) -> None:
+    with Process(directory) as process:
+        for _ in range(times):
+            process.tried("refused")
+
+
+def test_a_refused_password_is_known_after_a_restart_and_not_written(tmp_path: Path) -> None:
+    refused(tmp_path)
+    written = tmp_path / FILE
+    assert WRONG not in written.read_text()
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    with Process(tmp_path) as after:
+        # By any of its names.
+        for account in ACCOUNTS:
+            assert "waiting for a new password" in after.asked(WRONG, frozenset({account})).denied
+        another = after.asked("another")
+        assert not another.denied
+        after.client.report(LoginReport(another.number, "accepted"))
+        assert "waiting for a new password" in after.asked().denied
+
+
+def test_refusals_count_on_after_a_restart_and_are_forgotten_once_accepted(tmp_path: Path) -> None:
+    refused(tmp_path, 1)
+    with Process(tmp_path) as after:
+        after.tried("accepted")
+    assert json.loads((tmp_path / FILE).read_text())["logins"] == []
+    for _ in range(LOGIN_ATTEMPTS):
+        refused(tmp_path, 1)
+    assert "waiting for a new password" in Process(tmp_path).asked().denied
+
+
+def test_a_damaged_answer_suspends_no_password_that_was_accepted() -> None:
+    process = Process(None)
+    process.tried("accepted")
+    for _ in range(LOGIN_ATTEMPTS + 1):
+        process.tried("unanswered", "unknown")
+    for _ in range(LOGIN_ATTEMPTS):
+        process.tried("refused")
+    assert "waiting for a new password" in process.asked().denied
+
+
+@pytest.mark.parametrize("why", ["directory", "unknown", "unanswered"])
+def test_what_may_not_be_the_password_is_still_tried_every_hour_after_a_restart(
+    tmp_path: Path, why: str
+) -> None:
+    with Process(tmp_path) as process:
+        if why == "directory":
+            for _ in range(LOGIN_ATTEMPTS):
+                process.tried("refused", of_directory=True)
+        else:
+            process.tried("unknown")
+            # The process ends before the answer comes.
+            process.tried("unanswered" if why == "unanswered" else "unknown")
+    for ahead, allowed in ((HOURLY - 60, False), (HOURLY + 60, True)):
+        clock = ShiftedClock()
+        clock.ahead = ahead
+        denied = Process(tmp_path, clock.clock).asked().denied
+        assert denied == "" if allowed else "every hour" in denied
+
+
+DAMAGED = ["", "{", "[7]", '{"logins": [{"host": "x"}]}', "null", "\xff", "[" * 100_000, '{"salt": 7}']
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_file_is_left_out(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_bytes(text.encode("latin-1"))
+    assert not Process(tmp_path).asked().denied
+    refused(tmp_path, 1)
+    assert len(json.loads((tmp_path / FILE).read_text())["logins"]) == len(ACCOUNTS)
+
+
+@pytest.mark.parametrize("damaged", ["\ud800", "é", "", ":", 7, None, ["x"]])
+@pytest.mark.parametrize("what", ["salt", "password"])
+def test_a_damaged_hash_is_of_no_password(tmp_path: Path, damaged: object, what: str) -> None:
+    refused(tmp_path)
+    content = json.loads((tmp_path / FILE).read_text())
+    for entry in [content] if what == "salt" else content["logins"]:
+        entry[what] = damaged
+    (tmp_path / FILE).write_text(json.dumps(content))
+    assert not Process(tmp_path).asked().denied
+
+
+def test_servers_that_fall_silent_together_are_written_together_and_by_another_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump, begun, allowed = json.dump, threading.Event(), threading.Event()
+    writers: list[threading.Thread] = []
+
+    def slow(*arguments: object) -> None:
+        writers.append(threading.current_thread())
+        begun.set()
+        assert allowed.wait(60)
+        dump(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(json, "dump", slow)
+    with Process(tmp_path) as process:
+        numbers = [
+            process.asked(accounts=frozenset({Account(f"db{number}.example", 5000, "monitor")})).number
+            for number in range(300)
+        ]
+        process.client.report(LoginReport(numbers[0], "unanswered"))
+        first = process.ledger.saved
+        assert first and begun.wait(60)
+        for number in numbers[1:]:
+            process.client.report(LoginReport(number, "unanswered"))
+        last = process.ledger.saved
+        assert last and not first.done()
+        allowed.set()
+        last.result(60)
+        # What was noted until then is written, in two writes.
+        assert len(json.loads((tmp_path / FILE).read_text())["logins"]) == 300
+    assert len(writers) == 2
+    assert threading.main_thread() not in writers
+
+
+def test_attempts_at_one_account_follow_each_other() -> None:
+    process = Process(None)
+    first = process.asked()
+    assert process.asked().denied == BUSY
+    permits: list[Permit] = []
+    thread = threading.Thread(
+        target=lambda: permits.append(process.client.begin(ACCOUNTS, WRONG, time.monotonic() + 60))
+    )
+    thread.start()
+    process.client.report(LoginReport(first.number, "not_refused"))
+    thread.join(60)
+    assert [permit.denied for permit in permits] == [""]
+
+
+def test_what_an_owner_leaves_behind_is_ended(tmp_path: Path) -> None:
+    ledger = LoginLedger(timing=NO_PAUSE)
+    answers: list[Permit] = []
+    clients = [LedgerClient(lambda message: None, ledger.salt) for _ in range(2)]
+    asked = [login_ledger.LoginQuestion(1, ACCOUNTS, "fingerprint", time.monotonic() + 60) for _ in clients]
+    for question, owner in zip(asked, clients, strict=True):
+        ledger.ask(question, answers.append, owner)
+    assert len(answers) == 1
+    # The question of the second waits until the first is gone.
+    ledger.abandon(clients[0], "unknown")
+    assert len(answers) == 2
+    ledger.note(LoginReport(answers[1].number, "unanswered"))
+    # It has been sent, so it counts even if it was we who ended the process.
+    ledger.abandon(clients[1], "not_refused")
+    ledger.ask(asked[0], answers.append)
+    assert "tried again every hour" in answers[2].denied
+
+
+def test_a_permit_that_comes_too_late_is_given_back() -> None:
+    reports: list[object] = []
+    client = LedgerClient(reports.append, "salt")
+    assert client.begin(ACCOUNTS, WRONG, time.monotonic()).denied == BUSY
+    client.answer(1, Permit("", 7))
+    assert reports[1:] == [LoginReport(7, "not_refused")]
