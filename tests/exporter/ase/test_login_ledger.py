@@ -77,7 +77,7 @@ def test_a_refused_password_is_known_after_a_restart_and_not_written(tmp_path: P
         assert "waiting for a new password" in after.asked().denied
 
 
-def test_refusals_count_on_after_a_restart_and_are_forgotten_once_accepted(tmp_path: Path) -> None:
+def test_attempts_count_on_after_a_restart_and_are_forgotten_once_accepted(tmp_path: Path) -> None:
     refused(tmp_path, 1)
     with Process(tmp_path) as after:
         after.tried("accepted")
