@@ -6,12 +6,12 @@ from typing import Any
 
 import typer
 
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 
 
 def page() -> str:
     """Return the page in troff's man macros."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(build())
     release = version("ase-exporter")
     return "\n".join(
         [

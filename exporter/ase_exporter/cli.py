@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 
+from ase_exporter.commands import serving
 from ase_exporter.errors import UserError
 from ase_exporter.logs import printable
 
@@ -36,10 +37,13 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> None:
     try:
-        if arguments[:1] == ["serve"]:
-            _serve(arguments[1:])
+        if arguments[:1] == [serving.WORD]:
+            serving.run(arguments)
         else:
-            _other_command()
+            # Imported here because the process that serves must not load typer.
+            from ase_exporter.commands import app
+
+            sys.exit(app.run())
     except UserError as error:
         for line in error.lines:
             print(f"ase-exporter: {printable(line)}", file=sys.stderr)
@@ -64,16 +68,3 @@ def _replace_closed_streams() -> None:
 def _drop_output() -> None:
     """Drop what cannot be written: Python would try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _serve(arguments: list[str]) -> None:
-    # The server runs for months: typer and rich, and pydantic with them, would stay in its memory (10 MiB).
-    from ase_exporter.commands.serve import serve
-
-    serve(arguments)
-
-
-def _other_command() -> None:
-    from ase_exporter.commands.app import run
-
-    sys.exit(run())

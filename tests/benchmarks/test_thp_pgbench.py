@@ -91,7 +91,7 @@ def test_pgbench_before_and_after_thp(tmp_path: Path) -> None:
         kernel.set(THP, "never")
         await_("the mark of the change", lambda: MARK in httpx2.get(f"http://{host}/metrics").text)
         runs["never"] = bench(server)
-        arguments = ["--prometheus", f"http://{prometheus}", "--target", host, "--change", "enabled"]
+        arguments = ["--prometheus", f"http://{prometheus}", "--target", host, "--around", "enabled"]
         arguments += ["--settle", "5", "--length", str(SECONDS)]
         compared = subprocess.run(
             [program, "compare", *arguments],

@@ -128,7 +128,7 @@ def spoken() -> dict[str, list[str]]:
 def unknown(command: str) -> list[str]:
     """The subcommand or options of a command line that do not exist."""
     name, *words = shlex.split(command.replace("…", "").replace("'", ""))
-    app = exporter.app if name == "ase-exporter" else simulator.app
+    app = exporter.build() if name == "ase-exporter" else simulator.app
     found: Any = typer.main.get_command(app)
     while hasattr(found, "commands") and words and not words[0].startswith("-"):
         if words[0] not in found.commands:

@@ -236,7 +236,7 @@ def test_a_server_that_is_not_there_is_one_line_and_exit_code_2(bin_directory: P
     "command", ["rules", "rules --set data_cache=0.15", "mixin", "dashboards", "sql", "config"]
 )
 def test_the_wheel_alone_writes_its_files(exporter_alone: Path, tmp_path: Path, command: str) -> None:
-    written = run(exporter_alone, "ase-exporter", *command.split(), "--to", str(tmp_path))
+    written = run(exporter_alone, "ase-exporter", *command.split(), "--output", str(tmp_path))
     assert written.returncode == 0, written.stderr
     assert len(list(tmp_path.iterdir())) >= 2
 
@@ -284,7 +284,7 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
                 "--before=2h..1h",
                 "--after=1h..now",
                 "--format=html",
-                "--out=report.html",
+                "--output=report.html",
             ],
             "--format html needs matplotlib, which is not installed: {pip} install 'ase-exporter[report]'",
         ),

@@ -19,8 +19,15 @@ from ase_simulator.server import Listener
 def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """A function that runs a command line in this process. Keywords are environment variables."""
 
+    def execute(program: str, arguments: list[str]) -> None:
+        """Run the process that serves in this one, too."""
+        words = arguments[arguments.index("ase_exporter") :]
+        monkeypatch.setattr(sys, "argv", words)
+        cli.main()
+
     def command(*arguments: str, **environment: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["ase-exporter", *arguments])
+        monkeypatch.setattr("os.execv", execute)
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
             for name, value in environment.items():
                 patch.setenv(name, value)

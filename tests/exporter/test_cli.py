@@ -22,10 +22,10 @@ def test_escape_sequences_in_an_error_do_not_reach_the_terminal(
 def test_each_of_several_problems_is_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def command() -> None:
+    def run() -> int:
         raise UserError("PROD1: no\x1b[2J\nhost", "PROD2: no such host")
 
-    monkeypatch.setattr(cli, "_other_command", command)
+    monkeypatch.setattr("ase_exporter.commands.app.run", run)
     monkeypatch.setattr(sys, "argv", ["ase-exporter", "check"])
     with pytest.raises(SystemExit) as ended:
         cli.main()

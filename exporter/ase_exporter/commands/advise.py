@@ -4,9 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -17,21 +16,20 @@ from ase_exporter.advise.evidence import Evidence, gather
 from ase_exporter.advise.host_cpu import cpu_flags, flags_of_host
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
-from ase_exporter.commands.progress import progress
+from ase_exporter.commands.options import (
+    ConfigFile,
+    SecondsPerSpin,
+    TargetName,
+    choose_target,
+    format_option,
+    load_config,
+    progress_bar,
+)
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.target_scraper import SESSION_SETUP
 
 STATEMENT_SECONDS = 30.0
-
-
-class Format(StrEnum):
-    """Output formats."""
-
-    TERMINAL = "terminal"
-    MARKDOWN = "markdown"
-    JSON = "json"
 
 
 def advise(
@@ -42,22 +40,14 @@ def advise(
         Path | None,
         typer.Option(help="A copy of /proc/cpuinfo of the database host, if that is another machine."),
     ] = None,
-    seconds_per_spin: Annotated[
-        float | None,
-        typer.Option(
-            min=1e-12,
-            max=1e-3,
-            help="CPU seconds of one spin, if calibrated (spinlock.seconds_per_spin of the alert parameters).",
-        ),
-    ] = None,
-    output: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TERMINAL,
+    seconds_per_spin: SecondsPerSpin = None,
+    output: Annotated[Literal["terminal", "markdown", "json"], format_option()] = "terminal",
 ) -> None:
-    """Watch a server and advise on its hot spinlocks: SQL statements, the arithmetic, the predicted effect."""
     loaded = load_config(config_file)
     chosen = choose_target(loaded, target)
     flags = cpu_flags(cpuinfo) if cpuinfo else flags_of_host(chosen.host)
     with (
-        progress() as bar,
+        progress_bar() as bar,
         ThreadPoolExecutor(1) as executor,
     ):
         task = bar.add_task(f"Watching {chosen.name}", total=seconds)
@@ -71,10 +61,10 @@ def advise(
         finally:
             stop.set()
     advice = weigh(evidence, seconds_per_spin)
-    if output is Format.TERMINAL:
+    if output == "terminal":
         Console().print(report.terminal(advice))
     else:
-        typer.echo(report.markdown(advice) if output is Format.MARKDOWN else report.as_json(advice), nl=False)
+        typer.echo(report.markdown(advice) if output == "markdown" else report.as_json(advice), nl=False)
 
 
 def _watch(

@@ -51,7 +51,7 @@ def annotate(
         typer.Option(envvar="GRAFANA_TOKEN_FILE", help="File with the token of a Grafana service account."),
     ] = None,
 ) -> None:
-    """Put an annotation on every graph.
+    """Examples:
 
     ase-exporter annotate "Started ALTER" --tag ddl
 

@@ -1,25 +1,19 @@
 """`ase-exporter rules|mixin|dashboards|sql|config`: write files that ship with the exporter into a directory."""
 
-import contextlib
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ase_exporter import assets
-from ase_exporter.commands.durations import duration_option
+from ase_exporter.commands.options import duration_option, output_option
 from ase_exporter.errors import UserError
 
 Directory = Annotated[
     Path,
-    typer.Option(
-        "--to", metavar="DIR", help="Directory; created if missing, files of the same name replaced."
-    ),
+    output_option("Directory; created if missing, files of the same name replaced.", metavar="DIR"),
 ]
-
-
 Interval = Annotated[
     float, duration_option("--interval", show_default="15s", help="How often Prometheus scrapes: 5s to 5m.")
 ]
@@ -35,16 +29,26 @@ Settings = Annotated[
 ]
 
 
-def rules(to: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
-    """Write the recording and alerting rules for Prometheus, for your scrape interval and thresholds."""
-    _write_texts("rules", to, _rules(interval, settings))
+def rules(output: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
+    _write(output, _rules(interval, settings))
 
 
-def mixin(to: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
-    """Write rules and dashboards as a Jsonnet mixin: mixin.libsonnet and what it imports."""
+def mixin(output: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
     from ase_exporter.rules.mixin import mixin_files
 
-    _write_texts("mixin", to, mixin_files(_rules(interval, settings)))
+    _write(output, mixin_files(_rules(interval, settings)))
+
+
+def dashboards(output: Directory) -> None:
+    _write(output, _shipped("dashboards"))
+
+
+def sql(output: Directory) -> None:
+    _write(output, _shipped("sql"))
+
+
+def config(output: Directory) -> None:
+    _write(output, _shipped("config"))
 
 
 def _rules(interval: float, settings: list[str] | None) -> dict[str, str]:
@@ -54,40 +58,16 @@ def _rules(interval: float, settings: list[str] | None) -> dict[str, str]:
     return intervals.rule_files(interval, own)
 
 
-def dashboards(to: Directory) -> None:
-    """Write the dashboards for Grafana, as JSON."""
-    _write("dashboards", to)
+def _shipped(name: str) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in assets.directory(name).iterdir()}
 
 
-def sql(to: Directory) -> None:
-    """Write the SQL scripts: create the login, enable monitoring."""
-    _write("sql", to)
-
-
-def config(to: Directory) -> None:
-    """Write the default configuration files: exporter.yaml for servers, host.yaml for the machine."""
-    _write("config", to)
-
-
-def _write_texts(name: str, to: Path, files: Mapping[str, str]) -> None:
-    with _one_line_errors(name, to):
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    try:
         for relative in sorted(files):
-            path = to / relative
+            path = directory / relative
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(files[relative], encoding="utf-8")
             print(path)
-
-
-def _write(name: str, to: Path) -> None:
-    with _one_line_errors(name, to):
-        to.mkdir(parents=True, exist_ok=True)
-        for source in sorted(assets.directory(name).iterdir()):
-            print(shutil.copyfile(source, to / source.name))
-
-
-@contextlib.contextmanager
-def _one_line_errors(name: str, to: Path) -> Iterator[None]:
-    try:
-        yield
     except OSError as error:
-        raise UserError(f"{name}: --to {to}: {error.filename or to}: {error.strerror}") from error
+        raise UserError(f"--output {directory}: {error.filename or directory}: {error.strerror}") from error

@@ -16,7 +16,14 @@ from ase_exporter.capture.isql import import_text
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, Progress, take_capture
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.commands.options import (
+    ConfigFile,
+    TargetName,
+    choose_target,
+    load_config,
+    output_option,
+    write_output,
+)
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 
@@ -24,10 +31,10 @@ from ase_exporter.errors import UserError
 def capture(
     config_file: ConfigFile = None,
     target: TargetName = None,
-    out: Annotated[Path | None, typer.Option("--out", help="File to write, such as mine.capture.gz.")] = None,
+    output: Annotated[Path | None, output_option("File to write, such as mine.capture.gz.")] = None,
     show: Annotated[
         bool,
-        typer.Option("--show", help="Print everything that the file contains; without --out, write none."),
+        typer.Option("--show", help="Print everything that the file contains; without --output, write none."),
     ] = False,
     scrapes: Annotated[int, typer.Option(min=1, max=1000, help="Number of scrapes.")] = 5,
     interval: Annotated[float, typer.Option(min=1, max=3600, help="Seconds between them.")] = 15.0,
@@ -52,15 +59,13 @@ def capture(
         str | None, typer.Option(help="With --from-isql: the server's version, if the text does not say it.")
     ] = None,
 ) -> None:
-    """Record what a server answers to the exporter, for tests and reports: see docs/capture.md.
-
-    All statements only read. Names of servers, hosts, logins, databases, objects and programs are replaced by
+    """All statements only read. Names of servers, hosts, logins, databases, objects and programs are replaced by
     pseudonyms, and no SQL text is read. Names in custom collectors are not known, so these are left out.
     """
-    if out is None and not show:
-        raise UserError("capture: expected --out FILE, --show or both")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UserError(f"--out {out}: no such directory")
+    if output is None and not show:
+        raise UserError("capture: expected --output FILE, --show or both")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise UserError(f"--output {output}: no such directory")
     logs.configure("text", "error")
     names: list[str] = []
     if from_isql is not None:
@@ -83,12 +88,9 @@ def capture(
         sys.stdout.writelines(line + "\n" for line in lines(taken))
     for line in _summary(taken, len(data), replaced):
         print(line, file=sys.stderr)
-    if out is not None:
-        try:
-            out.write_bytes(data)
-        except OSError as error:
-            raise UserError(f"--out {out}: {error.strerror}") from None
-        print(f"written: {out}", file=sys.stderr)
+    if output is not None:
+        write_output(output, data)
+        print(f"written: {output}", file=sys.stderr)
 
 
 def _names(config: Config, target: Target) -> list[str]:

@@ -9,9 +9,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.reference import reference as as_markdown
 from ase_exporter.errors import UserError
 
-app = typer.Typer(
-    name="catalogue", help="Print the metrics reference; validate custom metrics.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()

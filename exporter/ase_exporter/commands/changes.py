@@ -4,9 +4,8 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -22,18 +21,13 @@ from ase_exporter.commands.options import (
     ExporterPasswordFile,
     ExporterUrl,
     ExporterUser,
+    format_option,
 )
 
 _COLUMNS = ("seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags")
 
 
-class Format(StrEnum):
-    """Output formats."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    CSV = "csv"
+Format = Literal["table", "json", "markdown", "csv"]
 
 
 def changes(
@@ -60,9 +54,8 @@ def changes(
     limit: Annotated[
         int, typer.Option(min=1, max=MAX_LIMIT, help="Maximum number of changes, newest first.")
     ] = 100,
-    output: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.TABLE,
+    output: Annotated[Format, format_option()] = "table",
 ) -> None:
-    """List what changed: settings, caches, engines, restarts, the machine, and annotations."""
     words = {
         "target": target,
         "kind": kind,
@@ -88,15 +81,15 @@ def changes(
 
 
 def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
-    if output is Format.JSON:
+    if output == "json":
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     rows = [_row(change) for change in found]
-    if output is Format.CSV:
+    if output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(_COLUMNS)
         writer.writerows(rows)
-    elif output is Format.MARKDOWN:
+    elif output == "markdown":
         for row in (_COLUMNS, ["---"] * len(_COLUMNS), *rows):
             print("| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |")
     else:

@@ -47,9 +47,7 @@ def check(
         float, typer.Option(help="Seconds for each target, login and queries together.")
     ] = 30.0,
 ) -> None:
-    """List what targets do not let the exporter read, the metrics this costs, and the SQL that fixes it.
-
-    Every enabled collector, custom ones too, is executed once. Exit code 0: nothing that can be fixed is missing;
+    """Every enabled collector, custom ones too, is executed once. Exit code 0: nothing that can be fixed is missing;
     1: something is; 2: the configuration is wrong, or a target cannot be reached.
     """
     if capture is not None:

@@ -1,29 +1,37 @@
-"""The command `ase-exporter compare`.
+"""`ase-exporter compare`: one server before and after a change, over several runs, or beside another server."""
 
-The comparison is imported when the command runs, because it loads numpy, httpx2 and matplotlib.
-"""
-
-from enum import StrEnum
+import io
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from rich.console import Console
 
-from ase_exporter.commands.durations import duration_option
+from ase_exporter.commands.options import (
+    ExporterHistory,
+    PrometheusUrl,
+    Selector,
+    duration_option,
+    format_option,
+    output_option,
+    progress_bar,
+    require_matplotlib,
+    write_output,
+)
+from ase_exporter.compare import report
+from ase_exporter.compare.comparison import Comparison
+from ase_exporter.compare.request import Request, answer
+from ase_exporter.compare.terminal import terminal
+from ase_exporter.errors import UserError
 
+Format = Literal["terminal", "markdown", "csv", "json", "html"]
 
-class Format(StrEnum):
-    """Output formats."""
-
-    TERMINAL = "terminal"
-    MARKDOWN = "markdown"
-    CSV = "csv"
-    JSON = "json"
-    HTML = "html"
+FILE_WIDTH = 80
 
 
 def compare(
-    prometheus: Annotated[str, typer.Option(help="URL of Prometheus, Mimir or VictoriaMetrics.")],
+    prometheus: PrometheusUrl,
     target: Annotated[
         list[str],
         typer.Option(
@@ -41,9 +49,7 @@ def compare(
     change: Annotated[
         str | None,
         typer.Option(
-            "--change",
-            "--around",
-            help="Compare before and after a recorded change, given by its id or by text in it.",
+            "--around", help="Compare before and after a recorded change, given by its id or by text in it."
         ),
     ] = None,
     runs: Annotated[
@@ -66,49 +72,70 @@ def compare(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.9999, help="Confidence of intervals and verdicts.")
     ] = 0.95,
-    exporter: Annotated[
-        str | None,
-        typer.Option(
-            help="URL of ase-exporter: read changes from its history, not from its metrics in Prometheus."
-        ),
-    ] = None,
-    selector: Annotated[str, typer.Option(help="More label matchers, for example 'job=\"ase\"'.")] = "",
+    exporter: ExporterHistory = None,
+    selector: Selector = "",
     everything: Annotated[
         bool,
         typer.Option("--all", help="On the terminal, also list measures without evidence of a difference."),
     ] = False,
-    output: Annotated[
-        Format, typer.Option("--format", help="Output format; html needs --out.")
-    ] = Format.TERMINAL,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Write to a file.")] = None,
+    form: Annotated[Format, format_option("Output format; html needs --output.")] = "terminal",
+    output: Annotated[Path | None, output_option("Write to this file.")] = None,
 ) -> None:
-    """Compare a server before and after a change, over several runs, or with another server.
+    """Examples:
 
     ase-exporter compare --prometheus http://localhost:9090 --target PROD1 --before now-3h..now-2h --after now-1h..now
 
     ase-exporter compare --prometheus http://localhost:9090 --target PROD1 --around "lock address spinlock ratio"
     """
-    from ase_exporter.commands.compare_output import run
-    from ase_exporter.compare.request import Request
-
-    run(
-        Request(
-            prometheus=prometheus,
-            targets=target,
-            selector=selector,
-            exporter=exporter,
-            before=before,
-            after=after,
-            windows=window or [],
-            change=change,
-            runs=runs,
-            length=length,
-            settle=settle,
-            step=step,
-            measures=measure,
-            confidence=confidence,
-        ),
-        output.value,
-        out,
-        everything=everything,
+    if form == "html":
+        if output is None:
+            raise UserError("--format html: expected a file with --output")
+        require_matplotlib("--format html")
+    request = Request(
+        prometheus=prometheus,
+        targets=target,
+        selector=selector,
+        exporter=exporter,
+        before=before,
+        after=after,
+        windows=window or [],
+        change=change,
+        runs=runs,
+        length=length,
+        settle=settle,
+        step=step,
+        measures=measure,
+        confidence=confidence,
     )
+    with progress_bar() as bar:
+        task = bar.add_task("Querying Prometheus", total=None)
+        result = answer(
+            request,
+            lambda title, done, total: bar.update(task, description=title, completed=done, total=total),
+        )
+    if form == "terminal" and output is None:
+        Console().print(terminal(result, everything=everything))
+    elif output is None:
+        sys.stdout.write(as_text(result, form))
+    else:
+        write_output(output, as_text(result, form, everything=everything))
+
+
+def as_text(result: Comparison, form: Format, *, everything: bool = False) -> str:
+    """The comparison in a format. everything: as text, also the measures without evidence of a difference."""
+    match form:
+        case "terminal":
+            text = io.StringIO()
+            Console(file=text, width=FILE_WIDTH).print(terminal(result, everything=everything))
+            return text.getvalue()
+        case "markdown":
+            return report.markdown(result)
+        case "csv":
+            return report.as_csv(result)
+        case "json":
+            return report.as_json(result)
+        case "html":
+            # Imported here because matplotlib takes a second to load.
+            from ase_exporter.compare.html import as_html
+
+            return as_html(result)

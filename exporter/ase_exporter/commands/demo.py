@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ase_exporter.demo.runner import run_demo
+
 
 def demo(
     duration: Annotated[
@@ -13,8 +15,4 @@ def demo(
     port_base: Annotated[int, typer.Option(help="First of seven consecutive ports to use.")] = 10150,
     directory: Annotated[Path, typer.Option(help="Directory of logs and data.")] = Path(".demo"),
 ) -> None:
-    """Replay the Memscale case study on loopback: simulated ASE, exporter, Prometheus, Alertmanager."""
-    # Imported here, so that other commands do not load it.
-    from ase_exporter.demo.runner import run_demo
-
     run_demo(duration, port_base, directory)

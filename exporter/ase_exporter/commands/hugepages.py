@@ -69,9 +69,7 @@ def hugepages(
         Path | None, typer.Option("--path.sysfs", help="Mount point of the host's /sys (default: /sys).")
     ] = None,
 ) -> None:
-    """Compute the huge pages that a database requires, show the settings, and check this host.
-
-    Without a memory option, the configured target is queried: total logical memory, or max memory if `allocate
+    """Without a memory option, the configured target is queried: total logical memory, or max memory if `allocate
     max shared memory` is 1. Without a target, `host: required:` of the configuration applies.
     """
     loaded = load_config(config_file)

@@ -6,34 +6,21 @@ from typing import Annotated
 
 import typer
 
-from ase_exporter.commands.extras import require
+from ase_exporter.commands.options import ExporterHistory, PrometheusUrl, Selector, require
 from ase_exporter.errors import UserError
 
 
 def mcp(
-    prometheus: Annotated[
-        str,
-        typer.Option(
-            envvar="ASE_EXPORTER_PROMETHEUS",
-            help="URL of Prometheus, Mimir or VictoriaMetrics. In the environment if it holds a password.",
-        ),
-    ],
-    exporter: Annotated[
-        str | None,
-        typer.Option(
-            envvar="ASE_EXPORTER_URL",
-            help="URL of ase-exporter: read changes and configured servers from it, not only from Prometheus.",
-        ),
-    ] = None,
-    selector: Annotated[str, typer.Option(help="More label matchers, for example 'job=\"ase\"'.")] = "",
+    prometheus: PrometheusUrl,
+    exporter: ExporterHistory = None,
+    selector: Selector = "",
     sysmon_dir: Annotated[
         Path | None, typer.Option(help="Directory of saved sp_sysmon reports; no other file is read.")
     ] = None,
 ) -> None:
-    """Answer the questions of an assistant (Model Context Protocol on standard input and output), read-only.
+    """Example:
 
-    ase-exporter mcp --prometheus http://127.0.0.1:9090 --exporter http://127.0.0.1:10150
-    """
+    ase-exporter mcp --prometheus http://127.0.0.1:9090 --exporter http://127.0.0.1:10150"""
     if sysmon_dir is not None and not sysmon_dir.is_dir():
         raise UserError(f"--sysmon-dir: {sysmon_dir}: expected a directory")
     require("mcp", "mcp", "mcp needs its SDK")

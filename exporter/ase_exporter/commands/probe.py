@@ -45,10 +45,7 @@ def probe(
         bool, typer.Option("--openmetrics", help="Print OpenMetrics instead of the Prometheus text format.")
     ] = False,
 ) -> None:
-    """Scrape one target and print its metrics; counters are the server's own values.
-
-    Counters of a running exporter start at 0 with the exporter instead, so that rates are right after its restart.
-    """
+    """Counters of a running exporter start at 0 with the exporter instead, so that rates survive its restart."""
     # The target's error is the last line of the output; a log line would repeat it.
     logs.configure("text", "error")
     loaded = load_config(config_file)

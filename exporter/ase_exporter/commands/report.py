@@ -1,18 +1,27 @@
-"""The command `ase-exporter report`.
+"""`ase-exporter report`: one HTML page on a server, or on all of them."""
 
-The report is imported when the command runs, because it loads numpy, httpx2 and matplotlib.
-"""
-
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ase_exporter.commands.durations import duration_option
+from ase_exporter.commands.options import (
+    PrometheusUrl,
+    Selector,
+    duration_option,
+    output_option,
+    progress_bar,
+    require_matplotlib,
+    write_output,
+)
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.errors import UserError
+from ase_exporter.report.server_report import Progress, Range
 
 
 def report(
-    prometheus: Annotated[str, typer.Option(help="URL of Prometheus, Mimir or VictoriaMetrics.")],
+    prometheus: PrometheusUrl,
     target: Annotated[str, typer.Option(help="The server's `instance` label in Prometheus.")] = "",
     fleet: Annotated[
         bool, typer.Option("--fleet", help="All servers on one page, the worst first, in place of one.")
@@ -28,23 +37,37 @@ def report(
         ),
     ] = None,
     end: Annotated[str | None, typer.Option("--to", help="End of the period. Default: now.")] = None,
-    selector: Annotated[str, typer.Option(help="More label matchers, for example 'job=\"ase\"'.")] = "",
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
+    selector: Selector = "",
+    output: Annotated[Path, output_option("The page to write.")] = Path("report.html"),
 ) -> None:
-    """Write one HTML page on a week of a server: worst hours, changes and their effect, alerts, advice, forecasts.
+    """Examples:
 
     ase-exporter report --prometheus http://localhost:9090 --target PROD1 --last 7d --output prod1.html
 
     ase-exporter report --prometheus http://localhost:9090 --fleet
     """
-    from ase_exporter.commands.report_output import run
-    from ase_exporter.report.server_report import Range
+    if fleet == bool(target):
+        raise UserError("expected one of --target and --fleet")
+    require_matplotlib("report")
+    with Prometheus(prometheus) as server, progress_bar() as bar:
+        task = bar.add_task("Querying Prometheus", total=None)
 
-    run(
-        prometheus,
-        None if fleet else target,
-        Range(last, start, end),
-        selector,
-        output,
-        both=fleet and bool(target),
-    )
+        def show(title: str) -> None:
+            bar.update(task, description=title)
+
+        page = _page(server, target, Range(last, start, end), selector, show)
+    write_output(output, page)
+    print(f"{output}: {len(page.encode()) / 1024:,.0f} KB, {server.requests} queries")
+
+
+def _page(server: Prometheus, target: str, period: Range, selector: str, show: Progress) -> str:
+    # Imported here because matplotlib takes a second to load.
+    from ase_exporter.report.fleet import read_fleet
+    from ase_exporter.report.fleet_html import as_html as fleet_html
+    from ase_exporter.report.html import as_html
+    from ase_exporter.report.server_report import read_report
+
+    now = time.time()
+    if not target:
+        return fleet_html(read_fleet(server, period, now, selector, show))
+    return as_html(read_report(server, target, period, now, selector, show))

@@ -6,16 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime
-from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ase_exporter.advise.sysmon_reports import advice_for
-from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
-from ase_exporter.commands.progress import progress
+from ase_exporter.commands.options import (
+    ConfigFile,
+    TargetName,
+    choose_target,
+    format_option,
+    load_config,
+    output_option,
+    progress_bar,
+    write_output,
+)
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
@@ -34,30 +41,10 @@ from ase_exporter.sysmon.terminal import print_comparison, print_report, print_s
 FILES_HELP = "Saved reports, folders or patterns, gzipped or not; - for standard input."
 MAX_SERIES = 10_000
 
-app = typer.Typer(
-    name="sysmon",
-    help="Read and compare sp_sysmon reports of any version, or run sp_sysmon.",
-    no_args_is_help=True,
-)
+app = typer.Typer(no_args_is_help=True)
 
-
-class TableFormat(StrEnum):
-    """How a comparison is printed."""
-
-    json = "json"
-    table = "table"
-
-
-class Format(StrEnum):
-    """How a report is printed."""
-
-    json = "json"
-    metrics = "metrics"
-    table = "table"
-    csv = "csv"
-
-
-ReportFormat = Annotated[Format, typer.Option("--format", help="json has one document per report.")]
+Format = Literal["table", "json", "metrics", "csv"]
+ReportFormat = Annotated[Format, format_option("json has one document per report.")]
 CellSections = Annotated[
     str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
 ]
@@ -66,7 +53,7 @@ CellSections = Annotated[
 @app.command("parse")
 def parse_command(
     files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
-    form: ReportFormat = Format.table,
+    form: ReportFormat = "table",
     cells: CellSections = "",
 ) -> None:
     """Print what saved reports say: as tables, JSON, CSV or metrics."""
@@ -74,11 +61,11 @@ def parse_command(
     names = expand(files)
     with reading(names) as reports:
         match form:
-            case Format.csv:
+            case "csv":
                 print(csv_heading(), end="")
                 for name, report in reports:
                     print(csv_rows(report, name), end="")
-            case Format.metrics:
+            case "metrics":
                 _print_metrics(reports, wanted, len(names))
             case _:
                 for _, report in reports:
@@ -113,20 +100,20 @@ def history_command(
 def diff_command(
     files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
     top: Annotated[int, typer.Option(min=0, help="How many changes to show; 0 for all.")] = 25,
-    form: Annotated[TableFormat, typer.Option("--format", help="table or json.")] = TableFormat.table,
+    form: Annotated[Literal["table", "json"], format_option()] = "table",
 ) -> None:
     """Compare two reports, or the headlines of several: files that hold several runs count as several reports."""
     with reading(expand(files)) as found:
         _compare(list(islice(found, MAX_SERIES)), top, form)
 
 
-def _compare(reports: list[tuple[str, Report]], top: int, form: TableFormat) -> None:
+def _compare(reports: list[tuple[str, Report]], top: int, form: str) -> None:
     """Print the changes between two reports, or the headlines of more."""
     if len(reports) < 2:
         raise UserError(f"sysmon diff: expected two reports or more, found {len(reports)}")
     if len(reports) > 2:
         reports.sort(key=lambda item: item[1].header.ended or datetime.min)
-        if form is TableFormat.json:
+        if form == "json":
             print(json.dumps([series_entry(name, report) for name, report in reports], indent=2))
         else:
             print_series(reports)
@@ -134,7 +121,7 @@ def _compare(reports: list[tuple[str, Report]], top: int, form: TableFormat) -> 
     (_, old), (_, new) = reports
     everything = changes(old, new)
     shown = everything[:top] if top else everything
-    if form is TableFormat.json:
+    if form == "json":
         fields = ("section", "name", "measure", "before", "after", "weight")
         print(json.dumps([{field: getattr(change, field) for field in fields} for change in shown], indent=2))
         return
@@ -144,7 +131,7 @@ def _compare(reports: list[tuple[str, Report]], top: int, form: TableFormat) -> 
 @app.command("report")
 def report_command(
     files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("sysmon.html"),
+    output: Annotated[Path, output_option("The page to write.")] = Path("sysmon.html"),
 ) -> None:
     """Write one HTML page: one report's headlines, before and after of two, trends of more."""
     with reading(expand(files)) as found:
@@ -156,10 +143,7 @@ def report_command(
         if not reports:
             raise UserError("sysmon report: no report found")
         warnings = obstacles(*pair) if len(pair) == 2 else []
-        try:
-            output.write_text(as_html(reports, warnings), encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"{output}: cannot be written: {error.strerror}") from error
+        write_output(output, as_html(reports, warnings))
         print(f"{output}: {len(reports)} reports")
 
 
@@ -169,7 +153,7 @@ def run_command(
     config_file: ConfigFile = None,
     seconds: Annotated[int, typer.Option(min=1, max=3600, help="Length of the sample.")] = 60,
     section: Annotated[str | None, typer.Option(help="One section alone, such as kernel or locks.")] = None,
-    form: ReportFormat = Format.table,
+    form: ReportFormat = "table",
     cells: CellSections = "",
 ) -> None:
     """Run sp_sysmon once, without clearing the counters, and print what it says."""
@@ -184,7 +168,7 @@ def run_command(
 
 def _run(target: Target, auth: Auth, seconds: int, section: str | None) -> Report:
     """One sample in a thread, since signals would wait for the driver, with a bar on the terminal."""
-    with ThreadPoolExecutor(1) as pool, progress() as bar:
+    with ThreadPoolExecutor(1) as pool, progress_bar() as bar:
         task = bar.add_task(f"sp_sysmon on {target.name}", total=seconds)
         future = pool.submit(take_sample, target, auth, seconds, section)
         while not wait([future], timeout=0.5).done:
@@ -198,13 +182,13 @@ def _run(target: Target, auth: Auth, seconds: int, section: str | None) -> Repor
 def show(report: Report, form: Format, cells: list[str]) -> None:
     """Print one report."""
     match form:
-        case Format.json:
+        case "json":
             print(json.dumps(as_json(report), ensure_ascii=False))
-        case Format.csv:
+        case "csv":
             print(csv_heading() + csv_rows(report), end="")
-        case Format.metrics:
+        case "metrics":
             print(render_text(families(report, cells)), end="")
-        case Format.table:
+        case "table":
             print_report(report)
 
 
@@ -219,7 +203,7 @@ def reading(names: Sequence[str]) -> Iterator[Iterator[tuple[str, Report]]]:
         yield ((names[0], report) for report in reports_of(names[0]))
         return
     skipped = Skipped()
-    with progress() as bar:
+    with progress_bar() as bar:
         task = bar.add_task("reading", total=len(names))
         yield read_files(names, skipped, lambda: bar.advance(task))
     for name, reason in skipped.files:

@@ -1,15 +1,56 @@
-"""The command `ase-exporter top`.
+"""`ase-exporter top`: chooses the servers, then the screen, plain text or JSON."""
 
-The view is imported when the command runs, because it loads rich and, for the screen, textual.
-"""
-
+import logging
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from ase_exporter.commands.durations import duration_option
-from ase_exporter.commands.options import ConfigFile
+from ase_exporter import logs
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.commands.options import (
+    ConfigFile,
+    SecondsPerSpin,
+    choose_target,
+    duration_option,
+    load_config,
+    require,
+)
+from ase_exporter.config import Config, Target
+from ase_exporter.errors import UserError
+from ase_exporter.top import plain
+from ase_exporter.top.as_json import as_json
+from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
+from ase_exporter.top.frames import Frame
+from ase_exporter.top.recording import Recording, ReplayFeed
+from ase_exporter.top.sampling import TargetSampler
+from ase_exporter.top.terminal import require_screen
+from ase_exporter.top.text import glyphs
+
+INTERVAL = 2.0
+# Long enough for counters of whole seconds.
+ONCE_INTERVAL = 10.0
+LIMITS = (1.0, 60.0)
+# One thread and one connection each.
+MAX_TARGETS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options that choose what to show."""
+
+    config_file: Path | None
+    targets: Sequence[str]
+    interval: float | None
+    record: Path | None
+    replay: Path | None
+    seconds_per_spin: float | None
 
 
 def top(
@@ -29,43 +70,129 @@ def top(
     once: Annotated[
         bool, typer.Option("--once", help="Take two samples, print the figures between them and end.")
     ] = False,
-    as_json: Annotated[
+    json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per line, server and sample.")
     ] = False,
     record: Annotated[
         Path | None,
         typer.Option(
-            "--record",
-            help="Also write every answer to a file, such as incident.capture.gz, with all names (one target).",
+            help="Also write every answer to a file, such as incident.capture.gz, with all names (one target)."
         ),
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option("--replay", help="Show a recorded file again instead of a server.")
+        Path | None, typer.Option(help="Show a recorded file again instead of a server.")
     ] = None,
-    seconds_per_spin: Annotated[
-        float | None,
-        typer.Option(
-            min=1e-12,
-            max=1e-3,
-            help="CPU seconds of one spin, if calibrated (spinlock.seconds_per_spin of the alert parameters).",
-        ),
-    ] = None,
+    seconds_per_spin: SecondsPerSpin = None,
 ) -> None:
-    """Watch servers in the terminal, without Prometheus: do they work or spin, and on which spinlock?
+    """One connection for each server, mon_role alone. On a pipe it prints one report, as with --once."""
+    once = once or not (json or sys.stdout.isatty())
+    screen = not once and not json
+    if screen:
+        require("textual", "top", "top needs textual for its screen", "--once and --json need nothing")
+        require_screen()
+    logs.configure("text", "error")
+    options = Options(config_file, target or (), interval, record, replay, seconds_per_spin)
+    feed = _replay(options) if replay else _live(options, once)
+    try:
+        if screen:
+            _show(feed)
+        elif once:
+            _print_once(_found(feed), json)
+        else:
+            _print_json(feed.frames() if isinstance(feed, ReplayFeed) else frames(feed))
+    except BrokenPipeError:
+        # The reader has gone, as with `| head`. Python would complain again when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    One connection for each server, mon_role alone. On a pipe it prints one report, as with --once.
-    """
-    from ase_exporter.commands.top_output import Options, run
 
-    run(
-        Options(
-            config_file=config_file,
-            targets=target or [],
-            interval=interval,
-            once=once,
-            as_json=as_json,
-            record=record,
-            replay=replay,
-            seconds_per_spin=seconds_per_spin,
+def _checked(interval: float) -> float:
+    if not LIMITS[0] <= interval <= LIMITS[1]:
+        raise UserError(f"--interval: {interval:g} s: expected {LIMITS[0]:g} s to {LIMITS[1]:g} s")
+    return interval
+
+
+def _replay(options: Options) -> ReplayFeed:
+    if options.targets or options.record:
+        raise UserError(
+            "--replay: shows a file and no server; expected neither --target nor --record with it"
         )
+    interval = None if options.interval is None else _checked(options.interval)
+    path = options.replay or Path()
+    return ReplayFeed(path, load_catalogue()[0], interval=interval, seconds_per_spin=options.seconds_per_spin)
+
+
+def _live(options: Options, once: bool) -> LiveFeed:
+    interval = _checked(options.interval or (ONCE_INTERVAL if once else INTERVAL))
+    loaded = load_config(options.config_file)
+    catalogue, problems = load_catalogue(loaded.catalogue.directories)
+    for problem in problems:
+        print(f"ase-exporter: {problem}", file=sys.stderr)
+    targets = _targets(loaded, options.targets)
+    if options.record is None:
+        samplers = [TargetSampler(loaded, target, catalogue, interval) for target in targets]
+        return LiveFeed(samplers, options.seconds_per_spin)
+    if len(targets) > 1:
+        raise UserError("--record: records one server; choose it by --target")
+    recording = Recording(options.record, catalogue, interval)
+    sampler = TargetSampler(
+        loaded,
+        targets[0],
+        catalogue,
+        interval,
+        open_connection=recording.recorder.open,
+        save=recording.save,
     )
+    return LiveFeed([sampler], options.seconds_per_spin)
+
+
+def _targets(loaded: Config, names: Sequence[str]) -> list[Target]:
+    if not names and loaded.targets:
+        chosen = list(loaded.targets)
+    else:
+        chosen = [choose_target(loaded, name) for name in dict.fromkeys(names)] or [
+            choose_target(loaded, None)
+        ]
+    if len(chosen) > MAX_TARGETS:
+        raise UserError(
+            f"--target: {len(chosen)} targets: expected at most {MAX_TARGETS}; choose some of them"
+        )
+    return chosen
+
+
+def _show(feed: Feed) -> None:
+    from ase_exporter.top.app import show
+
+    # Errors of a server are on the screen; a log line would break it.
+    logging.getLogger().handlers[:] = [logging.NullHandler()]
+    show(feed, glyphs(sys.stdout.encoding))
+
+
+def _found(feed: LiveFeed | ReplayFeed) -> list[Frame]:
+    """The first frame of each server, or the last one of a recording."""
+    if isinstance(feed, LiveFeed):
+        return first_frames(feed)
+    return list(deque(feed.frames(), maxlen=1))
+
+
+def _print_once(found: Sequence[Frame], json: bool) -> None:
+    if json:
+        for each in found:
+            print(as_json(each))
+    else:
+        console = Console(soft_wrap=True)
+        for line in plain.report(found, glyphs(sys.stdout.encoding)):
+            console.print(line, highlight=False)
+    sys.stdout.flush()
+    _raise_errors(found)
+
+
+def _print_json(found: Iterable[Frame]) -> None:
+    for each in found:
+        print(as_json(each), flush=True)
+
+
+def _raise_errors(found: Iterable[Frame]) -> None:
+    failed = [f"target {each.sample.target}: {each.sample.error}" for each in found if each.sample.error]
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise UserError(failed[0] + more)

@@ -138,7 +138,7 @@ def _scrapes(server: Prometheus, selector: str, span: Span) -> list[float]:
 def _require_one_way(request: Request) -> None:
     pair = request.before is not None or request.after is not None
     if sum((pair, bool(request.windows), request.change is not None, request.runs is not None)) != 1:
-        raise UserError("expected one of: --before and --after, --window (repeated), --change, --runs")
+        raise UserError("expected one of: --before and --after, --window (repeated), --around, --runs")
 
 
 def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
@@ -168,5 +168,5 @@ def _find(marks: list[Mark], text: str) -> Mark:
     found = [mark for mark in marks if text == mark.id] or [mark for mark in marks if text in str(mark)]
     if not found:
         newest = "; the newest: " + ", ".join(map(str, marks[-3:])) if marks else "; none is recorded"
-        raise UserError(f"--change: no recorded change of the last 30 days contains {text!r}{newest}")
+        raise UserError(f"--around: no recorded change of the last 30 days contains {text!r}{newest}")
     return found[-1]

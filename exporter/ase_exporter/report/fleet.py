@@ -89,7 +89,7 @@ def read_fleet(
     if not busy:
         raise UserError(
             "Prometheus has no series ase:cpu_busy:ratio_rate1m of any server in the period; it is recorded by the"
-            " shipped rules (ase-exporter rules --to DIR)"
+            " shipped rules (ase-exporter rules --output DIR)"
         )
     hottest, contention = _hottest(server, selector, period)
     progress("alerts")

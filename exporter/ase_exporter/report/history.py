@@ -98,7 +98,7 @@ def read_history(server: Prometheus, selector: str, period: Period) -> History:
     if np.isnan(found["busy"]).all():
         raise UserError(
             f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {{{selector}}} in the period; it is recorded by the"
-            " shipped rules (ase-exporter rules --to DIR)"
+            " shipped rules (ase-exporter rules --output DIR)"
         )
     return History(period, **found, spinlocks=_spinlocks(server, selector, period, width))
 

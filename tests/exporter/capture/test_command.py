@@ -25,7 +25,12 @@ def test_capture_writes_a_file_and_a_summary_without_names(run: Run, tmp_path: P
     out = tmp_path / "mine.capture.gz"
     with replay(read_capture(EXAMPLE)) as (_, port):
         ended = run(
-            "capture", f"--out={out}", "--scrapes=2", "--interval=1", "--show", **environment(port, PASSWORD)
+            "capture",
+            f"--output={out}",
+            "--scrapes=2",
+            "--interval=1",
+            "--show",
+            **environment(port, PASSWORD),
         )
     assert ended.returncode == 0, ended.stderr
     assert "scrape 2 of 2" in ended.stderr
@@ -54,8 +59,8 @@ def test_the_simulator_replays_a_capture_to_check(run: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ((), "capture: expected --out FILE, --show or both"),
-        (("--out=/nowhere/x.gz",), "--out /nowhere/x.gz: no such directory"),
+        ((), "capture: expected --output FILE, --show or both"),
+        (("--output=/nowhere/x.gz",), "--output /nowhere/x.gz: no such directory"),
         (("--show", "--from-isql=/nowhere.txt"), "--from-isql /nowhere.txt: No such file or directory"),
     ],
 )

@@ -8,7 +8,7 @@ from tests.paths import DOCS
 from typer.testing import CliRunner
 
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 
 PAGE = DOCS / "custom-metrics.md"
 
@@ -16,7 +16,7 @@ PAGE = DOCS / "custom-metrics.md"
 def test_the_example_passes_the_check_that_the_page_recommends(tmp_path: Path) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "example.yaml").write_text(examples[1])
-    result = CliRunner().invoke(app, ["catalogue", "validate", str(tmp_path)])
+    result = CliRunner().invoke(build(), ["catalogue", "validate", str(tmp_path)])
     assert (result.exit_code, result.output) == (0, "2 collectors are good\n")
 
 

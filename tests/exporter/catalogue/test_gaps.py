@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from ase_exporter.catalogue import load_catalogue, plan, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 
 CATALOGUE, _ = load_catalogue()
 SQL = DEPLOY / "sql"
@@ -113,13 +113,13 @@ def test_check_prints_each_gap_and_its_sql(
             "ASE_PASSWORD_FILE": str(secret),
         }.items():
             monkeypatch.setenv(name, value)
-        result = CliRunner().invoke(app, ["check"])
+        result = CliRunner().invoke(build(), ["check"])
         assert result.exit_code == 1, result.output
         assert "configuration option 'enable spinlock monitoring' is off" in result.output
         assert "exec sp_configure 'enable spinlock monitoring', 1" in result.output
         assert "ase_spinlock_grabs_total" in result.output
         with server.login("sa") as query:
             query("exec sp_configure 'enable spinlock monitoring', 1")
-        result = CliRunner().invoke(app, ["check"])
+        result = CliRunner().invoke(build(), ["check"])
         assert result.exit_code == 0, result.output
         assert "Nothing is missing." in result.output

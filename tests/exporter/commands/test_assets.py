@@ -24,7 +24,7 @@ def test_the_files_are_those_of_the_repository(
     run: Run, tmp_path: Path, command: str, maintained: str
 ) -> None:
     directory = tmp_path / "new" / "directory"
-    result = run(command, "--to", str(directory))
+    result = run(command, "--output", str(directory))
     assert (result.returncode, result.stderr) == (0, "")
     written = {path.name: path.read_bytes() for path in directory.iterdir()}
     assert written == {path.name: path.read_bytes() for path in (REPOSITORY / maintained).iterdir()}
@@ -34,21 +34,21 @@ def test_the_files_are_those_of_the_repository(
 def test_files_of_an_older_version_are_replaced_and_others_stay(run: Run, tmp_path: Path) -> None:
     (tmp_path / "create_login.sql").write_text("old")
     (tmp_path / "mine.sql").write_text("mine")
-    assert run("sql", "--to", str(tmp_path)).returncode == 0
+    assert run("sql", "--output", str(tmp_path)).returncode == 0
     assert "sp_addlogin" in (tmp_path / "create_login.sql").read_text()
     assert (tmp_path / "mine.sql").read_text() == "mine"
 
 
 def test_a_directory_that_cannot_be_written_is_one_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = run("rules", "--to", str(tmp_path / "file"))
+    result = run("rules", "--output", str(tmp_path / "file"))
     assert result.returncode == 2
-    assert result.stderr == f"ase-exporter: rules: --to {tmp_path}/file: {tmp_path}/file: File exists\n"
+    assert result.stderr == f"ase-exporter: --output {tmp_path}/file: {tmp_path}/file: File exists\n"
 
 
 def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
     settings = ["data_cache=0.15", "hold=10m", "links.runbooks=https://wiki/ase", "seconds_per_spin=2e-8"]
-    result = run("rules", "--to", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings))
+    result = run("rules", "--output", str(tmp_path / "a" / "b"), *(f"--set={each}" for each in settings))
     assert (result.returncode, result.stderr) == (0, "")
     written = {path.name: path.read_text() for path in (tmp_path / "a" / "b").iterdir()}
     assert written.keys() == {path.name for path in (REPOSITORY / "alerts" / "rules").iterdir()}
@@ -60,7 +60,7 @@ def test_rules_with_thresholds_of_ones_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_thresholds_fit_an_interval_too(run: Run, tmp_path: Path) -> None:
-    assert run("rules", "--to", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
+    assert run("rules", "--output", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
     text = (tmp_path / "spinlocks.alerts.yaml").read_text()
     assert "irate(ase_spinlock_waits_total[4m])" in text
     assert '{class="data_cache"} > 0.2' in text
@@ -85,7 +85,7 @@ def test_thresholds_fit_an_interval_too(run: Run, tmp_path: Path) -> None:
 def test_thresholds_that_would_never_work_are_one_line(
     run: Run, tmp_path: Path, setting: str, message: str
 ) -> None:
-    result = run("rules", "--to", str(tmp_path / "rules"), "--set", setting)
+    result = run("rules", "--output", str(tmp_path / "rules"), "--set", setting)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"ase-exporter: {message}\n"
     assert not (tmp_path / "rules").exists()
@@ -99,7 +99,7 @@ def evaluated(directory: Path, snippet: str) -> Any:
 
 def test_the_mixin_holds_the_rules_and_the_dashboards(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "vendor" / "ase-exporter"
-    result = run("mixin", "--to", str(directory))
+    result = run("mixin", "--output", str(directory))
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == sorted(map(str, filter(Path.is_file, directory.rglob("*"))))
     rules = [
@@ -121,7 +121,7 @@ def test_the_mixin_holds_the_rules_and_the_dashboards(run: Run, tmp_path: Path) 
 
 
 def test_mixins_are_combined_and_patched(run: Run, tmp_path: Path) -> None:
-    assert run("mixin", "--to", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
+    assert run("mixin", "--output", str(tmp_path), "--interval=1m", "--set=data_cache=0.2").returncode == 0
     other = (
         "{prometheusAlerts+:: {groups+: [{name: 'other', rules: []}]}, grafanaDashboards+:: {'o.json': {}}}"
     )

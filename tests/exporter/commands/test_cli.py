@@ -15,7 +15,7 @@ from tests.exporter.commands.command_line import Run
         (["probe", "--timeout=soon"], "probe: Invalid value for '--timeout': "),
         (["sysmon", "parse"], "sysmon parse: Missing argument "),
         (["changes", "--format=xml"], "changes: Invalid value for '--format': 'xml' is not one of 'table', "),
-        (["serve", "--nonsense"], "serve: unrecognized arguments: --nonsense"),
+        (["serve", "--nonsense"], "serve: No such option: --nonsense"),
         (["probe", "--config.file=/none.yml"], "/none.yml: cannot be read: No such file or directory"),
     ],
 )

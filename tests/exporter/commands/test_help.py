@@ -1,17 +1,18 @@
-"""Every command, argument and option has a help text."""
+"""Every command, argument and option has a help text, and only what is asked for is imported."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
+from types import ModuleType
 from typing import Any
 
 import pytest
 import typer
+from tests.exporter.commands.command_line import Run
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import app as exporter
-from ase_exporter.commands.app import build
+from ase_exporter.commands.app import COMMANDS, build
 from ase_simulator.cli import app as simulator
 
 # Characters; a shorter text says nothing.
@@ -26,7 +27,7 @@ def commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 ALL = [
-    *commands(typer.main.get_command(exporter), "ase-exporter"),
+    *commands(typer.main.get_command(build()), "ase-exporter"),
     *commands(typer.main.get_command(simulator), "ase-simulator"),
 ]
 
@@ -38,15 +39,26 @@ def test_every_command_and_parameter_has_a_help_text(path: str, command: Any) ->
     assert silent == []
 
 
+def test_one_option_has_one_spelling_and_one_environment_variable() -> None:
+    """What two commands call alike is the same, and what is the same has one name."""
+    variables: dict[str, set[str]] = {}
+    for path, command in ALL:
+        for each in command.params if path.startswith("ase-exporter") else ():
+            assert not {"--out", "--change"} & set(each.opts), path
+            assert ("-o" in each.opts) == ("--output" in each.opts), path
+            for option in each.opts:
+                variables.setdefault(option, set()).add(str(each.envvar))
+    assert {option: names for option, names in variables.items() if len(names) > 1} == {}
+
+
 def test_the_version_is_printed() -> None:
-    told = CliRunner().invoke(exporter, ["--version"])
+    told = CliRunner().invoke(build(), ["--version"])
     assert (told.exit_code, told.output) == (0, f"ase-exporter {version('ase-exporter')}\n")
 
 
 def test_the_list_of_commands_is_the_same_without_loading_them() -> None:
-    """`--help` imports no command: its texts are a copy."""
     listed = CliRunner().invoke(build(()), ["--help"])
-    assert (listed.exit_code, listed.output) == (0, CliRunner().invoke(exporter, ["--help"]).output)
+    assert (listed.exit_code, listed.output) == (0, CliRunner().invoke(build(), ["--help"]).output)
 
 
 def test_a_command_is_run_without_loading_the_others() -> None:
@@ -58,5 +70,22 @@ def test_a_command_is_run_without_loading_the_others() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "Scrape one target" in told.stdout
-    loaded = ["app", "options", "probe", "serve"]
+    loaded = ["app", "options", "probe"]
     assert told.stdout.splitlines()[-1] == str([f"ase_exporter.commands.{name}" for name in loaded])
+
+
+def test_a_command_is_a_line_and_a_module_also_with_a_hyphen(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow_queries(limit: int = 3) -> None:
+        """Only those that have ended."""
+        print(f"the {limit} slowest")
+
+    module = ModuleType("ase_exporter.commands.slow_queries")
+    module.slow_queries = slow_queries  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "slow-queries", "List the slowest queries.")
+    assert run("slow-queries", "--limit=2").stdout == "the 2 slowest\n"
+    helped = run("slow-queries", "--help").stdout
+    assert "List the slowest queries." in helped and "Only those that have ended." in helped
+    assert "List the slowest queries." in run("--help").stdout

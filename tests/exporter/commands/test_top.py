@@ -102,7 +102,7 @@ def test_the_screen_needs_textual_and_scripts_do_not(
     run: Run, config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)
-    monkeypatch.setattr("ase_exporter.commands.top_output.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ase_exporter.commands.top.sys.stdout.isatty", lambda: True, raising=False)
     ended = run("top", "--config.file", config)
     assert ended.returncode == 2
     assert ended.stderr == (

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from tests.browser import opened
 from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 
-from ase_exporter.commands.compare_output import run
+from ase_exporter.commands.compare import Format, as_text
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.html import as_html
 from ase_exporter.compare.report import as_csv, as_json, markdown
@@ -176,18 +175,11 @@ def test_an_unknown_server_and_a_dead_prometheus_are_one_line_each(history: Hist
         answer(Request("http://127.0.0.1:1", ["ASE1"], before=history.window(0), after=history.window(1)))
 
 
-@pytest.mark.parametrize("output", ["terminal", "markdown", "csv", "json"])
-def test_what_is_written_to_a_file_is_there(
-    history: History, tmp_path: Path, output: Literal["terminal", "markdown", "csv", "json"]
-) -> None:
-    path = tmp_path / "comparison"
-    measures = ["cpu_busy"]
-    run(
-        Request(history.url, ["ASE1"], before=history.window(0), after=history.window(1), measures=measures),
-        output,
-        path,
-    )
-    assert "better" in path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("form", ["terminal", "markdown", "csv", "json"])
+def test_every_format_has_the_verdict(history: History, form: Format) -> None:
+    before, after = history.window(0), history.window(1)
+    result = answer(Request(history.url, ["ASE1"], before=before, after=after, measures=["cpu_busy"]))
+    assert "better" in as_text(result, form)
 
 
 def test_all_formats_tell_the_same_figures(series: Comparison) -> None:

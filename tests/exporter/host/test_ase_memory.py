@@ -10,7 +10,7 @@ from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.host import ase_memory
 from ase_simulator.model import load_scenario
@@ -53,7 +53,9 @@ def run(
         f"targets: [{{name: one, host: 127.0.0.1, port: {server.port}}}]\n"
     )
     paths = ["--path.procfs", str(root / "proc"), "--path.sysfs", str(root / "sys")]
-    result = CliRunner().invoke(app, ["hugepages", "--config.file", str(config), "--json", *paths, *options])
+    result = CliRunner().invoke(
+        build(), ["hugepages", "--config.file", str(config), "--json", *paths, *options]
+    )
     if result.exception is not None:
         raise result.exception
     report: dict[str, object] = json.loads(result.stdout)

@@ -8,7 +8,7 @@ from tests.exporter.host.kernels import values
 from tests.exporter.host.postgres import Postgres, postgres
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 from ase_exporter.config.host import Required
 from ase_exporter.host import HostCollectors, HostConfig
 from ase_exporter.host.sizing import requirement
@@ -27,7 +27,7 @@ def shared_memory(server: Postgres) -> tuple[int, int]:
 def verdict(server: Postgres, memory: int) -> dict[str, bool]:
     """The command's verdict on this server: state -> whether it holds."""
     options = ["--memory", str(memory), "--headroom", "0", "--server", str(server.directory), "--json"]
-    result = CliRunner().invoke(app, ["hugepages", *options])
+    result = CliRunner().invoke(build(), ["hugepages", *options])
     assert result.exit_code == 0, result.output
     return {check["state"]: check["holds"] for check in json.loads(result.stdout)["verdict"]}
 

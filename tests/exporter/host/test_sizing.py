@@ -9,7 +9,7 @@ import pytest
 from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.host.hugepages import HugePagePool
 from ase_exporter.host.process_finder import ServerKey
@@ -211,7 +211,7 @@ def case_host(tmp_path: Path) -> list[str]:
 
 
 def test_the_command_prints_pages_limits_lines_and_verdict(case_host: list[str]) -> None:
-    result = CliRunner().invoke(app, ["hugepages", "--max-memory", "939524096", *case_host])
+    result = CliRunner().invoke(build(), ["hugepages", "--max-memory", "939524096", *case_host])
     assert result.exit_code == 0
     for text in (
         "918,016 of 2048kB",
@@ -229,12 +229,12 @@ def test_the_command_prints_pages_limits_lines_and_verdict(case_host: list[str])
 
 def test_the_command_prints_json(case_host: list[str]) -> None:
     arguments = ["hugepages", "--total-logical-memory", "1048576", "--max-memory", "939524096", "--json"]
-    report = json.loads(CliRunner().invoke(app, [*arguments, *case_host]).stdout)
+    report = json.loads(CliRunner().invoke(build(), [*arguments, *case_host]).stdout)
     assert report["pages"] == 1024 + 512
     assert report["memory_source"].startswith("total logical memory")
     assert {f["state"] for f in report["verdict"] if f["holds"]} == {"enough", "stranded"}
     report = json.loads(
-        CliRunner().invoke(app, [*arguments, "--allocate-max-shared-memory", *case_host]).stdout
+        CliRunner().invoke(build(), [*arguments, "--allocate-max-shared-memory", *case_host]).stdout
     )
     assert report["pages"] == 918_016
 
@@ -252,7 +252,7 @@ def test_the_command_prints_json(case_host: list[str]) -> None:
     ],
 )
 def test_bad_options_get_one_clear_line(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(app, ["hugepages", *arguments])
+    result = CliRunner().invoke(build(), ["hugepages", *arguments])
     assert isinstance(result.exception, UserError)
     assert message in str(result.exception)
 
@@ -260,7 +260,7 @@ def test_bad_options_get_one_clear_line(arguments: list[str], message: str) -> N
 def test_the_configured_requirement_applies_without_a_target(case_host: list[str], tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("host:\n  required: {ase_memory: 939524096, page_size: 1GiB}\n")
-    result = CliRunner().invoke(app, ["hugepages", "--config.file", str(config), "--json", *case_host])
+    result = CliRunner().invoke(build(), ["hugepages", "--config.file", str(config), "--json", *case_host])
     report = json.loads(result.stdout)
     assert report["pages"] == 1793
     assert {f["state"] for f in report["verdict"] if f["holds"]} == {"short", "wrong_size"}

@@ -213,7 +213,7 @@ def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Pas
         (["--fleet", "--selector", 'job="other"'], "Prometheus has no data of any server"),
         (
             ["--target", SERVER, "--output", "/nowhere/page.html"],
-            "--output: /nowhere/page.html: No such file",
+            "--output /nowhere/page.html: No such file",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import app
+from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
 from ase_exporter.rules.intervals import adapted, rule_files
 
@@ -54,7 +54,7 @@ def test_an_interval_that_no_rule_can_serve_is_an_error(interval: float) -> None
 
 
 def test_the_command_writes_rules_for_an_interval_and_names_the_lookback(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["rules", "--interval", "5m", "--to", str(tmp_path)])
+    result = CliRunner().invoke(build(), ["rules", "--interval", "5m", "--output", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} == rule_files(300).keys()
     assert all("lookback-delta=15m" in path.read_text() for path in tmp_path.iterdir())
