@@ -107,6 +107,10 @@ class Caches:
         """Part of a cache's disk reads that asynchronous prefetch brings in."""
         return self._run[name].apf_share
 
+    def apf_pages(self, name: str) -> int:
+        """Pages that one prefetch into a cache reads: a buffer of its largest pool."""
+        return max(self._run[name].pools) // self._page_kb
+
     def configure(
         self,
         name: str,

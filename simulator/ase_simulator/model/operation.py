@@ -48,6 +48,7 @@ OBJECT_COLUMNS = (
     "lock_requests",
     "lock_waits",
     "operations",
+    "pages_read",
 )
 
 
@@ -110,6 +111,10 @@ def operate(
     flows["controller_seconds"] = (
         flows["packets_received"] + flows["packets_sent"] + flows["disk_ios"]
     ) * CONTROLLER_S
+    objects = _object_rates(workload, caches, inventory, demands, flows)
+    totals = dict(zip(OBJECT_COLUMNS, objects.sum(axis=0).tolist(), strict=True))
+    flows["apf_reads"], flows["pages_read"] = totals["apf_reads"], totals["pages_read"]
+    flows["single_reads"] = flows["physical_reads"] - flows["apf_reads"]
     flows |= wait_flows(point.throughput, demand.think_s, wait_s, read_s, point.run_queue, flows)
     return Operation(
         point=point,
@@ -117,7 +122,7 @@ def operate(
         spin_rate=point.spin_s / (SPIN_TURN_NS * 1e-9),
         flows=flows,
         caches={cache.name: _cache_rates(cache, demands[cache.name], flows) for cache in caches.all()},
-        objects=_object_rates(workload, caches, inventory, demands, flows),
+        objects=objects,
         system_share=workload.system_share,
         engine_shares=spinlocks.spread("engine", engines, 0.01, seed),
     )
@@ -208,17 +213,19 @@ def _object_rates(
         reads, misses = demands[name].objects[table.position]
         written = entry.writes / total_writes
         physical = misses * flows["transaction"]
+        prefetched = physical * caches.apf_share(name)
         writes = flows["log_writes"] / logs if entry.kind == "log" else flows["data_writes"] * written
         logical = reads * flows["transaction"]
         share = logical / flows["logical_reads"] if flows["logical_reads"] else 0.0
         rates[table.position] = (
             logical,
             physical,
-            physical * caches.apf_share(name),
+            prefetched,
             writes,
             *(flows[kind] * written for kind in ("inserts", "updates", "deletes")),
             flows["row_locks"] * share,
             flows["lock_waits"] * written,
             flows["statements"] * share,
+            physical - prefetched + prefetched * caches.apf_pages(name),
         )
     return rates

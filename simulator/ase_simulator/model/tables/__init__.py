@@ -1,6 +1,10 @@
 """The rows of the mon* and system tables: name -> function of the world."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from importlib.resources import files
+from typing import Any
+
+import yaml
 
 from ase_simulator.contracts import Row
 from ase_simulator.model.tables import (
@@ -43,6 +47,25 @@ _MODULES = (
     monitors,
 )
 
+_COLUMNS: dict[str, dict[str, dict[str, Any]]] = yaml.load(
+    files(__package__).joinpath("columns.yaml").read_text("utf-8"),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+)
+
+
+def _completed(name: str, rows: Callable[[World], Iterable[Row]]) -> Callable[[World], Iterator[Row]]:
+    """Rows with the columns that columns.yaml gives besides."""
+    constants = _COLUMNS.get(name, {}).get("constant", {})
+    counters = _COLUMNS.get(name, {}).get("counter", {})
+
+    def complete(world: World) -> Iterator[Row]:
+        more = {**constants, **{column: world.count(flow) for column, flow in counters.items()}}
+        for row in rows(world):
+            yield {**more, **row}
+
+    return complete
+
+
 TABLES: dict[str, Callable[[World], Iterable[Row]]] = {
-    name: checked(name, rows) for module in _MODULES for name, rows in module.TABLES.items()
+    name: checked(name, _completed(name, rows)) for module in _MODULES for name, rows in module.TABLES.items()
 }

@@ -19,7 +19,6 @@ def mon_data_cache(world: World) -> Iterator[Row]:
     for cache in world.caches.all():
         count = _counts(world, cache)
         yield {
-            "InstanceID": 0,
             "CacheID": cache.id,
             "RelaxedReplacement": int(cache.relaxed),
             "BufferPools": len(cache.pools),
@@ -27,10 +26,8 @@ def mon_data_cache(world: World) -> Iterator[Row]:
             "PhysicalReads": world.int32(count["physical_reads"] - count["apf_reads"]),
             "LogicalReads": world.int32(count["searches"]),
             "PhysicalWrites": world.int32(count["physical_writes"]),
-            "Stalls": 0,
             "CachePartitions": cache.partitions,
             "CacheName": cache.name,
-            "Status": "Active",
             "Type": cache.type,
             "CacheSize": cache.size_kb,
             "ReplacementStrategy": cache.strategy,
@@ -62,12 +59,10 @@ def _pool(world: World, cache: Cache, size: int, pool: Pool, count: dict[str, fl
     share = 1 - large_share if is_main else large_share / len(large)
     searches = count["searches"] * share
     return {
-        "InstanceID": 0,
         "CacheID": cache.id,
         "IOBufferSize": size * 1024,
         "AllocatedKB": pool.size_kb,
         "PhysicalReads": world.int32(reads),
-        "Stalls": 0,
         "PagesTouched": int(min(_used_kb(world, cache) * share, pool.size_kb)) // world.inventory.page_kb,
         "PagesRead": world.int32(reads + apf * (size // world.inventory.page_kb)),
         "BuffersToMRU": 0 if cache.relaxed else world.int32(searches * 0.4),
@@ -107,7 +102,6 @@ def mon_cached_object(world: World) -> Iterator[Row]:
                     1.0 if len(table.indexes) == 1 else 0.5 if index == 0 else 0.5 / (len(table.indexes) - 1)
                 )
                 yield {
-                    "InstanceID": 0,
                     "CacheID": cache.id,
                     "DBID": table.database_id,
                     "IndexID": index,
@@ -116,13 +110,10 @@ def mon_cached_object(world: World) -> Iterator[Row]:
                     "CacheName": cache.name,
                     "ObjectID": table.object_id,
                     "DBName": table.object.database,
-                    "OwnerUserID": 1,
-                    "OwnerName": "dbo",
                     "ObjectName": table.object.name,
                     "PartitionName": f"{table.object.name}_{table.partition_id(index)}",
                     "ObjectType": f"{table.object.kind} table",
                     "TotalSizeKB": int(table.object.size_mb * 1024 * share),
-                    "ProcessesAccessing": 0,
                 }
 
 
@@ -132,7 +123,6 @@ def sys_cache_info(world: World) -> Iterator[Row]:
         configured = world.caches.configured(cache.name)
         yield {
             "cache_name": cache.name,
-            "cache_status": "Active",
             "cache_type": cache.type,
             "config_size": configured.size_kb / 1024,
             "run_size": cache.size_kb / 1024,

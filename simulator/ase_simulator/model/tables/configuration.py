@@ -10,16 +10,13 @@ def ch_events(world: World) -> Iterator[Row]:
     """One row per change, oldest first."""
     for change in world.log.changes:
         yield {
-            "area": "sp_configure",
             "type": "static" if change.static else "dynamic",
-            "target": "server",
             "element": change.option,
             "oldvalue": change.before,
             "newvalue": change.after,
             "mode": "static" if change.static else "dynamic",
             "timestamp": world.date(change.second),
             "username": change.login,
-            "instanceid": 0,
         }
 
 

@@ -27,30 +27,13 @@ def sys_databases(world: World) -> Iterator[Row]:
         yield {
             "name": name,
             "dbid": number,
-            "suid": 1,
             "status": status
             | (_STATUS_LOADING if loading else _STATUS_SELECT_INTO if name == "tempdb" else 0),
-            "version": 35,
-            "logptr": 100,
             "crdate": world.date(world.started),
             "dumptrdate": world.date(world.started),
             "status2": status2 if name in own else status2 | _STATUS2_MIXED_LOG,
-            "audflags": 0,
-            "deftabaud": 0,
-            "defvwaud": 0,
-            "defpraud": 0,
-            "def_remote_type": 0,
-            "def_remote_loc": None,
             "status3": status3,
-            "status4": 0,
-            "audflags2": 0,
-            "spare": 0,
-            "instanceid": None,
             "durability": _NO_RECOVERY if name == "tempdb" else _FULL,
-            "lobcomp_lvl": 0,
-            "inrowlen": None,
-            "dcompdefaultlevel": 0,
-            "status5": 0,
         }
 
 
@@ -63,16 +46,10 @@ def sys_devices(world: World) -> Iterator[Row]:
             "low": low,
             "high": low + pages - 1,
             "status": 2 + (1 if device.name == "master" else 0),
-            "cntrltype": 0,
             "name": device.name,
             "phyname": device.path,
-            "mirrorname": None,
             "vdevno": device.number,
             "crdate": world.date(world.started),
-            "resizedate": None,
-            "status2": 0,
-            "instanceid": None,
-            "uuid": None,
         }
 
 
@@ -122,25 +99,10 @@ def sys_logins(world: World) -> Iterator[Row]:
             "suid": number,
             "status": 2 if name in world.locked else 0,
             "accdate": world.date(world.started),
-            "totcpu": 0,
-            "totio": 0,
-            "spacelimit": 0,
-            "timelimit": 0,
-            "resultlimit": 0,
-            "dbname": "master",
             "name": name,
-            "password": None,
-            "language": None,
             "pwdate": world.date(world.started),
-            "audflags": 0,
-            "fullname": None,
-            "srvname": None,
-            "logincount": 0,
-            "procid": None,
             "lastlogindate": world.date(world.started),
             "crdate": world.date(world.started),
-            "crsuid": 1,
-            "lpid": None,
             "locksuid": 1 if name in world.locked else None,
             "lockreason": 1 if name in world.locked else None,
             "lockdate": world.date(world.seconds) if name in world.locked else None,
@@ -179,12 +141,8 @@ def mon_open_databases(world: World) -> Iterator[Row]:
         checkpoint = started + (now - started) // 60 * 60
         dump_began, dump_ended, dump_failed = _last_dump(world, name)
         yield {
-            "InstanceID": 0,
             "DBID": number,
-            "BackupInProgress": 0,
             "LastBackupFailed": int(dump_failed),
-            "TransactionLogFull": 0,
-            "SuspendedProcesses": 0,
             "AppendLogRequests": world.int32(flows["transaction"] * share),
             "AppendLogWaits": world.int32(flows["waits 54"] * share),
             "DBName": name,
@@ -192,11 +150,6 @@ def mon_open_databases(world: World) -> Iterator[Row]:
             "BackupEndTime": dump_ended,
             "LastCheckpointTime": world.date(checkpoint),
             "LastTranLogDumpTime": _last_log_dump(world, name),
-            "LastTranLogEndDumpTime": None,
-            "QuiesceTag": "",
-            "PRSUpdateCount": 0,
-            "PRSSelectCount": 0,
-            "PRSRewriteCount": 0,
         }
 
 
@@ -229,22 +182,11 @@ def mon_tempdb_activity(world: World) -> Iterator[Row]:
     flows = world.counters.flows
     tables = flows["temp_objects"] + flows["work_tables"]
     yield {
-        "InstanceID": 0,
         "DBID": world.inventory.databases["tempdb"],
-        "DBName": "tempdb",
-        "SharableTabCnt": 0,
         "AppendLogRequests": world.int32(tables),
-        "AppendLogWaits": 0,
         "LogicalReads": world.int32(tables * 20),
-        "PhysicalReads": 0,
-        "APFReads": 0,
-        "PagesRead": 0,
-        "PhysicalWrites": 0,
-        "PagesWritten": 0,
         "LockRequests": world.int32(tables * 6),
-        "LockWaits": 0,
         "CatLockRequests": world.int32(tables * 3),
-        "CatLockWaits": 0,
         "AssignedCnt": world.int32(world.workload.users + len(world.sessions.clients)),
     }
 

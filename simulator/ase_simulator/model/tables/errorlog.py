@@ -11,14 +11,8 @@ def mon_error_log(world: World) -> Iterator[Row]:
     kept = world.options.run("errorlog pipe max messages") or 500
     for entry in list(world.log.entries)[-kept:]:
         yield {
-            "InstanceID": 0,
-            "SPID": 0,
-            "KPID": 65539,
-            "FamilyID": 0,
-            "EngineNumber": 0,
             "ErrorNumber": entry.number,
             "Severity": entry.severity,
-            "State": 1,
             "Time": world.date(entry.second),
             "ErrorMessage": entry.text,
         }

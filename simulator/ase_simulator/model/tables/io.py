@@ -30,7 +30,6 @@ def mon_device_io(world: World) -> Iterator[Row]:
         reads, apf, writes = _traffic(world, device)
         read_ms, write_ms = reads * world.workload.read_ms, writes * _WRITE_MS
         yield {
-            "InstanceID": 0,
             "Reads": world.int32(reads - apf),
             "APFReads": world.int32(apf),
             "Writes": world.int32(writes),
@@ -54,7 +53,6 @@ def mon_io_queue(world: World) -> Iterator[Row]:
         kinds = ([(main, 1.0)] if own or tempdb else []) + [("System", 0.0 if own or tempdb else 1.0)]
         for kind, share in kinds:
             yield {
-                "InstanceID": 0,
                 "IOs": world.int32((reads + writes) * share),
                 "IOTime": world.int32((reads * world.workload.read_ms + writes * _WRITE_MS) * share),
                 "LogicalName": device.name,
@@ -66,11 +64,6 @@ def mon_network_io(world: World) -> Iterator[Row]:
     """One row for the server; the byte counters wrap soon, the MB ones late."""
     flows = world.counters.flows
     yield {
-        "InstanceID": 0,
-        "PacketsSent": world.count("packets_sent"),
-        "PacketsReceived": world.count("packets_received"),
-        "BytesSent": world.count("bytes_sent"),
-        "BytesReceived": world.count("bytes_received"),
         "BytesSentMB": world.int32(flows["bytes_sent"] / _MB),
         "BytesReceivedMB": world.int32(flows["bytes_received"] / _MB),
     }
@@ -90,7 +83,6 @@ def mon_device_segment_usage(world: World) -> Iterator[Row]:
                     "DeviceNumber": device.number,
                     "SegmentNumber": number,
                     "PagesUsed": int(pages * (0.02 if log else 0.05 if number == 0 else 0.6)),
-                    "Stranded": 0,
                 }
 
 

@@ -25,10 +25,8 @@ def mon_engine(world: World) -> Iterator[Row]:
         user, system, io, idle = (int(engines[kind][number]) for kind in ENGINE_KINDS)
         polls = (engines["idle"][number] + engines["io"][number]) * _POLLS_PER_IDLE_SECOND
         yield {
-            "InstanceID": 0,
             "EngineNumber": number,
             "CurrentKPID": _FIRST_KTID + number,
-            "PreviousKPID": 0,
             "CPUTime": user + system + io + idle,
             "SystemCPUTime": system,
             "UserCPUTime": user,
@@ -40,29 +38,8 @@ def mon_engine(world: World) -> Iterator[Row]:
             "DiskIOChecks": world.int32(polls),
             "DiskIOPolled": world.int32(polls * 0.5),
             "DiskIOCompleted": world.int32(flows["disk_ios"] * share),
-            "MaxOutstandingIOs": 16,
-            "HkgcMaxQSize": 1000,
-            "HkgcPendingItems": 0,
-            "HkgcHWMItems": 12,
-            "HkgcOverflows": 0,
-            "HkgcPendingItemsDcomp": 0,
-            "HkgcOverflowsDcomp": 0,
-            "HkgcOverflowsCmpact": 0,
-            "HkgcOverflowsRec": 0,
-            "LotsDelRolXacts": 0,
-            "LotsDelCmtXacts": 0,
-            "LongXacts": 0,
-            "PostcommitPageCount": 0,
             "HkgcReq": world.int32(flows["deletes"] * share),
-            "HkgcReqCmpact": 0,
-            "HkgcReqDcomp": 0,
-            "HkgcReqRec": 0,
-            "HkgcRetries": 0,
-            "ProcessesAffinitied": 0,
-            "Status": "online",
             "StartTime": world.date(world.started),
-            "StopTime": None,
-            "AffinitiedToCPU": None,
             "ThreadID": number,
             "OSPID": _OSPID,
         }
@@ -74,18 +51,8 @@ def sys_engines(world: World) -> Iterator[Row]:
         yield {
             "engine": number,
             "osprocid": _OSPID,
-            "osprocname": "dataserver",
-            "status": "online",
-            "affinitied": 0,
             "cur_kpid": _FIRST_KTID + number,
-            "last_kpid": 0,
-            "idle_1": 0,
-            "idle_2": 0,
-            "idle_3": 0,
-            "idle_4": 0,
             "starttime": world.date(world.started),
-            "nodeid": 0,
-            "instanceid": 0,
         }
 
 
@@ -123,7 +90,6 @@ def _thread(number: int, pool: int, uptime: float, user: float, system: float, r
     total, busy = int(uptime * TICKS_PER_SECOND), int((user + system) * TICKS_PER_SECOND)
     idle = max(total - busy, 0)
     return {
-        "InstanceID": 0,
         "ThreadPoolID": pool,
         "ThreadPoolName": POOLS[pool],
         "State": "Sleeping" if pool == BLOCKING_POOL else "Running",
@@ -138,9 +104,7 @@ def _thread(number: int, pool: int, uptime: float, user: float, system: float, r
         "KTID": _FIRST_KTID + number,
         "OSThreadID": 140_000_000_000_000 + number,
         "AltOSThreadID": _OSPID + number,
-        "ThreadAffinity": -1,
         "MinorFaults": int(uptime * 0.01),
-        "MajorFaults": 0,
         "VoluntaryCtxtSwitches": int(max(uptime - user - system, 0.0) * 200),
         "NonVoluntaryCtxtSwitches": int((user + system) * 5),
     }
@@ -155,7 +119,6 @@ def mon_thread_pool(world: World) -> Iterator[Row]:
     }
     for pool, name in POOLS.items():
         yield {
-            "InstanceID": 0,
             "ThreadPoolID": pool,
             "Size": sizes[pool],
             "TargetSize": sizes[pool],
@@ -176,7 +139,6 @@ def mon_task(world: World) -> Iterator[Row]:
     ]
     for thread, pool, name in names:
         yield {
-            "InstanceID": 0,
             "KTID": _FIRST_KTID + thread,
             "ThreadID": thread,
             "Name": name,
@@ -190,8 +152,6 @@ def mon_work_queue(world: World) -> Iterator[Row]:
     calls = (world.seconds - world.started) * 0.2
     for name, share in (("syb_blocking_pool", 1.0), ("syb_default_pool", 0.0)):
         yield {
-            "InstanceID": 0,
-            "CurrentLength": 0,
             "MaxLength": 2 if share else 0,
             "TotalRequests": world.int32(calls * share),
             "QueuedRequests": world.int32(calls * share * 0.05),
@@ -212,22 +172,17 @@ def mon_io_controller(world: World) -> Iterator[Row]:
         ins, outs = (reads, writes) if disk else (received, sent)
         events = (ins + outs) * share
         yield {
-            "InstanceID": 0,
             "ControllerID": number,
             "KTID": _FIRST_KTID + 500 + number,
-            "EngineNumber": 0,
             "BlockingPolls": int(events * 0.2),
             "NonBlockingPolls": int(events * 0.9),
             "EventPolls": int(events * 0.25),
             "NonBlockingEventPolls": int(events * 0.03),
-            "FullPolls": 0,
             "Events": int(events),
             "EventHWM": 16 if events else 0,
-            "Pending": 0,
             "Completed": int(events),
             "Reads": int(ins * share),
             "Writes": int(outs * share),
-            "Deferred": 0,
             "Type": name,
         }
 
@@ -262,7 +217,6 @@ def mon_sys_load(world: World) -> Iterator[Row]:
         for statistic, (name, value) in enumerate(zip(_STATISTICS, values, strict=True)):
             level = float(value)
             row: Row = {
-                "InstanceID": 0,
                 "EngineNumber": number,
                 "SteadyState": level,
                 "Statistic": name,
@@ -281,15 +235,8 @@ def mon_sys_worker_thread(world: World) -> Iterator[Row]:
     """Worker threads: configured, and not used by these workloads."""
     total = world.options.run("number of worker processes")
     yield {
-        "InstanceID": 0,
-        "ThreadsActive": 0,
         "TotalWorkerThreads": total,
-        "HighWater": 0,
-        "ParallelQueries": 0,
-        "PlansAltered": 0,
-        "WorkerMemory": 0,
         "TotalWorkerMemory": total * world.options.run("memory per worker process"),
-        "WorkerMemoryHWM": 0,
         "MaxParallelDegree": world.options.run("max parallel degree"),
         "MaxScanParallelDegree": world.options.run("max scan parallel degree"),
     }

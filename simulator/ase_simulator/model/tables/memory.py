@@ -36,13 +36,7 @@ _PROCEDURES = ("new_order", "fill_order", "settle", "quote", "position_report")
 
 def mon_procedure_cache(world: World) -> Iterator[Row]:
     """One row for the server."""
-    yield {
-        "InstanceID": 0,
-        "Requests": world.count("procedures"),
-        "Loads": world.count("compiles"),
-        "Writes": 0,
-        "Stalls": 0,
-    }
+    yield {}
 
 
 def _active_pages(world: World, share: float) -> int:
@@ -53,7 +47,6 @@ def mon_procedure_cache_module_usage(world: World) -> Iterator[Row]:
     """Active and high-water pages of 2 KB by module."""
     for number, name, _, share in _MODULES:
         yield {
-            "InstanceID": 0,
             "ModuleID": number,
             "Active": _active_pages(world, share),
             "HWM": int(_active_pages(world, share) * 1.2),
@@ -66,12 +59,10 @@ def mon_procedure_cache_memory_usage(world: World) -> Iterator[Row]:
     """The same by allocator; here each module has one."""
     for number, _, name, share in _MODULES:
         yield {
-            "InstanceID": 0,
             "AllocatorID": number * 10,
             "ModuleID": number,
             "Active": _active_pages(world, share),
             "HWM": int(_active_pages(world, share) * 1.2),
-            "ChunkHWM": 16,
             "NumReuseCaused": world.int32(world.counters.flows["compiles"] * share),
             "AllocatorName": name,
         }
@@ -83,15 +74,8 @@ def mon_proc_elc(world: World) -> Iterator[Row]:
     for number in world.online:
         yield {
             "EngineID": number,
-            "ProcELCNum": 0,
-            "ProcELCChunkSize": 2,
-            "ProcELCCount": 32,
-            "ProcELCMaxCount": 64,
             "ProcELCAllocs": world.int32(allocations),
             "ProcELCFrees": world.int32(allocations),
-            "ProcELCEmpty": 0,
-            "ProcELCFull": 0,
-            "ProcELCFlushes": 0,
         }
 
 
@@ -107,7 +91,6 @@ def mon_statement_cache(world: World) -> Iterator[Row]:
     inserts = min(flows["compiles"], searches)
     held = min(int(inserts), size // _STATEMENT_KB)
     yield {
-        "InstanceID": 0,
         "TotalSizeKB": size,
         "UsedSizeKB": held * _STATEMENT_KB,
         "NumStatements": held,
@@ -115,11 +98,8 @@ def mon_statement_cache(world: World) -> Iterator[Row]:
         "HitCount": world.int32(searches - inserts),
         "NumInserts": world.int32(inserts),
         "NumRemovals": world.int32(max(inserts - size / _STATEMENT_KB, 0.0)),
-        "NumRecompilesSchemaChanges": 0,
         "NumRecompilesPlanFlushes": world.int32(inserts * 0.01),
         "ProcedureCacheSizeKB": world.options.run("procedure cache size") * 2,
-        "AQTCacheUsedSizeKB": 0,
-        "NumAQTs": 0,
     }
 
 
@@ -137,66 +117,25 @@ def mon_cached_statement(world: World) -> Iterator[Row]:
         reads = world.workload.drivers()["logical_reads"] / max(world.workload.drivers()["statements"], 1.0)
         cpu = uses * per_statement_ms
         yield {
-            "InstanceID": 0,
             "SSQLID": 1_000_000_000 + rank,
             "Hashkey": crc32(text.encode()) - 2**31,
-            "StmtType": 1,
-            "UserID": 1,
-            "SUserID": 4,
             "DBID": world.inventory.databases[database],
             "UseCount": world.int32(uses),
             "StatementSize": len(text),
-            "MinPlanSizeKB": 16,
             "MaxPlanSizeKB": _STATEMENT_KB,
-            "CurrentUsageCount": 0,
-            "MaxUsageCount": 8,
-            "NumRecompilesSchemaChanges": 0,
-            "NumRecompilesPlanFlushes": 0,
-            "HasAutoParams": 1,
-            "ParallelDegree": 0,
-            "QuotedIdentifier": 0,
-            "TransactionIsolationLevel": 1,
-            "TransactionMode": 0,
-            "SAAuthorization": 0,
-            "SystemCatalogUpdate": 0,
             "MetricsCount": world.int32(uses),
-            "MinPIO": 0,
-            "MaxPIO": 4,
-            "AvgPIO": 0,
-            "MinLIO": 1,
             "MaxLIO": int(reads * 4) + 1,
             "AvgLIO": int(reads),
-            "MinCpuTime": 0,
             "MaxCpuTime": int(per_statement_ms * 5) + 1,
             "AvgCpuTime": int(per_statement_ms),
-            "MinElapsedTime": 0,
             "MaxElapsedTime": int(per_statement_ms * 20) + 1,
             "AvgElapsedTime": int(per_statement_ms * 2),
-            "AvgScanRows": 3,
-            "MaxScanRows": 50,
-            "AvgQualifyingReadRows": 1,
-            "MaxQualifyingReadRows": 20,
-            "AvgQualifyingWriteRows": 1,
-            "MaxQualifyingWriteRows": 2,
-            "LockWaits": 0,
-            "LockWaitTime": 0,
-            "SortCount": 0,
-            "SortSpilledCount": 0,
-            "TotalSortTime": 0,
-            "MaxSortTime": 0,
-            "ParallelDegreeReduced": 0,
-            "ParallelPlanRanSerial": 0,
-            "WorkerThreadDeficit": 0,
-            "TotalPIO": 0,
             "TotalLIO": int(uses * reads),
             "TotalCpuTime": int(cpu),
             "TotalElapsedTime": int(cpu * 2),
-            "OptimizationGoal": "allrows_mix",
-            "OptimizerLevel": "ase_default",
             "DBName": database,
             "CachedDate": world.date(world.started),
             "LastUsedDate": world.date(world.seconds),
-            "LastRecompiledDate": None,
             "SQLText": text,
         }
 
@@ -246,13 +185,10 @@ def mon_memory_usage(world: World) -> Iterator[Row]:
     for rank, name in enumerate(_POOLS, start=1):
         allocations = world.counters.flows["procedures"] / (rank * 10)
         yield {
-            "InstanceID": 0,
             "MemoryPoolName": name,
             "NumAllocs": world.int32(allocations),
             "NumFrees": world.int32(allocations),
-            "NumSleeps": 0,
             "NumSearches": world.int32(allocations),
-            "NumRetries": 0,
         }
 
 

@@ -136,8 +136,6 @@ def sys_monitors(world: World) -> Iterator[Row]:
             "field_id": field_id,
             "field_name": field,
             "value": (whole + 2**31) % 2**32 - 2**31,
-            "description": None,
-            "instanceid": 0,
         }
 
 

@@ -12,7 +12,7 @@ def _counts(world: World, table: WorkloadTable, index: int) -> dict[str, float]:
     """The counters of one index: reads are split evenly, row changes and locks belong to the data."""
     row = world.counters.objects[table.position].tolist()
     count = dict(zip(OBJECT_COLUMNS, row, strict=True))
-    for name in ("logical_reads", "physical_reads", "apf_reads", "physical_writes"):
+    for name in ("logical_reads", "physical_reads", "apf_reads", "physical_writes", "pages_read"):
         count[name] /= len(table.indexes)
     return count
 
@@ -41,7 +41,7 @@ def mon_open_object_activity(world: World) -> Iterator[Row]:
                 "LogicalReads": n["logical_reads"],
                 "PhysicalReads": world.int32(count["physical_reads"] - count["apf_reads"]),
                 "APFReads": n["apf_reads"],
-                "PagesRead": n["physical_reads"],
+                "PagesRead": n["pages_read"],
                 "PhysicalWrites": n["physical_writes"],
                 "PagesWritten": n["physical_writes"],
                 "RowsInserted": n["inserts"] if data else 0,
@@ -55,25 +55,12 @@ def mon_open_object_activity(world: World) -> Iterator[Row]:
                 "UsedCount": n["operations"],
                 "LastUsedDate": used,
                 "HkgcRequests": n["deletes"] if data else 0,
-                "HkgcPending": 0,
-                "HkgcOverflows": 0,
-                "HkgcRequestsDcomp": 0,
-                "HkgcPendingDcomp": 0,
-                "HkgcOverflowsDcomp": 0,
                 "SharedLockWaitTime": world.int32(count["lock_waits"] * 2.0) if data else None,
                 "ExclusiveLockWaitTime": world.int32(count["lock_waits"] * 5.0) if data else None,
                 "UpdateLockWaitTime": world.int32(count["lock_waits"] * 1.0) if data else None,
                 "ObjectCacheDate": started,
-                "IOSize1Page": n["physical_reads"],
-                "IOSize2Pages": 0,
-                "IOSize4Pages": 0,
+                "IOSize1Page": world.int32(count["physical_reads"] - count["apf_reads"]),
                 "IOSize8Pages": n["apf_reads"],
-                "PRSSelectCount": 0,
-                "LastPRSSelectDate": None,
-                "PRSRewriteCount": 0,
-                "LastPRSRewriteDate": None,
-                "NumLevel0Waiters": 0,
-                "AvgLevel0WaitTime": 0.0,
                 "Scans": world.int32(count["operations"] * 0.01) if data else 0,
                 "LastScanDate": used if data else None,
                 "Updates": n["updates"] if data else 0,
@@ -114,7 +101,7 @@ def mon_open_partition_activity(world: World) -> Iterator[Row]:
                 "LogicalReads": n["logical_reads"],
                 "PhysicalReads": world.int32(count["physical_reads"] - count["apf_reads"]),
                 "APFReads": n["apf_reads"],
-                "PagesRead": n["physical_reads"],
+                "PagesRead": n["pages_read"],
                 "PhysicalWrites": n["physical_writes"],
                 "PagesWritten": n["physical_writes"],
                 "RowsInserted": n["inserts"] if index == 0 else 0,
@@ -125,8 +112,6 @@ def mon_open_partition_activity(world: World) -> Iterator[Row]:
                 "UsedCount": n["operations"],
                 "LastUsedDate": used,
                 "HkgcRequests": n["deletes"] if index == 0 else 0,
-                "HkgcPending": 0,
-                "HkgcOverflows": 0,
             }
 
 
@@ -135,21 +120,9 @@ def mon_table_compression(world: World) -> Iterator[Row]:
     for table in world.inventory.tables:
         if table.object.kind == "user":
             yield {
-                "InstanceID": 0,
                 "DBID": table.database_id,
                 "ObjectID": table.object_id,
                 "PartitionID": table.partition_id(0),
-                "CompRowInserted": 0,
-                "CompRowUpdated": 0,
-                "CompRowForward": 0,
-                "CompRowScan": 0,
-                "RowDecompressed": 0,
-                "RowPageDecompressed": 0,
-                "ColDecompressed": 0,
-                "RowCompNoneed": 0,
-                "PageCompNoneed": 0,
-                "PagesCompressed": 0,
-                "AvgBytesSavedPageLevel": 0,
                 "TableName": table.object.name,
             }
 
@@ -162,7 +135,6 @@ def sys_objects(world: World) -> Iterator[Row]:
             "database": entry.database,
             "name": entry.name,
             "id": table.object_id,
-            "uid": 1,
             "type": "U" if entry.kind == "user" else "S",
             "crdate": world.date(world.started),
         }

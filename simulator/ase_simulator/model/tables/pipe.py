@@ -57,30 +57,15 @@ def mon_sys_statement(world: World) -> Iterator[Row]:
         changes = statement.mix % len(_TEXTS) > 0
         yield statement.identity() | {
             "DBID": statement.table.database_id,
-            "ProcedureID": 0,
-            "PlanID": 0,
-            "ContextID": 0,
-            "LineNumber": 1,
             "CpuTime": int(cpu),
             "WaitTime": int(waited),
-            "MemUsageKB": 80,
-            "PhysicalReads": 0,
             "LogicalReads": int(per["logical_reads"] * spread),
             "PagesModified": int(changes),
             "PacketsSent": int(per["packets_sent"] * spread),
-            "PacketsReceived": 1,
-            "NetworkPacketSize": 2048,
-            "PlansAltered": 0,
-            "RowsAffected": 1,
-            "ErrorStatus": 0,
             "HashKey": statement.mix,
-            "SsqlId": 0,
-            "ProcNestLevel": 0,
-            "StatementNumber": 1,
             "DBName": statement.table.object.database,
             "StartTime": world.date(statement.second - (cpu + waited) / 1000),
             "EndTime": world.date(statement.second),
-            "QueryOptimizationTime": 0,
         }
 
 
@@ -89,8 +74,6 @@ def mon_sys_sql_text(world: World) -> Iterator[Row]:
     for statement in _statements(world, "sql text"):
         text = _TEXTS[statement.mix % len(_TEXTS)]
         yield statement.identity() | {
-            "ServerUserID": 4,
-            "SequenceInBatch": 1,
             "SQLText": text.format(statement.table.object.name, statement.mix % 100_000),
         }
 
@@ -108,10 +91,8 @@ def mon_sys_plan_text(world: World) -> Iterator[Row]:
         for sequence, line in enumerate(lines, start=1):
             yield statement.identity() | {
                 "PlanID": statement.number & 0x7FFFFFFF,
-                "ContextID": 0,
                 "SequenceNumber": sequence,
                 "DBID": statement.table.database_id,
-                "ProcedureID": 0,
                 "DBName": table.database,
                 "PlanText": line,
             }

@@ -21,31 +21,17 @@ def mon_process(world: World) -> Iterator[Row]:
     """One row per process."""
     for process in process_snapshot(world).processes:
         yield _owned(process) | {
-            "BatchID": 1,
-            "ContextID": 0,
-            "LineNumber": 1,
             "SecondsConnected": int(world.seconds - process.since),
             "DBID": process.database_id,
             "EngineNumber": max(process.engine, 0),
-            "Priority": 5,
-            "FamilyID": 0,
             "Login": process.login,
             "Application": process.program,
             "Command": process.command,
-            "NumChildren": 0,
             "SecondsWaiting": process.waiting_s if process.wait_event else None,
             "WaitEventID": process.wait_event,
             "BlockingSPID": process.blocked_by or None,
-            "BlockingXLOID": None,
             "DBName": process.database,
-            "EngineGroupName": "ANYENGINE",
-            "ExecutionClass": "EC2",
-            "MasterTransactionID": "",
             "HostName": process.host,
-            "ClientName": "",
-            "ClientHostName": "",
-            "ClientApplName": "",
-            "ClientDriverVersion": "",
         }
 
 
@@ -61,60 +47,34 @@ def sys_processes(world: World) -> Iterator[Row]:
             "suid": process.suid,
             "hostname": process.host,
             "program_name": process.program[: 16 if world.version.startswith("12.") else 30],
-            "hostprocess": "",
             "cmd": process.command,
             "cpu": world.int32(used["cpu_ms"] / 100),
-            "physical_io": world.int32(used["physical_reads"]),
-            "memusage": 40,
+            "physical_io": world.int32(used["single_reads"] + used["apf_reads"]),
             "blocked": process.blocked_by,
             "dbid": process.database_id,
-            "uid": 1,
-            "gid": 0,
-            "tran_name": "",
             "time_blocked": process.waiting_s if process.blocked_by else 0,
             "network_pktsz": 2048 if process.login else 0,
-            "fid": 0,
-            "execlass": "EC2",
-            "priority": "MEDIUM",
-            "affinity": "NONE",
-            "id": 0,
-            "stmtnum": 1,
-            "linenum": 1,
-            "origsuid": 0,
-            "block_xloid": 0,
-            "clientname": "",
-            "clienthostname": "",
-            "clientapplname": "",
-            "sys_id": 0,
             "ses_id": process.spid,
             "loggedindatetime": world.date(process.since),
             "ipaddr": process.address,
-            "nodeid": 0,
-            "instanceid": 0,
-            "pad": 0,
-            "lcid": 0,
-            "clientdriverversion": "",
-            "clientport": 0,
             "execution_time": process.waiting_s * 1000 if process.table is not None else 0,
         }
 
 
 def _used(world: World, process: Process) -> dict[str, float]:
     """Usage of a process since its login; over all users each column adds up to the server's."""
-    names = ("transactions", "cpu_ms", "wait_ms", "logical_reads", "physical_reads", "physical_writes")
+    reads = ("logical_reads", "single_reads", "apf_reads", "pages_read", "physical_writes")
+    used = dict.fromkeys(("transactions", "cpu_ms", "wait_ms", *reads), 0.0)
+    client = world.sessions.clients.get(process.spid)
     if process.user >= 0:
         transactions, cpu, wait = world.counters.sessions[process.user].tolist()
         total = world.counters.flows["transaction"]
         share = transactions / total if total else 0.0
-        flows = world.counters.flows
-        reads, misses = flows["logical_reads"] * share, flows["physical_reads"] * share
-        values = (transactions, cpu * 1000, wait * 1000, reads, misses, flows["physical_writes"] * share)
-        return dict(zip(names, values, strict=True))
-    client = world.sessions.clients.get(process.spid)
-    if client:
-        values = (float(client.statements), client.cpu_ms, 0.0, float(client.rows), 0.0, 0.0)
-        return dict(zip(names, values, strict=True))
-    return dict.fromkeys(names, 0.0)
+        used |= {"transactions": transactions, "cpu_ms": cpu * 1000, "wait_ms": wait * 1000}
+        used |= {name: world.counters.flows[name] * share for name in reads}
+    elif client:
+        used |= {"transactions": client.statements, "cpu_ms": client.cpu_ms, "logical_reads": client.rows}
+    return used
 
 
 def mon_process_activity(world: World) -> Iterator[Row]:
@@ -131,12 +91,11 @@ def mon_process_activity(world: World) -> Iterator[Row]:
         yield _owned(process) | {
             "CPUTime": world.int32(used["cpu_ms"]),
             "WaitTime": world.int32(used["wait_ms"]),
-            "PhysicalReads": world.int32(used["physical_reads"]),
+            "PhysicalReads": world.int32(used["single_reads"]),
             "LogicalReads": world.int32(used["logical_reads"]),
-            "PagesRead": world.int32(used["physical_reads"]),
+            "PagesRead": world.int32(used["pages_read"]),
             "PhysicalWrites": world.int32(used["physical_writes"]),
             "PagesWritten": world.int32(used["physical_writes"]),
-            "MemUsageKB": 80,
             "LocksHeld": 0 if process.wait_event == 250 or not own else 4,
             "TableAccesses": per("object_uses"),
             "IndexAccesses": per("index_uses"),
@@ -146,19 +105,11 @@ def mon_process_activity(world: World) -> Iterator[Row]:
             "ULCFlushes": world.int32(number),
             "ULCFlushFull": world.int32(number * 0.02) if own else 0,
             "ULCMaxUsage": 2048 if own else 0,
-            "ULCCurrentUsage": 0,
             "Transactions": world.int32(number),
             "Commits": world.int32(number - number * units["rollbacks"]) if own else world.int32(number),
             "Rollbacks": per("rollbacks"),
-            "HeapMemoryInUseKB": 0,
-            "HeapMemoryUsedHWM_KB": 0,
-            "HeapMemoryReservedKB": 0,
-            "HeapMemoryAllocs": 0,
-            "IOSize1Page": world.int32(used["physical_reads"]),
-            "IOSize2Pages": 0,
-            "IOSize4Pages": 0,
-            "IOSize8Pages": 0,
-            "QueryOptimizationTime": 0,
+            "IOSize1Page": world.int32(used["single_reads"]),
+            "IOSize8Pages": world.int32(used["apf_reads"]),
         }
 
 
@@ -170,7 +121,6 @@ def mon_process_lookup(world: World) -> Iterator[Row]:
             "Application": process.program,
             "ClientHost": process.host,
             "ClientIP": process.address,
-            "ClientOSPID": "",
         }
 
 
@@ -185,7 +135,6 @@ def mon_process_net_io(world: World) -> Iterator[Row]:
                 for name in ("packets_sent", "packets_received", "bytes_sent", "bytes_received")
             }
             yield _identity(process) | {
-                "NetworkPacketSize": 2048,
                 "PacketsSent": count["packets_sent"],
                 "PacketsReceived": count["packets_received"],
                 "BytesSent": count["bytes_sent"],
@@ -218,12 +167,8 @@ def mon_process_worker_thread(world: World) -> Iterator[Row]:
     """Worker threads by process: none is used."""
     for process in process_snapshot(world).processes:
         yield _identity(process) | {
-            "ThreadsActive": 0,
             "MaxParallelDegree": world.options.run("max parallel degree"),
             "MaxScanParallelDegree": world.options.run("max scan parallel degree"),
-            "ParallelQueries": 0,
-            "PlansAltered": 0,
-            "FamilyID": 0,
         }
 
 
@@ -240,24 +185,8 @@ def mon_process_statement(world: World) -> Iterator[Row]:
     for process in _working(world):
         yield _identity(process) | {
             "DBID": process.database_id,
-            "ProcedureID": 0,
-            "PlanID": 0,
-            "BatchID": 1,
-            "ContextID": 0,
-            "LineNumber": 1,
-            "CpuTime": 0,
             "WaitTime": process.waiting_s * 1000,
-            "MemUsageKB": 80,
-            "PhysicalReads": 0,
-            "LogicalReads": 6,
-            "PagesModified": 0,
-            "PacketsSent": 0,
-            "PacketsReceived": 1,
-            "NetworkPacketSize": 2048,
-            "PlansAltered": 0,
-            "RowsAffected": 0,
             "DBName": process.database,
-            "QueryOptimizationTime": 0,
             "StartTime": _began(world, process),
         }
 
@@ -276,9 +205,6 @@ def mon_process_sql_text(world: World) -> Iterator[Row]:
         text = _TEXTS.get(process.command, "exec new_order 4711").format(process.table.object.name)
         yield _identity(process) | {
             "ServerUserID": process.suid,
-            "BatchID": 1,
-            "LineNumber": 1,
-            "SequenceInLine": 1,
             "SQLText": text,
         }
 
@@ -292,11 +218,6 @@ def mon_process_object(world: World) -> Iterator[Row]:
             "DBID": table.database_id,
             "ObjectID": table.object_id,
             "PartitionID": table.partition_id(0),
-            "IndexID": 0,
-            "OwnerUserID": 1,
-            "LogicalReads": 6,
-            "PhysicalReads": 0,
-            "PhysicalAPFReads": 0,
             "DBName": table.object.database,
             "ObjectName": table.object.name,
             "PartitionName": f"{table.object.name}_{table.partition_id(0)}",
@@ -314,16 +235,11 @@ def mon_process_procedures(world: World) -> Iterator[Row]:
             plan = plans[process.user % len(plans)]
             yield _identity(process) | {
                 "DBID": plan["DBID"],
-                "OwnerUID": 1,
                 "ObjectID": plan["ObjectID"],
                 "PlanID": plan["PlanID"],
                 "MemUsageKB": plan["MemUsageKB"],
                 "CompileDate": plan["CompileDate"],
-                "ContextID": 1,
-                "LineNumber": 1,
-                "StatementNumber": 1,
                 "DBName": plan["DBName"],
-                "OwnerName": "dbo",
                 "ObjectName": plan["ObjectName"],
                 "ObjectType": plan["ObjectType"],
                 "ExecutionCount": plan["ExecutionCount"],
@@ -331,8 +247,6 @@ def mon_process_procedures(world: World) -> Iterator[Row]:
                 "ExecutionTime": plan["ExecutionTime"],
                 "PhysicalReads": plan["PhysicalReads"],
                 "LogicalReads": plan["LogicalReads"],
-                "PhysicalWrites": 0,
-                "PagesWritten": 0,
             }
 
 

@@ -15,10 +15,7 @@ def mon_spinlock_activity(world: World) -> Iterator[Row]:
             "Grabs": int(grabs),
             "Spins": int(spins),
             "Waits": int(waits),
-            "OwnerPID": 0,
-            "LastOwnerPID": 0,
             "Contention": 100.0 * waits / grabs if grabs >= 1 else 0.0,
-            "InstanceID": 0,
             "SpinlockSlotID": slot,
             "SpinlockName": name,
         }

@@ -14,7 +14,6 @@ def mon_sys_waits(world: World) -> Iterator[Row]:
         count = flows.get(f"waits {event.id}", 0.0)
         if count >= 1:
             yield {
-                "InstanceID": 0,
                 "WaitEventID": event.id,
                 "WaitTime": world.int32(flows[f"wait seconds {event.id}"]),
                 "Waits": world.int32(count),
@@ -28,7 +27,6 @@ def mon_wait_event_info(_: World) -> Iterator[Row]:
             "WaitEventID": event.id,
             "WaitClassID": event.wait_class,
             "Description": event.description,
-            "Language": "en_US",
         }
 
 
@@ -53,7 +51,6 @@ def mon_sys_execution_time(world: World) -> Iterator[Row]:
     )
     for number, (name, seconds, count) in enumerate(rows):
         yield {
-            "InstanceID": 0,
             "OperationID": number,
             "OperationName": name,
             "ExecutionTime": int(seconds * 1e6),
