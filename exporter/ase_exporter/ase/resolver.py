@@ -1,41 +1,43 @@
-"""Looks up host names in a bounded time, apart from the threads of targets.
+"""Looks up host names in a bounded time, apart from the threads of targets and from the event loop.
 
 A lookup cannot be cancelled, and takes half a minute while name servers are silent. So it runs in a daemon thread, and
-a login that has waited long enough takes the last good addresses.
+who has waited long enough takes the last good addresses.
 """
 
+import concurrent.futures
 import ipaddress
 import logging
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 from ase_exporter.ase.database_error import DatabaseError
 
 log = logging.getLogger(__name__)
 
-# Seconds from the start of a lookup. Logins that come later do not wait for it.
+# Seconds from the start of a lookup. Those who ask later do not wait for it.
 MAX_WAIT = 2.0
 # At a time and process. While name servers are silent, each takes a thread.
 MAX_LOOKUPS = 8
+# Hosts whose last good addresses are kept. Callers may ask for any name that the probe allowlist has patterns for.
+MAX_KNOWN = 4096
 
 # The name servers answered that there is no such host, or no address of it.
 _UNKNOWN = frozenset((socket.EAI_NONAME, socket.EAI_NODATA))
 
 
-class _Lookup:
-    """A lookup in progress. found: the addresses; unknown: there is no such host."""
+class _Lookup(NamedTuple):
+    """A lookup in progress. found: the addresses, an OSError or a UnicodeError."""
 
-    def __init__(self, until: float) -> None:
-        self.until = until
-        self.done = threading.Event()
-        self.found: Sequence[str] = ()
-        self.unknown = False
+    until: float
+    found: "concurrent.futures.Future[Sequence[str]]"
 
 
 class Resolver:
-    """The addresses of hosts. Logins to the same host share a lookup."""
+    """The addresses of hosts. All who ask for the same host at a time share a lookup."""
 
     def __init__(
         self, look_up: Callable[[str], Sequence[str]] | None = None, max_wait: float = MAX_WAIT
@@ -54,13 +56,33 @@ class Resolver:
         """
         if _is_address(host):
             return [host]
-        lookup = self._lookup(host)
-        if lookup:
-            lookup.done.wait(max(0.0, min(seconds, lookup.until - time.monotonic())))
-            if lookup.found:
-                return lookup.found
-            if lookup.unknown:
-                raise DatabaseError("unknown_host", f"{host}: no such host")
+        if lookup := self._lookup(host):
+            left = min(seconds, lookup.until - time.monotonic())
+            concurrent.futures.wait([lookup.found], max(0.0, left))
+        return self._found(host, lookup)
+
+    async def find(self, host: str) -> Sequence[str]:
+        """The addresses of a host name, for the event loop; none where `addresses` would raise an error."""
+        # 5 MiB, which workers do without.
+        import asyncio
+
+        if lookup := self._lookup(host):
+            with suppress(OSError, UnicodeError):
+                await asyncio.wait_for(
+                    asyncio.wrap_future(lookup.found), max(0.0, lookup.until - time.monotonic())
+                )
+        with suppress(DatabaseError):
+            return self._found(host, lookup)
+        return []
+
+    def _found(self, host: str, lookup: _Lookup | None) -> Sequence[str]:
+        """What a lookup has found by now, or else the last good addresses. Raises DatabaseError."""
+        if lookup and lookup.found.done():
+            try:
+                return lookup.found.result()
+            except (OSError, UnicodeError) as error:
+                if isinstance(error, UnicodeError) or error.errno in _UNKNOWN:
+                    raise DatabaseError("unknown_host", f"{host}: no such host") from None
         known = self._last_good.get(host)
         if not known:
             raise DatabaseError("unknown_host", f"{host}: the name servers do not answer")
@@ -73,26 +95,34 @@ class Resolver:
             lookup = self._lookups.get(host)
             if lookup or len(self._lookups) >= MAX_LOOKUPS:
                 return lookup
-            lookup = self._lookups[host] = _Lookup(time.monotonic() + self._max_wait)
+            lookup = _Lookup(time.monotonic() + self._max_wait, concurrent.futures.Future())
+            # Nobody who stops waiting cancels it for the others.
+            lookup.found.set_running_or_notify_cancel()
             try:
                 threading.Thread(target=self._run, args=(host, lookup), name="resolver", daemon=True).start()
             except RuntimeError:
                 # The limit of tasks is reached.
-                del self._lookups[host]
                 return None
+            self._lookups[host] = lookup
             return lookup
 
     def _run(self, host: str, lookup: _Lookup) -> None:
+        found: Sequence[str] | Exception
         try:
-            lookup.found = self._last_good[host] = self._look_up(host)
-        except OSError as error:
-            lookup.unknown = error.errno in _UNKNOWN
-        except UnicodeError:
-            lookup.unknown = True
-        finally:
-            with self._lock:
-                del self._lookups[host]
-            lookup.done.set()
+            found = self._look_up(host)
+        except Exception as error:
+            found = error
+        with self._lock:
+            del self._lookups[host]
+            if not isinstance(found, Exception):
+                self._last_good.pop(host, None)
+                self._last_good[host] = found
+                if len(self._last_good) > MAX_KNOWN:
+                    del self._last_good[next(iter(self._last_good))]
+        if isinstance(found, Exception):
+            lookup.found.set_exception(found)
+        else:
+            lookup.found.set_result(found)
 
 
 def _is_address(host: str) -> bool:

@@ -10,21 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from ase_exporter.ase.login_ledger import LoginLedger
+from ase_exporter.ase.resolver import resolver
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
 from ase_exporter.config import Config, Scrape
 from ase_exporter.errors import UserError
 from ase_exporter.host import HostCollectors
-from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.families import Family, single
 from ase_exporter.web.change_routes import change_handlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
@@ -37,7 +36,7 @@ from ase_exporter.web.exposition import (
     wants_openmetrics,
 )
 from ase_exporter.web.landing import landing_page
-from ase_exporter.web.probe_targets import Resolver, SystemResolver, find
+from ase_exporter.web.probe_targets import LookUp, find
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
 from ase_exporter.workers.loading import Loaded
@@ -61,11 +60,11 @@ class ExporterApp:
         load: Callable[[], Loaded],
         loaded: Loaded,
         state_directory: Path | None = None,
-        resolver: Resolver | None = None,
+        look_up: LookUp = resolver.find,
     ) -> None:
-        """load: returns the configuration of now, for reloads; raises UserError. resolver: for allowed names."""
+        """load: returns the configuration of now, for reloads; raises UserError. look_up: of allowed names."""
         self._load = load
-        self._resolver = resolver or SystemResolver()
+        self._look_up = look_up
         self._reloading = asyncio.Lock()
         self._next_reload: asyncio.Task[None] | None = None
         self._retiring: asyncio.Task[None] | None = None
@@ -224,7 +223,7 @@ class ExporterApp:
             pool = self.pool
             target = pool.admitted(address.lower())
             if target is None or not pool.states[target.name].is_up:
-                target = await find(pool.config, address, self._resolver) or target
+                target = await find(pool.config, address, self._look_up) or target
             # A reload may have come in between.
             if pool is self.pool:
                 break
@@ -253,9 +252,8 @@ class ExporterApp:
             return reply
         # The worker is gone.
         down = single("ase_up", "gauge", "1 if the server answered in this scrape.", 0.0)
-        body = render_text([down]) + ("# EOF\n" if wants_openmetrics(request) else "")
-        data = body.encode()
-        return replace(reply, body=gzip.compress(data) if compress else data)
+        body = render_bytes([down], openmetrics=wants_openmetrics(request))
+        return replace(reply, body=gzip.compress(body) if compress else body)
 
 
 class _Handlers:
@@ -292,24 +290,24 @@ class _Handlers:
                 response = PlainTextResponse(f"{error}\n", 503)
             except ClientDisconnect:
                 response = PlainTextResponse("the request body is incomplete\n", 400)
-            self._exporter.metrics.requests.labels(path, str(response.status_code)).inc()
+            self._exporter.metrics.count_response(path, response.status_code)
             return response
 
         return Route(path, endpoint, methods=methods or ["GET"])
 
     async def metrics(self, request: Request) -> Response:
         """Metrics of the exporter and of the host, and of the target if there is only one."""
-        asked, openmetrics = time.monotonic(), wants_openmetrics(request)
-        generate: Callable[[CollectorRegistry], bytes] = (
-            generate_openmetrics if openmetrics else generate_latest
-        )
-        render = render_openmetrics if openmetrics else render_text
-        changes = [*own_families(self._exporter.journal), *host_families(self._exporter.journal)]
-        host = render([*await self._exporter.host_families(), *changes]).encode()
-        body = host.removesuffix(b"# EOF\n") + generate(self._exporter.metrics.registry)
-        targets = self._exporter.config.targets
+        asked, exporter = time.monotonic(), self._exporter
+        families = [
+            *await exporter.host_families(),
+            *own_families(exporter.journal),
+            *host_families(exporter.journal),
+            *exporter.metrics.families(),
+        ]
+        body = render_bytes(families, openmetrics=wants_openmetrics(request))
+        targets = exporter.config.targets
         if len(targets) == 1:
-            reply = await self._exporter.scrape(request, targets[0].name, asked=asked, compress=False)
+            reply = await exporter.scrape(request, targets[0].name, asked=asked, compress=False)
             body = bytes(reply.body).removesuffix(b"# EOF\n") + body
         return exposition(request, body)
 

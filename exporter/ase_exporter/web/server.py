@@ -115,7 +115,9 @@ async def _serve(
 ) -> None:
     exporter = ExporterApp(load, loaded, state_directory)
     exporter.watch(web_config)
-    app = BasicAuth(create_app(exporter, access), web_config, exporter.metrics.requests.labels("", "401").inc)
+    app = BasicAuth(
+        create_app(exporter, access), web_config, partial(exporter.metrics.count_response, "", 401)
+    )
     settings = uvicorn.Config(
         HeadLimit(app),
         log_config=None,

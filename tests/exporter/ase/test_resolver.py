@@ -1,5 +1,6 @@
 """Lookups of host names are bounded, shared, and fall back to the last good addresses."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER
 
 from ase_exporter.ase import connection as connection_module
+from ase_exporter.ase import resolver as resolver_module
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.ase.database_error import DatabaseError
 from ase_exporter.ase.resolver import MAX_LOOKUPS, Resolver
@@ -104,9 +106,38 @@ def test_logins_share_a_lookup_and_a_later_one_does_not_wait_again(name_servers:
 def test_lookups_at_a_time_are_bounded(name_servers: NameServers) -> None:
     resolver = Resolver(name_servers.look_up, 0.01)
     name_servers.answering.clear()
-    for number in range(3 * MAX_LOOKUPS):
-        assert kind(resolver, f"db{number}.corp.example").startswith("unknown_host")
-    assert sum(thread.name == "resolver" for thread in threading.enumerate()) <= MAX_LOOKUPS
+    hosts = [f"db{number}.corp.example" for number in range(3 * MAX_LOOKUPS)]
+    for host in hosts:
+        assert kind(resolver, host).startswith("unknown_host")
+    assert asyncio.run(found(resolver, *hosts)) == [[]] * len(hosts)
+    assert len(name_servers.asked) == MAX_LOOKUPS
+
+
+async def found(resolver: Resolver, *hosts: str) -> list[Sequence[str]]:
+    return await asyncio.gather(*map(resolver.find, hosts))
+
+
+def test_the_event_loop_gets_the_same_addresses_and_none_instead_of_an_error(
+    name_servers: NameServers,
+) -> None:
+    resolver = Resolver(name_servers.look_up, 60.0)
+    assert asyncio.run(found(resolver, HOST)) == [["127.0.0.1"]]
+    name_servers.error = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+    assert asyncio.run(found(resolver, HOST, "other.example")) == [["127.0.0.1"], []]
+    name_servers.error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    assert asyncio.run(found(resolver, HOST)) == [[]]
+
+
+def test_no_more_than_so_many_hosts_are_remembered(
+    name_servers: NameServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver_module, "MAX_KNOWN", 3)
+    resolver = Resolver(name_servers.look_up, 60.0)
+    for number in range(5):
+        resolver.addresses(f"db{number}.corp.example", 60.0)
+    name_servers.error = OSError("no name server")
+    assert kind(resolver, "db1.corp.example").endswith("do not answer")
+    assert resolver.addresses("db2.corp.example", 60.0) == ["127.0.0.1"]
 
 
 def test_an_address_is_not_looked_up(name_servers: NameServers) -> None:

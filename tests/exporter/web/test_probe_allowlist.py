@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
@@ -336,7 +335,7 @@ def test_a_name_that_moves_is_followed_within_the_network_and_kept_while_it_cann
 
     async def make(port: int) -> ExporterApp:
         loaded = Loaded.of(allowing(f"127.0.0.0/24:{port}"))
-        return ExporterApp(lambda: loaded, loaded, resolver=resolver)
+        return ExporterApp(lambda: loaded, loaded, look_up=resolver)
 
     with socket.socket() as closed:
         closed.bind(("0.0.0.0", 0))
@@ -360,29 +359,6 @@ def test_a_name_that_moves_is_followed_within_the_network_and_kept_while_it_cann
             assert hosts == ["127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.2", "127.0.0.3"]
             assert probe("stranger") == 403
             assert app.pool.allowlisted == 1
-
-
-def test_silent_name_servers_take_a_bounded_time_and_a_bounded_number_of_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(probe_targets, "RESOLVE_SECONDS", 0.2)
-    answering, asked = threading.Event(), []
-
-    def look_up(host: str) -> Sequence[str]:
-        asked.append(host)
-        answering.wait(60)
-        return ["10.1.2.3"]
-
-    async def main() -> None:
-        resolver = probe_targets.SystemResolver(look_up)
-        hosts = [f"host{number}" for number in range(20)]
-        assert await asyncio.gather(*map(resolver, hosts)) == [[]] * 20
-        assert len(asked) == probe_targets.MAX_LOOKUPS
-        answering.set()
-        monkeypatch.setattr(probe_targets, "RESOLVE_SECONDS", 60.0)
-        assert await resolver("another") == ["10.1.2.3"]
-
-    asyncio.run(main())
 
 
 def test_a_pattern_is_not_a_regular_expression() -> None:

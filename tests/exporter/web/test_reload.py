@@ -134,7 +134,7 @@ def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
         assert app.pool.pids == before
         assert (await scrape(app)).summary.up
         assert logins.begun == 1
-        metrics = app.metrics.registry
-        assert metrics.get_sample_value("ase_exporter_config_last_reload_successful") == 0.0
+        values = {family.name: family.samples for family in app.metrics.families()}
+        assert values["ase_exporter_config_last_reload_successful"] == [((), 0.0)]
 
     with_app(server, PASSWORD, act)
