@@ -2,5 +2,5 @@
 
 In the order of the data: statements (a digest of what may be sent), recording (a connection that records), session
 (scrapes and procedures to record), privacy (pseudonyms), file (the format), playback (statements answered from a
-capture), isql (captures from pasted text). docs/capture.md describes the format.
+capture). docs/capture.md describes the format.
 """

@@ -86,9 +86,8 @@ class Statement:
 class Header:
     """Where a capture comes from.
 
-    created: UTC, ISO 8601. names: `pseudonyms` or `kept`. source: `server`, or `isql` for pasted text. driver:
-    versions of pyodbc, the driver manager and FreeTDS. statements_digest: of the statements that the exporter could
-    send when it recorded the capture, '' if unknown.
+    created: UTC, ISO 8601. names: `pseudonyms` or `kept`. driver: versions of pyodbc, the driver manager and FreeTDS.
+    statements_digest: of the statements that the exporter could send when it recorded the capture, '' if unknown.
     """
 
     exporter: str
@@ -96,7 +95,6 @@ class Header:
     scrapes: int
     interval: float
     names: str = "kept"
-    source: str = "server"
     driver: Mapping[str, str] | None = None
     statements_digest: str = ""
 
@@ -137,7 +135,6 @@ def header_line(header: Header) -> str:
             "scrapes": header.scrapes,
             "interval": header.interval,
             "names": header.names,
-            "source": header.source,
             "driver": dict(header.driver or {}),
             "statements_digest": header.statements_digest,
         }
@@ -327,7 +324,6 @@ def _read_header(line: Mapping[str, Any]) -> Header:
         scrapes=_integer(line, "scrapes", minimum=1),
         interval=_number(line, "interval"),
         names=_choice(line, "names", ("pseudonyms", "kept")),
-        source=_choice(line, "source", ("server", "isql")),
         driver={name: _text(driver, name) for name in driver},
         statements_digest=_text(line, "statements_digest") if "statements_digest" in line else "",
     )

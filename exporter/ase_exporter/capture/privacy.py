@@ -16,8 +16,6 @@ from functools import cache
 from importlib.resources import files
 
 from ase_exporter.capture.file import Capture, Column, Result, Statement, Value
-from ase_exporter.capture.isql import known_columns
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
 from ase_exporter.changes.detect import identifier
 
@@ -74,11 +72,6 @@ _LITERAL = re.compile(r"'([^']*)'")
 _IDENTIFIER = r"(?:\[(?:[^\]]|\]\])*\]|\w+)"
 # The database in the statement that reads its cache bindings.
 _IN_SQL = re.compile(rf"(?<= ){_IDENTIFIER}(?=\.\.(?:sysattributes a, (?!master\.)|sysobjects o))")
-# Statements of a capture from pasted text whose names are those of the text.
-_PASTED_SQL = re.compile(
-    r"exec (?!(?:pasted_result_\d+|sp_(?:configure|helpcache|help|helpdb|monitorconfig|who|lock))$)\w+"
-    r"|select [^()]+ from \S+"
-)
 # A name of so many digits is not taken for a number.
 _MIN_DIGITS = 4
 # Tables whose text columns are ASE's own.
@@ -210,7 +203,7 @@ def with_pseudonyms(capture: Capture, key: bytes, names: Iterable[str] = ()) -> 
     pseudonyms = Pseudonyms(key)
     for name in names:
         pseudonyms.name(name)
-    hiding = _Hiding(pseudonyms, _columns_by_table(capture), capture.header.source == "isql")
+    hiding = _Hiding(pseudonyms, _columns_by_table(capture))
     # All names have to be known before texts can be searched for them.
     for each in capture.statements:
         hiding.statement(each, only_names=True)
@@ -231,39 +224,27 @@ def _columns_by_table(capture: Capture) -> dict[str, set[str]]:
 
 
 class _Hiding:
-    """Replaces the names in statements. pasted: the names of columns and procedures come from pasted text."""
+    """Replaces the names in statements."""
 
-    def __init__(self, pseudonyms: Pseudonyms, tables: Mapping[str, Set[str]], pasted: bool) -> None:
+    def __init__(self, pseudonyms: Pseudonyms, tables: Mapping[str, Set[str]]) -> None:
         self._pseudonyms = pseudonyms
         self._tables = tables
-        self._pasted = pasted
 
     def statement(self, statement: Statement, *, only_names: bool) -> Statement:
         """The statement without names. only_names: leave texts alone."""
         sql, error = statement.sql, statement.error
         return replace(
             statement,
-            sql=self._sql(sql),
+            sql=_IN_SQL.sub(self._database, sql),
             results=[self._result(sql, each, only_names) for each in statement.results],
             error=error and (error if only_names else replace(error, text=self._pseudonyms.text(error.text))),
         )
-
-    def _sql(self, sql: str) -> str:
-        if self._pasted and _PASTED_SQL.fullmatch(sql):
-            return self._identifiers(sql)
-        return _IN_SQL.sub(self._database, sql)
 
     def _database(self, match: re.Match[str]) -> str:
         name = match[0]
         if name.startswith("["):
             name = name[1:-1].replace("]]", "]")
         return identifier(self._pseudonyms.name(name))
-
-    def _identifiers(self, text: str) -> str:
-        """Names of columns and procedures, and SQL with nothing else."""
-        return _WORD.sub(
-            lambda match: match[0] if _is_documented(match[0]) else self._pseudonyms.word(match[0]), text
-        )
 
     def _result(self, sql: str, result: Result, only_names: bool) -> Result:
         rows, described = result.rows, result.columns
@@ -276,8 +257,6 @@ class _Hiding:
                 rows = [self._proxy(row) for row in rows]
             else:
                 rows = list(map(list, zip(*columns, strict=True))) if rows else []
-            if self._pasted:
-                described = [replace(each, name=self._identifiers(each.name)) for each in described]
         messages = result.messages if only_names else list(map(self._pseudonyms.text, result.messages))
         return Result(messages, described, rows)
 
@@ -313,10 +292,12 @@ class _Hiding:
 
     def _replacement(self, sql: str, column: str) -> Callable[[str], str] | None:
         """What replaces the values of a text column; None if they are ASE's own."""
-        if column in _PUBLIC_COLUMNS or _PUBLIC_TABLES.search(sql) or sql == PROXY_COLUMNS:
+        if (
+            column in _PUBLIC_COLUMNS
+            or _PUBLIC_TABLES.search(sql)
+            or sql.startswith((COLUMNS, PROXY_COLUMNS))
+        ):
             return None
-        if sql.startswith(COLUMNS):
-            return self._identifiers if self._pasted else None
         if column == "SpinlockName":
             return self._pseudonyms.spinlock
         return self._pseudonyms.text if column in _TEXT_COLUMNS or _is_text(sql) else self._pseudonyms.name
@@ -355,17 +336,6 @@ def _of_class(letter: str, number: int) -> str:
         letters = string.ascii_uppercase if letter.isupper() else string.ascii_lowercase
         return letters[number % 26]
     return letter if letter.isascii() else string.ascii_lowercase[number % 26]
-
-
-def _is_documented(word: str) -> bool:
-    return _is_known(word) or word.lower() in documented_names()
-
-
-@cache
-def documented_names() -> frozenset[str]:
-    """Monitoring tables and their columns in lower case, and the words of SQL around them."""
-    known = known_columns(load_catalogue()[0])
-    return frozenset(known).union(*(columns for _, columns in known.values()), ("select", "from", "exec"))
 
 
 @cache

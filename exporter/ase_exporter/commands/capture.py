@@ -12,7 +12,6 @@ import typer
 
 from ase_exporter import logs
 from ase_exporter.capture.file import Capture, dump, lines
-from ase_exporter.capture.isql import import_text
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, Progress, take_capture
 from ase_exporter.catalogue import load_catalogue
@@ -51,13 +50,6 @@ def capture(
     keep_names: Annotated[
         bool, typer.Option("--keep-names", help="Keep names. For your own use, and for captures of a replay.")
     ] = False,
-    from_isql: Annotated[
-        Path | None,
-        typer.Option("--from-isql", help="Make the capture from pasted output of isql instead of a server."),
-    ] = None,
-    ase_version: Annotated[
-        str | None, typer.Option(help="With --from-isql: the server's version, if the text does not say it.")
-    ] = None,
 ) -> None:
     """All statements only read. Names of servers, hosts, logins, databases, objects and programs are replaced by
     pseudonyms, and no SQL text is read. Names in custom collectors are not known, so these are left out.
@@ -67,21 +59,16 @@ def capture(
     if output is not None and not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: no such directory")
     logs.configure("text", "error")
-    names: list[str] = []
-    if from_isql is not None:
-        taken = import_text(from_isql, ase_version)
-    else:
-        loaded = load_config(config_file)
-        chosen = choose_target(loaded, target)
-        names = _names(loaded, chosen)
-        catalogue, _ = load_catalogue()
-        plan = Plan(scrapes, interval, timeout, everything, sysmon)
-        # Off the main thread, so that Ctrl-C works while the driver blocks.
-        with ThreadPoolExecutor(1) as executor:
-            taken = executor.submit(take_capture, loaded, chosen, catalogue, plan, _print_progress).result()
+    loaded = load_config(config_file)
+    chosen = choose_target(loaded, target)
+    catalogue, _ = load_catalogue()
+    plan = Plan(scrapes, interval, timeout, everything, sysmon)
+    # Off the main thread, so that Ctrl-C works while the driver blocks.
+    with ThreadPoolExecutor(1) as executor:
+        taken = executor.submit(take_capture, loaded, chosen, catalogue, plan, _print_progress).result()
     replaced = 0
     if not keep_names:
-        taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32), names)
+        taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32), _names(loaded, chosen))
         replaced = len(pseudonyms)
     data = dump(taken)
     if show:

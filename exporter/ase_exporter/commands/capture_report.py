@@ -54,9 +54,8 @@ def _lines(
     if facts.version.banner:
         yield f"- Banner: `{facts.version.banner}`"
     yield f"- Recorded {header.created} by ase-exporter {header.exporter}, {header.scrapes} scrapes"
-    if header.source == "server" and header.statements_digest != statements_digest(catalogue):
+    if header.statements_digest != statements_digest(catalogue):
         yield "- Recorded by another version: statements that changed since are not in the capture"
-    yield f"- Source: {header.source}"
     if header.driver:
         yield "- Driver: " + ", ".join(f"{name} {text}" for name, text in header.driver.items())
     roles = ", ".join(sorted(facts.roles)) or "none"
@@ -69,12 +68,10 @@ def _lines(
             f" ({each.note})" if each.note else ""
         )
     yield from [] if failed else ["None."]
-    # A pasted text says nothing about the tables that it does not show.
-    gaps = [] if header.source == "isql" else report.gaps
     yield from _section("Collectors that this server or login cannot give")
-    for gap in gaps:
+    for gap in report.gaps:
         yield f"- {gap.cause}: {', '.join(gap.collectors)}"
-    yield from [] if gaps else ["None."]
+    yield from [] if report.gaps else ["None."]
     yield from _section("Columns with another type than expected")
     for mismatch in report.mismatches:
         yield f"- {mismatch.table}.{mismatch.column} is `{mismatch.type}`, expected {mismatch.expected}"

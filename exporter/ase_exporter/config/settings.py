@@ -208,9 +208,8 @@ def load(path: Path) -> Config:
     """The configuration file. Raises UserError that names file, line and key."""
     # Imported here because pydantic and PyYAML must not stay in the memory of `serve` and its workers.
     from ase_exporter.config import yaml_files
-    from ase_exporter.config.renamed import RENAMED_KEYS
 
-    return yaml_files.load(path, Config, RENAMED_KEYS)
+    return yaml_files.load(path, Config)
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Config:

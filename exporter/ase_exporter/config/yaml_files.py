@@ -4,7 +4,6 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import yaml
@@ -18,7 +17,6 @@ T = TypeVar("T")
 _Loc = tuple[int | str, ...]
 _Problem = tuple[_Loc, str]
 
-NO_KEYS: Mapping[str, str] = MappingProxyType({})
 # pydantic's error types for an unknown key, of models and of dataclasses.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 # In place of pydantic's words for what YAML calls a list and a mapping.
@@ -27,7 +25,6 @@ _EXPECTED = {
     **dict.fromkeys(("dict_type", "mapping_type", "model_type", "dataclass_type"), "expected KEY: VALUE"),
 }
 _MAX_PROBLEMS = 5
-_RENAMED = "this key was renamed"
 _UNKNOWN_KEY = "unknown key"
 # pydantic's own words
 _MISSING_KEY = "Field required"
@@ -37,21 +34,17 @@ _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|\[key\]")
 _SETTING = re.compile(r"[a-z_]{1,40}")
 
 
-def load(path: Path, form: type[T] | TypeAdapter[T], renamed: Mapping[str, str] = NO_KEYS) -> T:
-    """The validated content of a file.
-
-    renamed: keys of earlier versions, as in `config.renamed`. Raises UserError with file, line and key for
-    whatever is wrong.
-    """
+def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
+    """The validated content of a file. Raises UserError with file, line and key for whatever is wrong."""
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from error
-    return parse(text, form, str(path), renamed)
+    return parse(text, form, str(path))
 
 
-def parse(text: str, form: type[T] | TypeAdapter[T], source: str, renamed: Mapping[str, str] = NO_KEYS) -> T:
+def parse(text: str, form: type[T] | TypeAdapter[T], source: str) -> T:
     """As `load`, from text; errors give `source` as the file."""
     try:
         data, root = read(text)
@@ -62,13 +55,13 @@ def parse(text: str, form: type[T] | TypeAdapter[T], source: str, renamed: Mappi
     try:
         return (form if isinstance(form, TypeAdapter) else TypeAdapter(form)).validate_python(data)
     except ValidationError as error:
-        raise UserError(_describe(source, root, error, renamed)) from None
+        raise UserError(_describe(source, root, error)) from None
 
 
-def _describe(source: str, root: yaml.Node | None, error: ValidationError, renamed: Mapping[str, str]) -> str:
+def _describe(source: str, root: yaml.Node | None, error: ValidationError) -> str:
     """One line, `file:line: key.path: what was expected`. Never the value, which may be a secret."""
     problems = [
-        (each["loc"], _message(each, renamed))
+        (each["loc"], _message(each))
         for each in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     problems = _without_consequences(problems)
@@ -81,7 +74,7 @@ def _describe(source: str, root: yaml.Node | None, error: ValidationError, renam
 
 
 def _without_consequences(problems: Sequence[_Problem]) -> list[_Problem]:
-    """Renamed keys first, then unknown keys, with the key that each was meant to be; then everything else.
+    """Unknown keys first, with the key that each was meant to be; then everything else.
 
     A misspelt key is reported twice, as unknown and as missing under its right name; the latter is left out.
     """
@@ -94,11 +87,7 @@ def _without_consequences(problems: Sequence[_Problem]) -> list[_Problem]:
         elif message != _MISSING_KEY:
             found.append((loc, message))
     found += [(loc, _MISSING_KEY) for loc in missing]
-    if any(message.startswith(_RENAMED) for _, message in found):
-        # A required key that is missing is often the new name of one.
-        found = [problem for problem in found if problem[1] != _MISSING_KEY]
-    order = (_RENAMED, _UNKNOWN_KEY)
-    return sorted(found, key=lambda problem: [not problem[1].startswith(first) for first in order])
+    return sorted(found, key=lambda problem: not problem[1].startswith(_UNKNOWN_KEY))
 
 
 def _meant(loc: _Loc, missing: Mapping[_Loc, object]) -> _Loc | None:
@@ -121,10 +110,9 @@ def _shown(part: int | str) -> str:
     return str(part) if isinstance(part, int) or _KEY.fullmatch(part) else _NOT_SHOWN
 
 
-def _message(error: Mapping[str, Any], renamed: Mapping[str, str]) -> str:
+def _message(error: Mapping[str, Any]) -> str:
     if error["type"] in _UNKNOWN:
-        path = "".join("[]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
-        return f"{_RENAMED}; expected {renamed[path]}" if path in renamed else _UNKNOWN_KEY
+        return _UNKNOWN_KEY
     return _EXPECTED.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ").replace("\n", " ")
 
 

@@ -61,7 +61,6 @@ def test_the_simulator_replays_a_capture_to_check(run: Run) -> None:
     [
         ((), "capture: expected --output FILE, --show or both"),
         (("--output=/nowhere/x.gz",), "--output /nowhere/x.gz: no such directory"),
-        (("--show", "--from-isql=/nowhere.txt"), "--from-isql /nowhere.txt: No such file or directory"),
     ],
 )
 def test_wrong_options_of_capture_give_one_line(run: Run, options: tuple[str, ...], expected: str) -> None:

@@ -1,18 +1,15 @@
-"""Captures from pasted output of isql: invented texts, and published ones that lie outside the project."""
+"""Captures from pasted output of isql: invented texts, and a published one that lies outside the project."""
 
-import os
 from datetime import datetime
-from pathlib import Path
 
 import pytest
+from tests.exporter.capture.isql import capture_of, guess, result_sets
 from tests.paths import SHARED
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.capture.file import Capture, dump, lines, parse
-from ase_exporter.capture.isql import capture_of, guess, import_text, result_sets
 from ase_exporter.capture.playback import Playback
 from ase_exporter.catalogue.facts import SERVER
-from ase_exporter.errors import UserError
 
 ENGINES = """\
 1> select EngineNumber, Status, Connections, ContextSwitches, StartTime
@@ -43,7 +40,7 @@ def rows(taken: Capture, start: str) -> list[list[object]]:
 
 
 def test_a_result_set_becomes_what_the_exporter_would_have_read() -> None:
-    taken = capture_of(ENGINES, "16.0 SP04", "x")
+    taken = capture_of(ENGINES, "16.0 SP04")
     assert rows(taken, "select EngineNumber, Status, Connections, ContextSwitches, StartTime") == [
         [0, "online", 12, 3000000001, datetime(2026, 3, 1, 8, 0)],
         [1, "offline", 0, 5, None],
@@ -67,18 +64,11 @@ def test_a_total_below_dashes_is_no_row() -> None:
 
 
 def test_a_select_of_fewer_columns_is_answered() -> None:
-    playback = Playback(capture_of(ENGINES, "16.0 SP04", "x"))
+    playback = Playback(capture_of(ENGINES, "16.0 SP04"))
     sql = "select EngineNumber, Connections from master..monEngine"
     assert playback.query(sql) == [(0, 12), (1, 0)]
     with pytest.raises(DatabaseError, match="not in the capture"):
         playback.query(f"{sql} where EngineNumber = 1")
-
-
-def test_comment_marks_are_ignored_and_the_version_is_found_in_the_text() -> None:
-    text = "\n".join(f"\t * \t{line}" for line in ENGINES.splitlines())
-    banner = "\t * \t Adaptive Server Enterprise/12.5.4/EBF 1/P/NT/ase1254/2006/32-bit/OPT/Sat May 20 2006\n"
-    taken = capture_of(banner + text, None, "x")
-    assert str(Playback(taken).query(SERVER)[0][0]).startswith("Adaptive Server Enterprise/12.5.4/EBF 1/P")
 
 
 @pytest.mark.parametrize(
@@ -99,42 +89,14 @@ def test_types_are_guessed_from_all_values(cells: list[str], kind: str, size: in
     assert [value is None for value in values] == [cell == "NULL" for cell in cells]
 
 
-@pytest.mark.parametrize(
-    ("text", "version", "expected"),
-    [
-        (
-            "hello",
-            "16.0",
-            "x: no result set: expected a line of column names above a line of dashes above rows",
-        ),
-        (ENGINES, None, "x: expected --ase-version, such as '15.7 SP138': the text has no @@version"),
-        (ENGINES, "new", "x: expected --ase-version, such as '15.7 SP138': the text has no @@version"),
-    ],
-)
-def test_a_text_that_cannot_be_used_gives_one_line(text: str, version: str | None, expected: str) -> None:
-    with pytest.raises(UserError) as error:
-        capture_of(text, version, "x")
-    assert str(error.value) == expected
-
-
 def test_the_published_output_of_a_real_16_0_is_read() -> None:
     file = SHARED / "ase" / "real-mda-output-16.0sp04pl03-tpcc.txt"
     if not file.exists():
         pytest.skip("no ../shared/ase")
-    taken = import_text(file, "16.0 SP04 PL03")
+    taken = capture_of(file.read_text(encoding="utf-8", errors="replace"), "16.0 SP04 PL03")
     waits = rows(taken, "select WaitEventID, InstanceID, Waits, WaitTime")
     assert [215, 0, 2058226, 3919] in waits
     sums = [
         sum(int(str(row[i])) for row in rows(taken, "select SpinlockName, InstanceID, Grabs")) for i in (2, 3)
     ]
     assert min(sums) > 10_000_000
-
-
-def test_the_texts_of_a_folder_are_read() -> None:
-    """ASE_PASTED names a folder of texts, each with the version behind its name: NAME@16.0 SP04.txt."""
-    folder = os.environ.get("ASE_PASTED")
-    if not folder:
-        pytest.skip("ASE_PASTED is not set")
-    for path in sorted(Path(folder).glob("*.txt")):
-        taken = import_text(path, path.stem.partition("@")[2] or None)
-        assert dump(parse(list(lines(taken)), str(path))) == dump(taken)

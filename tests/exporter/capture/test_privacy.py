@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.paths import SHARED
 
 from ase_exporter.capture.file import Capture, Column, Failure, Header, Result, Statement, Value, lines
-from ase_exporter.capture.isql import capture_of
 from ase_exporter.capture.privacy import Pseudonyms, system_names, vocabulary, with_pseudonyms
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import CACHES, COLUMNS, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
@@ -104,7 +103,7 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
         Statement(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, error)),
         Statement(
             1,
-            f"exec pasted_result_{1}",
+            "exec sp_who",
             0.1,
             [Result([error], [text("a")], [[f"from {address} by {login}"]])],
         ),
@@ -210,21 +209,6 @@ def databases(*names: str) -> Statement:
     return statement(DATABASES, DATABASE_COLUMNS, *rows)
 
 
-PASTED = """
-1> exec sp_zorgmax
-2> go
- Report_of_zorgmin  Rows
- ----------------- -----
- something             7
-
-1> select zorgmid = sum(IOs), LogicalName, IOType, IOTime from master..monIOQueue
-2> go
- zorgmid LogicalName IOType    IOTime
- ------- ----------- --------- ------
-       7 zorgdev     User Data      8
-"""
-
-
 @pytest.mark.parametrize(
     ("planted", "secrets"),
     [
@@ -316,15 +300,6 @@ def test_names_of_the_target_are_known() -> None:
     assert hidden.statements[0].error.text == texts.replace(
         "data-server.log", pseudonyms.name("data-server.log")
     ).replace("disk user", pseudonyms.name("disk user"))
-
-
-def test_names_in_pasted_text_are_replaced() -> None:
-    taken = capture_of(PASTED, "16.0", "x")
-    assert "zorg" in "\n".join(lines(taken))
-    file = written(taken)
-    assert "zorg" not in file
-    assert "LogicalName, IOType, IOTime from master..monIOQueue" in file
-    assert '["monIOQueue","IOTime","int"]' in file
 
 
 @given(name=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=3, max_size=12))

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from importlib.metadata import version
-from pathlib import Path
 
 from ase_exporter.capture.file import Capture, Column, Header, Result, Statement, Value
 from ase_exporter.capture.playback import Playback, select_items
@@ -19,16 +17,10 @@ from ase_exporter.catalogue import Catalogue, load_catalogue, plan
 from ase_exporter.catalogue.differences import documented_columns
 from ase_exporter.catalogue.facts import COLUMNS, OPTIONS, SERVER, read_facts
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.errors import UserError
 
-MAX_SIZE = 16 << 20
-
-# In front of the lines of a comment in source code.
-_COMMENT = re.compile(r"^\s*(?://+|\*(?=\s|$)|--(?= ))[ ]?\t*")
 _DASHES = re.compile(r"^\s*-+(?:\s+-+)*\s*$")
 _PROMPT = re.compile(r"^\s*(\d+)>\s?(.*)$")
 _END = re.compile(r"^\s*$|^\s*\(\d+ rows? affected|^\s*\(return status|^\s*\d+> |^###|^={5,}|^Msg \d+")
-_BANNER = re.compile(r"(?:SAP )?Adaptive Server Enterprise/[^\n\"'|<]{5,250}")
 _TABLE = re.compile(r"\bfrom\s+(?:master\.(?:dbo)?\.)?(mon\w+)", re.IGNORECASE)
 _INTEGER = re.compile(r"-?\d+$")
 _NUMBER = re.compile(r"-?\d+\.\d+$|-?\d*\.\d+$|-?\d+(\.\d+)?[eE][-+]?\d+$")
@@ -52,27 +44,12 @@ class Pasted:
         return guess(self.names[index], self.widths[index], [row[index] for row in self.cells])
 
 
-def import_text(path: Path, ase_version: str | None = None) -> Capture:
-    """A capture from a text file. Raises UserError if it has no result set, or the version is not known."""
-    try:
-        if path.stat().st_size > MAX_SIZE:
-            raise UserError(f"--from-isql {path}: expected at most {MAX_SIZE >> 20} MiB of text")
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"--from-isql {path}: {error.strerror}") from None
-    return capture_of(text, ase_version, str(path))
-
-
-def capture_of(text: str, ase_version: str | None, where: str) -> Capture:
-    """A capture from pasted text. Raises UserError, with `where`."""
+def capture_of(text: str, ase_version: str) -> Capture:
+    """A capture from pasted text."""
     found = [each for each in result_sets(text) if each.cells]
-    if not found:
-        raise UserError(
-            f"{where}: no result set: expected a line of column names above a line of dashes above rows"
-        )
-    banner = _banner(text, ase_version, where)
+    banner = f"Adaptive Server Enterprise/{ase_version}"
     catalogue, _ = load_catalogue()
-    columns = known_columns(catalogue)
+    columns = _known_columns(catalogue)
     scrapes: Counter[str] = Counter()
     statements: list[Statement] = []
     tables: defaultdict[str, list[Pasted]] = defaultdict(list)
@@ -84,7 +61,7 @@ def capture_of(text: str, ase_version: str | None, where: str) -> Capture:
         scrapes[sql] += 1
         statements.append(Statement(scrapes[sql], sql, 0.0, [_result(each)]))
     count = max(scrapes.values())
-    header = Header(version("ase-exporter"), _now(), count, 0.0, source="isql", driver={})
+    header = Header("isql", datetime.now(UTC).isoformat(timespec="seconds"), count, 0.0, driver={})
     facts = _facts(banner, tables, found)
     capture = Capture(header, facts)
     return replace(capture, statements=[*facts, *_collectors(catalogue, capture, tables, count), *statements])
@@ -92,7 +69,7 @@ def capture_of(text: str, ase_version: str | None, where: str) -> Capture:
 
 def result_sets(text: str) -> Iterator[Pasted]:
     """The result sets of a text. isql breaks wide rows over several lines, each with its own dashes."""
-    lines = [_COMMENT.sub("", line) if not _DASHES.match(line) else line for line in text.splitlines()]
+    lines = text.splitlines()
     sql: list[str] = []
     index = 0
     while index < len(lines):
@@ -162,19 +139,7 @@ def _cells(lines: Sequence[str], layout: Sequence[Sequence[tuple[int, int | None
     return [line[start:end].strip() for line, cuts in zip(lines, layout, strict=True) for start, end in cuts]
 
 
-def _banner(text: str, ase_version: str | None, where: str) -> str:
-    pasted = _BANNER.search(text)
-    banner = f"Adaptive Server Enterprise/{ase_version}" if ase_version else pasted and pasted[0].strip()
-    try:
-        parse_version(banner or "")
-    except ValueError:
-        raise UserError(
-            f"{where}: expected --ase-version, such as '15.7 SP138': the text has no @@version"
-        ) from None
-    return str(banner)
-
-
-def known_columns(catalogue: Catalogue) -> dict[str, tuple[str, frozenset[str]]]:
+def _known_columns(catalogue: Catalogue) -> dict[str, tuple[str, frozenset[str]]]:
     """The columns by table, both in lower case, with the table's name."""
     known: dict[str, set[str]] = {table: set(columns) for table, columns in documented_columns().items()}
     names = {table: table for table in known}
@@ -274,7 +239,3 @@ def _grouped(rows: Sequence[tuple[Value, ...]], summed: Sequence[int]) -> list[t
         for index in summed:
             group[index] = group[index] + (row[index] or 0)  # type: ignore[operator]
     return [tuple(group) for group in groups.values()]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
