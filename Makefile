@@ -5,12 +5,12 @@
 # make bench       benchmarks
 # make lint        static checks
 # make audit       look up pinned dependencies in the public database of advisories
-# make alerts      write alerts/rules from its definitions
-# make dashboards  write dashboards/json
+# make generate    write all generated files: rules, dashboards, docs/metrics.md, docs/coverage.md, pictures of top
+# make docs        build the site of the documents in build/site, with a strict check of its links
 # make package     build the wheels and sdists of ase-exporter and ase-simulator
 # make image       build the container images of both
 # make release-check  build and check all that a release publishes, without publishing it
-.PHONY: setup demo test test-slow bench lint audit alerts dashboards package image
+.PHONY: setup demo test test-slow bench lint audit generate docs package image
 
 VENV := .venv/bin
 DURATION ?=
@@ -46,11 +46,16 @@ lint: setup
 audit:
 	@deploy/dev/audit.sh
 
-alerts: setup
+# In this order: docs/coverage.md needs the rules.
+generate: setup
 	@$(VENV)/python -m alerts.write
-
-dashboards: setup
 	@$(VENV)/python -m dashboards.write
+	@$(VENV)/python -m docs.write
+	@$(VENV)/python -m tests.exporter.top.pictures
+	@$(VENV)/python -m tests.exporter.analysis.notebook
+
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict
 
 package: setup
 	rm -rf dist

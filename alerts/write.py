@@ -22,7 +22,7 @@ README = HERE / "README.md"
 PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
 TABLE = re.compile(r"(?<=<!-- alerts -->\n).*(?=<!-- end of alerts -->\n)", re.DOTALL)
-PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make alerts): edit those.\n"
+PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make generate): edit those.\n"
 
 
 def placeholders(definition: Path) -> set[str]:
@@ -83,7 +83,7 @@ def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
 def _stale(path: Path, text: str) -> bool:
     if path.exists() and path.read_text() == text:
         return False
-    print(f"{path} is not up to date: make alerts", file=sys.stderr)
+    print(f"{path} is not up to date: make generate", file=sys.stderr)
     return True
 
 

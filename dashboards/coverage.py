@@ -19,7 +19,7 @@ METRIC = re.compile(r"\b(?:ase|dbhost)[_:][a-z0-9_:]+")
 INTRODUCTION = """\
 # Where each metric is used
 
-Written by `make dashboards`. A dashboard that shows a recording rule shows the metrics from which the rule is computed.
+Written by `make generate`. A dashboard that shows a recording rule shows the metrics from which the rule is computed.
 
 | Metric | Dashboards | Alerts | Or why not |
 | --- | --- | --- | --- |

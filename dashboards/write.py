@@ -64,7 +64,7 @@ def main() -> None:
     arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if any is stale")
     if arguments.parse_args().check:
         for path in stale():
-            print(f"{path} is not up to date: make dashboards", file=sys.stderr)
+            print(f"{path} is not up to date: make generate", file=sys.stderr)
         sys.exit(bool(stale()))
     JSON.mkdir(exist_ok=True)
     for path, text in files().items():

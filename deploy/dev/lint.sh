@@ -13,7 +13,7 @@ ruff check --quiet .
 ruff format --check --quiet .
 mypy
 lint-imports >/dev/null || { lint-imports; exit 1; }
-mypy -p alerts -p dashboards
+mypy -p alerts -p dashboards -p docs
 python deploy/dev/vocabulary.py
 python deploy/dev/version.py --check
 yamllint --strict .
@@ -26,6 +26,8 @@ ours -name 'Dockerfile*' | xargs --no-run-if-empty hadolint
 
 python -m alerts.write --check
 python -m dashboards.write --check
+python -m docs.write --check
+said=$(NO_MKDOCS_2_WARNING=1 mkdocs build --strict 2>&1) || { echo "$said" >&2; exit 1; }
 promtool check config deploy/prometheus/prometheus.yml >/dev/null
 promtool check rules alerts/rules/*.yaml alerts/rules-60s/*.yaml >/dev/null
 said=$(promtool test rules alerts/tests/*.yaml 2>&1) || { echo "$said" >&2; exit 1; }

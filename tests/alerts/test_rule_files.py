@@ -15,7 +15,7 @@ from ase_exporter.rules.definitions import DEFINITIONS, rule_files
 
 def test_rule_files_are_up_to_date() -> None:
     for name, text in rule_files(parameters()):
-        assert (write.RULES / name).read_text() == text, f"{name} is stale: make alerts"
+        assert (write.RULES / name).read_text() == text, f"{name} is stale: make generate"
 
 
 def test_every_alert_file_comes_from_a_definition() -> None:

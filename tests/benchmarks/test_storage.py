@@ -1,4 +1,4 @@
-"""What the samples of a server cost who keeps them: bytes on disk, memory of a series. docs/sizing.md does the sums.
+"""What the samples of a server cost who keeps them: bytes on disk, memory of a series. docs/serving.md does the sums.
 
 Disk: hours of real scrapes of a simulated server, its time moved by hand, are written to Prometheus and to
 VictoriaMetrics with their own times. Memory: one such scrape is served as many servers.

@@ -33,7 +33,7 @@ def expressions(dashboard: Json) -> list[str]:
 
 
 def test_dashboard_files_are_up_to_date() -> None:
-    assert write.stale() == [], "make dashboards"
+    assert write.stale() == [], "make generate"
 
 
 def test_uids_are_stable_and_unique() -> None:

@@ -1,4 +1,4 @@
-"""Runs docs/neighbours.md: PostgreSQL and MariaDB with their own exporters, our host mode, change marks and compare.
+"""Runs docs/host.md: PostgreSQL and MariaDB with their own exporters, our host mode, change marks and compare.
 
 The test makes no claim about which setting is faster; it checks that `compare` shows the figures of all exporters.
 """
@@ -21,7 +21,7 @@ from tests.ports import HOST, free_block
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(600)]
 
-PAGE = DOCS / "neighbours.md"
+PAGE = DOCS / "host.md"
 TOOLS = Path(sys.executable).parent
 NEEDED = {
     "mariadbd": "mariadb-server",

@@ -1,0 +1,122 @@
+"""Writes docs/metrics.md, the reference of all series: python -m docs.write [--check]
+
+Its parts are the catalogue, the host collectors, sp_sysmon and alerts/recorded.yaml.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import yaml
+from tests.exporter.host import every_family
+from tests.exporter.sysmon import samples
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.catalogue.reference import reference
+from ase_exporter.metrics.families import Family
+from ase_exporter.sysmon.headlines import HEADLINES
+from ase_exporter.sysmon.metrics import families as sysmon_families
+from ase_exporter.sysmon.report import parse
+
+HERE = Path(__file__).parent
+METRICS = HERE / "metrics.md"
+RECORDED = HERE.parent / "alerts" / "recorded.yaml"
+
+_HOST = """
+## Host
+
+Read by the [host collectors](host.md) on the database's host.
+
+| metric | help |
+|---|---|
+"""
+_SYSMON = """
+## sp_sysmon
+
+Gauges of the last sample of [scheduled sp_sysmon](sysmon.md). Rates are its counts divided by the seconds that it took.
+
+| metric | help |
+|---|---|
+"""
+# The runner has these two once it has run.
+_SCHEDULE = [
+    ("ase_sysmon_runs_total", ("outcome",), "Runs of sp_sysmon on its schedule, by outcome."),
+    (
+        "ase_sysmon_last_run_success",
+        (),
+        "1 if the last run of sp_sysmon on its schedule gave a sample, else 0.",
+    ),
+]
+_RECORDED = """
+## Recorded series
+
+Written by the [rules](../alerts/README.md) in Prometheus. Names are level:metric:operation; ratios are 0-1.
+Spinning is an [estimate](../alerts/README.md#the-estimate-of-cpu-spent-spinning).
+
+| series | meaning |
+|---|---|
+"""
+
+
+def metrics() -> str:
+    """Return the page as Markdown."""
+    catalogue, _ = load_catalogue()
+    recorded = yaml.safe_load(RECORDED.read_text(encoding="utf-8"))
+    return "".join(
+        [
+            reference(catalogue),
+            _HOST,
+            *_rows(_host()),
+            _SYSMON,
+            *_rows(_sysmon()),
+            _RECORDED,
+            *(f"| `{name}` | {text} |\n" for name, text in recorded.items()),
+        ]
+    )
+
+
+def _host() -> Iterator[tuple[str, Iterable[str], str]]:
+    """Yield name, labels and help of each metric; the many of /proc/vmstat are two."""
+    found = {}
+    for name, family in every_family.families().items():
+        text = family.help.rstrip(".")
+        if match := re.fullmatch(r"dbhost_vmstat_(thp|htlb)_\w+_total", name):
+            name, text = f"dbhost_vmstat_{match[1]}_*_total", f"/proc/vmstat {match[1]}_*"
+        found[name] = (name, family.labels, text)
+    yield from (found[name] for name in sorted(found))
+
+
+def _sysmon() -> Iterator[tuple[str, Iterable[str], str]]:
+    for headline in HEADLINES:
+        # A metric of several rows has its help at the first.
+        if headline.help:
+            yield headline.name, headline.labels, headline.help
+    shown = {headline.name for headline in HEADLINES}
+    found: list[Family] = sysmon_families(parse(samples.report(samples.TRANSACTIONS)), ("all",))
+    for family in found:
+        if family.name not in shown:
+            yield family.name, family.labels, family.help
+    yield from _SCHEDULE
+
+
+def _rows(metrics: Iterable[tuple[str, Iterable[str], str]]) -> Iterator[str]:
+    for name, labels, text in metrics:
+        braces = f"{{{', '.join(labels)}}}" if labels else ""
+        yield f"| `{name}{braces}` | {text} |\n"
+
+
+def main() -> None:
+    """Write the page; with --check, only say whether it is out of date (exit code 1)."""
+    arguments = argparse.ArgumentParser(description="Writes docs/metrics.md.")
+    arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if it is stale")
+    text = metrics()
+    if not arguments.parse_args().check:
+        METRICS.write_text(text, encoding="utf-8")
+    elif METRICS.read_text(encoding="utf-8") != text:
+        sys.exit(f"{METRICS} is not up to date: make generate")
+
+
+if __name__ == "__main__":
+    main()
