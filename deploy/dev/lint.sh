@@ -15,6 +15,7 @@ mypy
 lint-imports >/dev/null || { lint-imports; exit 1; }
 mypy -p alerts -p dashboards -p docs
 python deploy/dev/vocabulary.py
+python deploy/dev/duplicate_names.py
 python deploy/dev/version.py --check
 yamllint --strict .
 check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yaml
