@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.diagnosis import recorded
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import adapted, dump
 from ase_exporter.rules.parameters import DefinitionError, parameters
@@ -22,6 +24,9 @@ README = HERE / "README.md"
 PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
 TABLE = re.compile(r"(?<=<!-- alerts -->\n).*(?=<!-- end of alerts -->\n)", re.DOTALL)
+DIAGNOSIS_HEADER = (
+    "# Written by alerts/write.py from the exporter's diagnosis/findings.yaml (make generate): edit that.\n"
+)
 PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make generate): edit those.\n"
 
 
@@ -65,8 +70,14 @@ def with_alert_table(readme: str) -> str:
     return text
 
 
+def diagnosis() -> str:
+    """Return the definition of the rules ase:diagnosis..., which follow from the exporter's findings.yaml, as text."""
+    return DIAGNOSIS_HEADER + dump(recorded.definition(*recorded.own_labels(load_catalogue()[0])))
+
+
 def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
-    """Yield (path, text) of every file to write. The PrometheusRule reads the rule files written before it."""
+    """Yield (path, text) of every file to write. What follows reads the files written before it."""
+    yield DEFINITIONS / "diagnosis.yaml", diagnosis()
     for name, text in rule_files(parameters(own)):
         yield directory / name, text
     if directory == RULES:

@@ -1,0 +1,81 @@
+"""The time account: where the sessions of a server spend their time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ase_exporter.diagnosis.catalogue import PartDefinition, catalogue
+from ase_exporter.diagnosis.measures import Measure, Measures
+
+# Sessions by which the account and the active sessions may differ: the server's own tasks sleep, too.
+_OWN_TASKS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Seconds per second by part of findings.yaml, which is the mean number of sessions that spend it there.
+
+    unknown: why, for the parts that are not known. active: sessions that were active, None if that is not known.
+    transactions: per second, None if not known.
+    """
+
+    parts: Mapping[str, float]
+    unknown: Mapping[str, str]
+    active: float | None = None
+    transactions: float | None = None
+
+    @property
+    def sessions(self) -> float:
+        """The sum of all parts that are known."""
+        return sum(self.parts.values())
+
+    def share(self, part: str) -> float | None:
+        """The share of a part, 0-1; None if it is not known."""
+        if part not in self.parts:
+            return None
+        return self.parts[part] / self.sessions if self.sessions else 0.0
+
+    def per_transaction(self, part: str) -> float | None:
+        """Seconds of a part in each transaction; None if they are not known."""
+        return self.parts[part] / self.transactions if self.transactions and part in self.parts else None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the sum is about the number of active sessions; None if that is not known."""
+        if self.active is None or self.unknown:
+            return None
+        least, most = sorted((self.active, self.sessions))
+        return most - least <= _OWN_TASKS + least
+
+
+def account_of(measures: Measures, waits: Mapping[str, float], waits_unknown: str) -> Account:
+    """The account from measures and from the seconds waited by part."""
+    parts: dict[str, float] = {}
+    unknown: dict[str, str] = {}
+    for name, definition in catalogue().account.items():
+        known = [value for value in _candidates(name, definition, measures, waits) if value is not None]
+        if known:
+            parts[name] = max(known)
+        else:
+            unknown[name] = _reason(definition, measures, waits_unknown)
+    if "spinning" in parts and "work" in parts:
+        # Spins are counted, their cost is estimated: together they take no more than the engines were busy.
+        parts["spinning"] = min(parts["spinning"], parts["work"])
+        parts["work"] -= parts["spinning"]
+    return Account(parts, unknown, _value(measures, "active"), _value(measures, "transactions"))
+
+
+def _candidates(
+    name: str, definition: PartDefinition, measures: Measures, waits: Mapping[str, float]
+) -> tuple[float | None, ...]:
+    if definition.measure:
+        return (_value(measures, definition.measure),)
+    return waits.get(name), _value(measures, definition.now) if definition.now else None
+
+
+def _reason(definition: PartDefinition, measures: Measures, waits_unknown: str) -> str:
+    measure: Measure | None = measures.get(definition.measure or "")
+    return measure.unknown if measure else waits_unknown
+
+
+def _value(measures: Measures, name: str) -> float | None:
+    return measures[name].value

@@ -1,0 +1,160 @@
+"""The catalogue of findings.yaml, and the thresholds of alerts/parameters.yaml that it names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from ase_exporter.config import yaml_files
+from ase_exporter.config.fields import Strict
+from ase_exporter.rules.parameters import parameters
+
+_FILE = Path(__file__).with_name("findings.yaml")
+
+Unit = Literal["ratio", "seconds", "per_second", "per_minute", "count", "engines", "plain"]
+Keep = Literal["sum", "max", "min"]
+# A number, or the name of a parameter of alerts/parameters.yaml.
+Limit = str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection(Strict):
+    """Samples of one metric: growth per second of a counter (rate), or a gauge (value)."""
+
+    rate: str | None = None
+    value: str | None = None
+    where: Mapping[str, str] | None = None
+    at_least: Limit | None = None
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+        return self.rate or self.value or ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MeasureDefinition(Selection):
+    """How a measure is calculated; the comments in findings.yaml describe the fields."""
+
+    title: str
+    unit: Unit
+    per: Selection | None = None
+    beside: Selection | None = None
+    by: Sequence[str] = ()
+    keep: Keep = "sum"
+    about: str = ""
+    times: Limit | None = None
+    one_minus: bool = False
+    empty: float = 0.0
+    rare: bool = False
+    grown: str | None = None
+
+    @property
+    def selections(self) -> Iterator[Selection]:
+        """What it is calculated from: the numerator first."""
+        yield from (each for each in (self, self.per, self.beside) if each and each.metric)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartDefinition(Strict):
+    """A part of the time account."""
+
+    title: str
+    measure: str | None = None
+    classes: Sequence[str] = ()
+    events: Sequence[int] = ()
+    now: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IdleWaits(Strict):
+    """Waits that are no part of the account."""
+
+    classes: Sequence[str]
+    events: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds(Strict):
+    """Limits of one measure."""
+
+    at_least: Limit | None = None
+    at_most: Limit | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FindingDefinition(Strict):
+    """One thing that can be wrong; the comments in findings.yaml describe the fields."""
+
+    word: str
+    when: Sequence[Mapping[str, Bounds]]
+    says: str
+    next: Sequence[str]
+    stops: bool = False
+    risk: bool = False
+    vital: bool = False
+    part: str | None = None
+    times: str | None = None
+    about: str = ""
+    expect: str = ""
+
+
+# Names in `when` that are no measures: the share of the finding's part, and the sum of the account.
+SHARE, SESSIONS = "share", "sessions"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiagnosisCatalogue(Strict):
+    """The content of findings.yaml."""
+
+    measures: Mapping[str, MeasureDefinition]
+    account: Mapping[str, PartDefinition]
+    idle: IdleWaits
+    findings: Mapping[str, FindingDefinition]
+
+    def inputs_of(self, finding: FindingDefinition) -> dict[str, None]:
+        """The measures on which a finding depends, in order."""
+        names = [name for limits in finding.when for name in limits if name not in (SHARE, SESSIONS)]
+        if finding.part:
+            part = self.account[finding.part]
+            names += [name for name in (part.measure, finding.times) if name]
+        return dict.fromkeys(names)
+
+    def part_of(self, event_id: str, wait_class: str) -> str | None:
+        """The part of the account that a wait event belongs to; None for those that are no part."""
+        for name, part in self.account.items():
+            if event_id in map(str, part.events):
+                return name
+        if event_id in map(str, self.idle.events):
+            return None
+        for name, part in self.account.items():
+            if wait_class in part.classes:
+                return name
+        return None if wait_class in self.idle.classes else "other"
+
+
+@cache
+def catalogue() -> DiagnosisCatalogue:
+    """The content of findings.yaml."""
+    return yaml_files.load(_FILE, DiagnosisCatalogue)
+
+
+@cache
+def thresholds() -> Mapping[str, float]:
+    """The shipped parameters that are numbers, by dotted name."""
+    found = {}
+    for name, text in parameters().items():
+        try:
+            found[name] = float(text)
+        except ValueError:
+            continue
+    return found
+
+
+def threshold(limit: Limit, own: Mapping[str, float] | None = None) -> float:
+    """A limit as a number. own: values that replace shipped parameters."""
+    if own and limit in own:
+        return own[limit]
+    known = thresholds().get(limit)
+    return float(limit) if known is None else known

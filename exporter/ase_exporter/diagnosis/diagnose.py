@@ -1,0 +1,264 @@
+"""The diagnosis: findings ranked by the share of the time account that they explain, and what is not known."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ase_exporter.diagnosis.account import Account, account_of
+from ase_exporter.diagnosis.blockers import root_blockers
+from ase_exporter.diagnosis.catalogue import (
+    SESSIONS,
+    SHARE,
+    Bounds,
+    FindingDefinition,
+    catalogue,
+    threshold,
+)
+from ase_exporter.diagnosis.measures import Measure, Measures, Readings, read_measures, shown, wait_seconds
+
+Level = Literal["bad", "warn", "good", "none"]
+Confidence = Literal["high", "medium", "low"]
+# States without a finding.
+WORKS, IDLE, NOT_KNOWN, STARTING = "works", "idle", "not_known", "starting"
+TOO_FEW = "too few samples"
+# What a finding that stops work counts more than any share, and one that only threatens.
+STOPS, RISK = 1.0, 0.0001
+# By how much each finding counts less than the one before it in findings.yaml, so that no two are equal.
+ORDER = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a finding is about. Names come from the server: they are data, and no part of a sentence."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    share: of the account that it explains, 0-1, None if it explains no part of it. rank: by which findings are
+    ordered. usual: the share in the baseline, None if not known. evidence: the measures on which it rests.
+    """
+
+    name: str
+    word: str
+    text: str
+    share: float | None
+    rank: float
+    level: Level
+    confidence: Confidence
+    usual: float | None
+    subject: Subject | None
+    evidence: tuple[Measure, ...]
+    next_steps: tuple[str, ...]
+    expect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A finding that cannot be judged. vital: without it nothing is called well."""
+
+    name: str
+    word: str
+    reason: str
+    vital: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is wrong with a server, the worst first, or that nothing is, or that it is not known.
+
+    state: the name of the first finding, else works, idle, not_known or starting. source: of the readings.
+    """
+
+    state: str
+    word: str
+    text: str
+    level: Level
+    findings: tuple[Finding, ...]
+    unknown: tuple[Unknown, ...]
+    account: Account
+    measures: Measures
+    source: str
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with the name of what it is about, for a terminal."""
+        subject = self.findings[0].subject if self.findings else None
+        about = f" ({subject.kind} {subject.name})" if subject else ""
+        return f"{self.word}: {self.text}{about}"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What is usual on a server: values of measures by name, and shares of the account by part."""
+
+    measures: Mapping[str, float]
+    shares: Mapping[str, float]
+
+
+NO_BASELINE = Baseline({}, {})
+
+
+def diagnose(
+    readings: Readings, baseline: Baseline = NO_BASELINE, own: Mapping[str, float] | None = None
+) -> Diagnosis:
+    """The diagnosis of one window. own: values that replace parameters, such as the measured cost of a spin."""
+    measures = read_measures(readings, baseline.measures, own)
+    account = account_of(measures, *wait_seconds(readings))
+    judge = _Judge(measures, account, baseline, root_blockers(readings), own)
+    findings: list[Finding] = []
+    unknown: list[Unknown] = []
+    for order, (name, definition) in enumerate(catalogue().findings.items()):
+        fits = judge.fits(definition)
+        if fits:
+            findings.append(judge.finding(name, definition, order))
+        elif fits is None:
+            unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
+    findings.sort(key=lambda finding: -finding.rank)
+    state, word, text, level = _verdict(measures, findings, unknown)
+    return Diagnosis(
+        state, word, text, level, tuple(findings), tuple(unknown), account, measures, readings.source
+    )
+
+
+def _verdict(
+    measures: Measures, findings: Sequence[Finding], unknown: Sequence[Unknown]
+) -> tuple[str, str, str, Level]:
+    if findings:
+        first = findings[0]
+        return first.name, first.word, first.text, first.level
+    busy = measures["busy_share"]
+    if busy.unknown == TOO_FEW:
+        return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
+    blind = [each for each in unknown if each.vital]
+    if blind or busy.value is None:
+        reasons = "; ".join(dict.fromkeys(each.reason for each in blind)) or busy.unknown
+        words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))
+        return (
+            NOT_KNOWN,
+            "NOT KNOWN",
+            f"nothing is wrong in what was read; not judged: {words} ({reasons})",
+            "warn",
+        )
+    spinning = measures["spinning_share"].text
+    text = f"engines {busy.text} busy, {spinning} of the CPU spins"
+    if busy.value < threshold("diagnosis.idle"):
+        return IDLE, "IDLE", text, "good"
+    return WORKS, "WORKS", text, "good"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Judges findings by measures and account."""
+
+    measures: Measures
+    account: Account
+    baseline: Baseline
+    blockers: Sequence[tuple[str, int]]
+    own: Mapping[str, float] | None
+
+    def fits(self, definition: FindingDefinition) -> bool | None:
+        """Whether it holds; None if that is not known."""
+        return _any(
+            _all(self._within(definition, name, bounds) for name, bounds in limits.items())
+            for limits in definition.when
+        )
+
+    def reason(self, definition: FindingDefinition) -> str:
+        """Why it is not known whether it holds."""
+        names = catalogue().inputs_of(definition)
+        reasons = [self.measures[name].unknown for name in names if self.measures[name].unknown]
+        if definition.part and definition.part in self.account.unknown:
+            reasons.insert(0, self.account.unknown[definition.part])
+        return "; ".join(dict.fromkeys(reasons))
+
+    def finding(self, name: str, definition: FindingDefinition, order: int) -> Finding:
+        """One that holds."""
+        share = self._share(definition)
+        usual = self._of_part(definition, self.baseline.shares.get(definition.part or ""))
+        rank = self._rank(definition, share, usual) - ORDER * order
+        inputs = catalogue().inputs_of(definition)
+        says = {each.name: each.text for each in self.measures.values()}
+        says[SHARE] = "an unknown share" if share is None else shown(share, "ratio")
+        return Finding(
+            name=name,
+            word=definition.word,
+            text=definition.says.format(**says),
+            share=share,
+            rank=rank,
+            level="bad" if rank >= threshold("diagnosis.severe_share", self.own) else "warn",
+            confidence=self._confidence(definition),
+            usual=usual,
+            subject=self._subject(definition),
+            evidence=tuple(self.measures[each] for each in inputs),
+            next_steps=tuple(definition.next),
+            expect=definition.expect,
+        )
+
+    def _within(self, definition: FindingDefinition, name: str, bounds: Bounds) -> bool | None:
+        if name == SHARE:
+            value = self.account.share(definition.part) if definition.part else None
+        elif name == SESSIONS:
+            value = self.account.sessions
+        else:
+            value = self.measures[name].value
+        if value is None:
+            return None
+        if name == SESSIONS and self.account.unknown and value < threshold(bounds.at_least or "0", self.own):
+            # There may be more in the parts that are not known.
+            return None
+        return (bounds.at_least is None or value >= threshold(bounds.at_least, self.own)) and (
+            bounds.at_most is None or value <= threshold(bounds.at_most, self.own)
+        )
+
+    def _share(self, definition: FindingDefinition) -> float | None:
+        return self._of_part(definition, self.account.share(definition.part) if definition.part else None)
+
+    def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
+        """How much of a share of its part it explains."""
+        if share is None or definition.times is None:
+            return share
+        times = self.measures[definition.times].value
+        return None if times is None else share * min(1.0, times)
+
+    @staticmethod
+    def _rank(definition: FindingDefinition, share: float | None, usual: float | None) -> float:
+        """Its share of the account; of what is usual, a part of it only. What stops work comes first."""
+        if definition.risk:
+            return RISK
+        known = share or 0.0
+        if usual is not None:
+            known = max(known - usual, threshold("diagnosis.usual_counts") * known)
+        return known + (STOPS if definition.stops else RISK)
+
+    def _confidence(self, definition: FindingDefinition) -> Confidence:
+        if definition.part is None or definition.stops:
+            return "high"
+        if self.account.agrees is False:
+            return "low"
+        assumed = definition.part == "spinning" and "spinlock.seconds_per_spin" not in (self.own or {})
+        return "medium" if assumed or definition.times or self.account.unknown else "high"
+
+    def _subject(self, definition: FindingDefinition) -> Subject | None:
+        if definition.about == "blocker":
+            return Subject("spid", self.blockers[0][0]) if self.blockers else None
+        measure = self.measures.get(definition.about)
+        if measure is None or not measure.subject or not measure.value:
+            return None
+        return Subject(catalogue().measures[measure.name].about, measure.subject)
+
+
+def _all(held: Iterable[bool | None]) -> bool | None:
+    """Three-valued `and`."""
+    found = list(held)
+    return False if False in found else None if None in found else True
+
+
+def _any(held: Iterable[bool | None]) -> bool | None:
+    """Three-valued `or`."""
+    found = list(held)
+    return True if True in found else None if None in found else False

@@ -1,0 +1,180 @@
+"""Measures: numbers of one server with their provenance, or why they are not known."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+
+from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
+
+Labels = Mapping[str, str]
+Rows = Sequence[tuple[Labels, float]]
+NO_BASELINE = "no baseline"
+NO_DATA = "no data"
+
+
+class Readings(Protocol):
+    """What was read of a server over a window."""
+
+    @property
+    def source(self) -> str:
+        """Where the readings come from, and over which window, for people."""
+
+    def values(self, metric: str) -> Rows:
+        """The value of each series of a gauge."""
+
+    def rates(self, metric: str) -> Rows:
+        """The growth per second of each series of a counter."""
+
+    def unknown(self, metric: str, *, is_rate: bool) -> str:
+        """Why a metric is not known, for example an option that is off; '' if its collector was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number. value: None if it is not known, for the reason `unknown`. subject: of the row that counted.
+
+    metrics: what it was calculated from.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    value: float | None
+    unknown: str = ""
+    subject: str = ""
+    metrics: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The value for people."""
+        return "?" if self.value is None else shown(self.value, self.unit)
+
+
+Measures = Mapping[str, Measure]
+
+
+def read_measures(
+    readings: Readings, baseline: Mapping[str, float] | None = None, own: Mapping[str, float] | None = None
+) -> dict[str, Measure]:
+    """All measures of findings.yaml.
+
+    baseline: the usual value of measures, None or without a name where it is not known. own: values that replace
+    parameters, such as the measured seconds of a spin.
+    """
+    found: dict[str, Measure] = {}
+    for name, definition in catalogue().measures.items():
+        if definition.grown:
+            found[name] = _grown(name, definition, found[definition.grown], baseline or {})
+        else:
+            found[name] = _measure(name, definition, readings, own)
+    return found
+
+
+def wait_seconds(readings: Readings) -> tuple[dict[str, float], str]:
+    """Seconds waited per second by part of the account; why they are not known, or ''."""
+    metric = "ase_wait_seconds_total"
+    if unknown := readings.unknown(metric, is_rate=True):
+        return {}, unknown
+    known = catalogue()
+    found = {name: 0.0 for name, part in known.account.items() if part.events or part.classes}
+    for labels, rate in readings.rates(metric):
+        part = known.part_of(labels.get("event_id", ""), labels.get("class", ""))
+        if part is not None:
+            found[part] += rate
+    return found, ""
+
+
+def shown(value: float, unit: Unit) -> str:
+    """A value of a unit for people."""
+    if unit == "ratio":
+        return f"{value:.1%}"
+    if unit == "seconds":
+        if value < 1:
+            return f"{value * 1000:.3g} ms"
+        return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _grown(name: str, definition: MeasureDefinition, now: Measure, baseline: Mapping[str, float]) -> Measure:
+    usual = baseline.get(now.name)
+    value = None
+    if now.value is not None and usual is not None:
+        value = max(0.0, 1 - usual / now.value) if now.value > 0 else 0.0
+    unknown = now.unknown or (NO_BASELINE if value is None else "")
+    return Measure(name, definition.title, definition.unit, value, unknown, metrics=now.metrics)
+
+
+def _measure(
+    name: str, definition: MeasureDefinition, readings: Readings, own: Mapping[str, float] | None
+) -> Measure:
+    metrics = tuple(each.metric for each in definition.selections)
+    for selection in definition.selections:
+        unknown = readings.unknown(selection.metric, is_rate=selection.rate is not None)
+        if unknown or (not definition.rare and not _all_rows(selection, readings)):
+            unknown = unknown or NO_DATA
+            return Measure(name, definition.title, definition.unit, None, unknown, metrics=metrics)
+    rows = _rows(definition, readings, own)
+    if not rows:
+        return Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
+    subject = ""
+    if definition.keep == "sum":
+        value = math.fsum(rows.values())
+    else:
+        key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
+        subject = " ".join(key)
+    return Measure(name, definition.title, definition.unit, value, "", subject, metrics)
+
+
+def _rows(
+    definition: MeasureDefinition, readings: Readings, own: Mapping[str, float] | None
+) -> dict[tuple[str, ...], float]:
+    """The rows that count, by their labels."""
+    # Only sums are taken over all series: the largest of a gauge is the largest series.
+    separate = definition.keep != "sum" and not definition.by
+    rows = _grouped(definition, readings, definition.by, separate=separate)
+    for other in (definition.per, definition.beside):
+        if other is None:
+            continue
+        others = _grouped(other, readings, definition.by)
+        floor = threshold(other.at_least, own) if other.at_least is not None else None
+        kept = {key: value for key, value in others.items() if floor is None or value >= floor}
+        divided = other is definition.per
+        rows = {
+            key: value / kept[key] if divided else value
+            for key, value in rows.items()
+            if key in kept and (kept[key] > 0 or not divided)
+        }
+    times = threshold(definition.times, own) if definition.times is not None else 1.0
+    rows = {key: value * times for key, value in rows.items()}
+    return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
+
+
+def _grouped(
+    selection: Selection, readings: Readings, by: Iterable[str], *, separate: bool = False
+) -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], float] = {}
+    for number, (labels, value) in enumerate(_all_rows(selection, readings)):
+        if not _fits(selection.where, labels):
+            continue
+        key = (str(number),) if separate else tuple(labels.get(label, "") for label in by)
+        found[key] = found.get(key, 0.0) + value
+    return found
+
+
+def _all_rows(selection: Selection, readings: Readings) -> Rows:
+    return readings.rates(selection.rate) if selection.rate else readings.values(selection.metric)
+
+
+def _fits(where: Mapping[str, str] | None, labels: Labels) -> bool:
+    return all(
+        bool(_pattern(text.removeprefix("!")).fullmatch(labels.get(label, ""))) != text.startswith("!")
+        for label, text in (where or {}).items()
+    )
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)

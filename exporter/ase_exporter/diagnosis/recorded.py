@@ -1,0 +1,269 @@
+"""The diagnosis as recording rules, so that dashboards and alerts show what `diagnose` says.
+
+Every rule follows from findings.yaml: `definition` writes alerts/definitions/diagnosis.yaml, in which thresholds are
+parameters. Where Python says that something is not known, the series is absent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ase_exporter.catalogue import Catalogue
+from ase_exporter.diagnosis.catalogue import (
+    SESSIONS,
+    SHARE,
+    Bounds,
+    DiagnosisCatalogue,
+    FindingDefinition,
+    Limit,
+    MeasureDefinition,
+    PartDefinition,
+    Selection,
+    catalogue,
+    thresholds,
+)
+from ase_exporter.diagnosis.diagnose import IDLE, NOT_KNOWN, ORDER, RISK, STOPS, WORKS
+
+MEASURE = "ase:diagnosis_measure:value"
+USUAL_MEASURE = "ase:diagnosis_measure:median1d"
+ACCOUNT = "ase:diagnosis_account:seconds_rate1m"
+SHARES = "ase:diagnosis_account:ratio_rate1m"
+USUAL_SHARES = "ase:diagnosis_account:median1d"
+CLEAR = "ase:diagnosis_clear:known"
+RANK = "ase:diagnosis_finding:rank"
+FIRST = "ase:diagnosis_first:rank"
+# 0 good, 1 warn or not known, 2 bad.
+LEVEL = "ase:diagnosis_first:level"
+WAITS = "ase_wait_seconds_total"
+# Ranks of states without a finding, whose rank is at least 0.
+STATE_RANKS: Mapping[str, float] = {IDLE: -1.0, WORKS: -2.0, NOT_KNOWN: -3.0}
+
+Rule = dict[str, Any]
+# Metric -> its own labels, those of the target aside; and the collector that reads it.
+LabelsOf = Callable[[str], Iterable[str]]
+CollectorOf = Callable[[str], str]
+
+
+def definition(labels_of: LabelsOf, collector_of: CollectorOf) -> dict[str, Any]:
+    """The content of alerts/definitions/diagnosis.yaml."""
+    writer = _Writer(catalogue(), labels_of, collector_of)
+    return {
+        "groups": [
+            {"name": "ase_diagnosis_baseline", "interval": "2m", "rules": list(writer.baselines())},
+            {
+                "name": "ase_diagnosis",
+                "rules": [
+                    *writer.measures(),
+                    *writer.account(),
+                    *writer.findings(),
+                    *writer.states(),
+                ],
+            },
+        ]
+    }
+
+
+class _Writer:
+    def __init__(self, known: DiagnosisCatalogue, labels_of: LabelsOf, collector_of: CollectorOf) -> None:
+        self._known = known
+        self._labels_of = labels_of
+        self._collector_of = collector_of
+
+    def baselines(self) -> Iterator[Rule]:
+        """What is usual: medians of a day, but for the last quarter of an hour."""
+        grown = "|".join(each.grown for each in self._known.measures.values() if each.grown)
+        for name, series in (
+            (USUAL_MEASURE, f'{MEASURE}{{measure=~"{grown}"}}'),
+            (USUAL_SHARES, SHARES),
+        ):
+            yield {"record": name, "expr": f"quantile_over_time(0.5, {series}[1d:5m] offset 15m)"}
+
+    def measures(self) -> Iterator[Rule]:
+        """One series for each measure that is known."""
+        for name, measure in self._known.measures.items():
+            expr = self._grown(measure.grown) if measure.grown else self._measure(measure)
+            yield {"record": MEASURE, "expr": expr, "labels": {"measure": name}}
+
+    def account(self) -> Iterator[Rule]:
+        """Seconds per second, and shares, by part."""
+        for name, part in self._known.account.items():
+            yield {"record": ACCOUNT, "expr": self._part(name, part), "labels": {"part": name}}
+        total = f"(sum without (part) ({ACCOUNT}) > 0)"
+        yield {
+            "record": SHARES,
+            "expr": f"{ACCOUNT} / ignoring (part) group_left () {total}\nor 0 * {ACCOUNT}",
+        }
+
+    def findings(self) -> Iterator[Rule]:
+        """The rank of each finding that holds."""
+        for order, (name, finding) in enumerate(self._known.findings.items()):
+            holds = "\nor ".join(f"({self._all(finding, limits)})" for limits in finding.when)
+            yield {
+                "record": RANK,
+                "expr": f"({self._rank(finding, holds)}) + {_text(_base(finding) - ORDER * order)}",
+                "labels": {"finding": name, "word": finding.word},
+            }
+
+    def states(self) -> Iterator[Rule]:
+        """The rank of states without a finding, then whatever comes first."""
+        vital = {name: each for name, each in self._known.findings.items() if each.vital}
+        for name, finding in vital.items():
+            clear = "\nand ".join(f"({self._none(finding, limits)})" for limits in finding.when)
+            yield {"record": CLEAR, "expr": f"0 * ({clear}) + 1", "labels": {"finding": name}}
+        clear = f"(count without (finding) ({CLEAR}) == {len(vital)})"
+        idle = "<<diagnosis.idle>>"
+        busy = self._value("busy_share")
+        for state, condition in (
+            (IDLE, f"{busy} < {idle} and {clear}"),
+            (WORKS, f"{busy} >= {idle} and {clear}"),
+            (NOT_KNOWN, "ase_up == 1"),
+        ):
+            word = state.replace("_", " ").upper()
+            yield {
+                "record": RANK,
+                "expr": f"0 * ({condition}) - {_text(-STATE_RANKS[state])}",
+                "labels": {"finding": state, "word": word},
+            }
+        yield {"record": FIRST, "expr": f"topk without (finding, word) (1, {RANK})"}
+        bad = "<<diagnosis.severe_share>>"
+        level = (
+            f"({FIRST} >= bool {bad}) + ({FIRST} >= bool 0) + ({FIRST} == bool {STATE_RANKS[NOT_KNOWN]:g})"
+        )
+        yield {"record": LEVEL, "expr": level}
+
+    def _measure(self, measure: MeasureDefinition) -> str:
+        separate = measure.keep != "sum" and not measure.by
+        expr = self._grouped(measure, measure.by, measure.keep if separate else "sum")
+        if measure.per:
+            floor = f">= {_limit(measure.per.at_least)}" if measure.per.at_least else "> 0"
+            expr = f"{expr}\n/ ({self._grouped(measure.per, measure.by)} {floor})"
+        if measure.beside and measure.beside.at_least:
+            beside = self._grouped(measure.beside, measure.by)
+            expr = f"({expr})\nand {beside} >= {_limit(measure.beside.at_least)}"
+        if measure.times:
+            expr = f"{_limit(measure.times)} * ({expr})"
+        if measure.one_minus:
+            expr = f"1 - ({expr})"
+        if measure.by:
+            expr = f"{measure.keep} without ({', '.join(measure.by)}) ({expr})"
+        return f"({expr})\nor {self._empty(measure)}"
+
+    def _empty(self, measure: MeasureDefinition) -> str:
+        """The value where no row is left, although the metrics were read."""
+        read = []
+        for selection in measure.selections:
+            if measure.rare:
+                success = f'ase_exporter_collector_success{{collector="{self._collector_of(selection.metric)}"}} == 1'
+                read.append(f"sum without (collector) ({success})")
+            else:
+                read.append(self._grouped(Selection(rate=selection.rate, value=selection.value), ()))
+        read = list(dict.fromkeys(read))
+        value = f"0 * {read[0]}" if not measure.empty else f"0 * {read[0]} + {_text(measure.empty)}"
+        return " and ".join([value, *read[1:]])
+
+    def _grouped(self, selection: Selection, by: Sequence[str], how: str = "sum") -> str:
+        where = ", ".join(
+            f'{label}{"!~" if text.startswith("!") else "=~"}"{text.removeprefix("!")}"'
+            for label, text in (selection.where or {}).items()
+        )
+        series = selection.metric + (f"{{{where}}}" if where else "")
+        own = [label for label in (*self._labels_of(selection.metric), "instance_id") if label not in by]
+        return f"{how} without ({', '.join(own)}) ({f'rate({series}[1m])' if selection.rate else series})"
+
+    def _grown(self, base: str) -> str:
+        now = f'{MEASURE}{{measure="{base}"}}'
+        usual = f'{USUAL_MEASURE}{{measure="{base}"}}'
+        return f"clamp_min(1 - {usual} / ({now} > 0), 0)\nor (0 * {now} and {usual})"
+
+    def _part(self, name: str, part: PartDefinition) -> str:
+        busy, spinning = self._value("busy"), self._value("spinning")
+        if name == "spinning":
+            return f"({spinning} <= {busy}) or ({busy} and {spinning}) or {spinning}"
+        if name == "work":
+            return f"clamp_min({busy} - {spinning}, 0) or {busy}"
+        now = self._value(part.now) if part.now else ""
+        waited = self._waited(part)
+        return f"({waited} >= {now}) or {now} or {waited}" if now else waited
+
+    def _waited(self, part: PartDefinition) -> str:
+        everywhere = [each for other in self._known.account.values() for each in other.events]
+        listed = "|".join(map(str, sorted({*everywhere, *self._known.idle.events})))
+        events, classes = "|".join(map(str, part.events)), "|".join(part.classes)
+        chosen = [f'rate({WAITS}{{event_id=~"{events}"}}[1m])'] if events else []
+        if part is self._known.account["other"]:
+            others = [
+                each for other in self._known.account.values() if other is not part for each in other.classes
+            ]
+            classes = "|".join([*others, *self._known.idle.classes])
+            chosen.append(f'rate({WAITS}{{class!~"{classes}", event_id!~"{listed}"}}[1m])')
+        elif classes:
+            chosen.append(f'rate({WAITS}{{class=~"{classes}", event_id!~"{listed}"}}[1m])')
+        own = f"without ({', '.join((*self._labels_of(WAITS), 'instance_id'))})"
+        return f"(sum {own} ({' or '.join(chosen)}) or 0 * sum {own} (rate({WAITS}[1m])))"
+
+    @staticmethod
+    def _value(measure: str) -> str:
+        return f'sum without (measure) ({MEASURE}{{measure="{measure}"}})'
+
+    def _compared(self, finding: FindingDefinition, name: str, sign: str, limit: Limit) -> str:
+        if name == SHARE:
+            return f'sum without (part) ({SHARES}{{part="{finding.part}"}} {sign} {_limit(limit)})'
+        if name == SESSIONS:
+            # In the parts that are not known there may be more.
+            whole = (
+                f" and count without (part) ({ACCOUNT}) == {len(self._known.account)}" if sign == "<" else ""
+            )
+            return f"(sum without (part) ({ACCOUNT}) {sign} {_limit(limit)}{whole})"
+        return f'sum without (measure) ({MEASURE}{{measure="{name}"}} {sign} {_limit(limit)})'
+
+    def _all(self, finding: FindingDefinition, limits: Mapping[str, Bounds]) -> str:
+        """Where all limits hold."""
+        return "\nand ".join(
+            self._compared(finding, name, sign, limit)
+            for name, bounds in limits.items()
+            for sign, limit in ((">=", bounds.at_least), ("<=", bounds.at_most))
+            if limit is not None
+        )
+
+    def _none(self, finding: FindingDefinition, limits: Mapping[str, Bounds]) -> str:
+        """Where a limit is known not to hold."""
+        return "\nor ".join(
+            self._compared(finding, name, sign, limit)
+            for name, bounds in limits.items()
+            for sign, limit in (("<", bounds.at_least), (">", bounds.at_most))
+            if limit is not None
+        )
+
+    def _rank(self, finding: FindingDefinition, holds: str) -> str:
+        if finding.risk or not finding.part:
+            return f"0 * ({holds})"
+        times = f" * clamp_max({self._value(finding.times)}, 1)" if finding.times else ""
+        share, usual = (
+            f'sum without (part) ({series}{{part="{finding.part}"}}){times}'
+            for series in (SHARES, USUAL_SHARES)
+        )
+        counted = f"<<diagnosis.usual_counts>> * {share}"
+        known = f"({share} - {usual} >= {counted}) or ({counted} and {usual}) or {share}"
+        return f"(({known})\nand ({holds}))\nor 0 * ({holds})"
+
+
+def _base(finding: FindingDefinition) -> float:
+    return STOPS if finding.stops else RISK
+
+
+def _limit(limit: Limit | None) -> str:
+    return f"<<{limit}>>" if limit in thresholds() else str(limit)
+
+
+def _text(number: float) -> str:
+    return f"{number:.6f}".rstrip("0").rstrip(".")
+
+
+def own_labels(exported: Catalogue) -> tuple[LabelsOf, CollectorOf]:
+    """What the metrics' own labels are, and which collector reads them, from the catalogue of metrics."""
+    labels: dict[str, list[str]] = {}
+    collectors: dict[str, str] = {}
+    for reader, collector in exported.collectors.items():
+        for name, metric in collector.metrics.items():
+            labels[name] = [*collector.labels, *metric.labels, *([metric.by] if metric.by else ())]
+            collectors[name] = reader
+    return lambda metric: labels.get(metric, ()), collectors.__getitem__

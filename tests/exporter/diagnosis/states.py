@@ -1,0 +1,204 @@
+"""Generated states of servers: what was read of each, as every view gets it, whatever the view."""
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.diagnosis.measures import Rows
+from ase_exporter.diagnosis.recorded import own_labels
+
+Pairs = tuple[tuple[str, str], ...]
+EVENTS = {
+    29: "waiting for a disk read to complete",
+    36: "waiting for memory or a buffer",
+    41: "waiting to acquire latch",
+    52: "waiting for a disk write to complete",
+    54: "waiting for a disk write to complete",
+    61: "waiting for internal system event",
+    150: "waiting to take a lock",
+    215: "waiting to be scheduled",
+    250: "waiting for input from the network",
+    251: "waiting to output to the network",
+    259: "waiting for internal system event",
+    9999: "waiting for something that no catalogue knows",
+}
+_, COLLECTOR_OF = own_labels(load_catalogue()[0])
+
+
+@dataclass
+class State:
+    """The series of a server: gauges with their values, counters with their growth per second.
+
+    switched_off: collectors that are not read.
+    """
+
+    series: dict[tuple[str, Pairs], float] = field(default_factory=dict)
+    switched_off: set[str] = field(default_factory=set)
+
+    source = "a generated state"
+
+    def set(self, metric: str, value: float, **labels: str) -> None:
+        """Add a series."""
+        self.series[metric, tuple(sorted(labels.items()))] = value
+
+    def known(self) -> Iterator[tuple[str, Pairs, float]]:
+        """The series of collectors that are read."""
+        for (metric, labels), value in self.series.items():
+            if self.collector_of(metric) not in self.switched_off:
+                yield metric, labels, value
+
+    def rows(self, metric: str) -> Rows:
+        """The series of one metric."""
+        return [(dict(labels), value) for name, labels, value in self.known() if name == metric]
+
+    values = rates = rows
+
+    def unknown(self, metric: str, *, is_rate: bool) -> str:
+        """As of `Readings`."""
+        return "switched off" if self.collector_of(metric) in self.switched_off else ""
+
+    @staticmethod
+    def collector_of(metric: str) -> str:
+        """The collector that reads a metric; '' if none does."""
+        return "" if metric == "ase_up" else COLLECTOR_OF(metric)
+
+
+# Collectors without which a state may be generated, and how often that is.
+OPTIONAL = ("spinlocks", "waits", "devices", "databases", "database_space", "engines", "processes", "threads")
+DARK = 0.12
+
+
+def generated(seed: int) -> State:
+    """A state in which a few things may be wrong, at sizes from one engine to 64."""
+    chance = random.Random(seed)
+    state = State()
+    state.set("ase_up", float(chance.random() > 0.03))
+    engines = chance.choice([1, 4, 16])
+    busy = chance.choice([0.0, 0.01, 0.3, 0.8, 0.97, 1.0])
+    _engines(state, chance, engines, busy)
+    _spinlocks(state, chance, engines * max(busy, 0.01))
+    _waits(state, chance)
+    _processes(state, chance)
+    _space(state, chance)
+    _devices(state, chance)
+    _rest(state, chance)
+    state.switched_off = (
+        {name for name in OPTIONAL if chance.random() < DARK} if chance.random() < 0.5 else set()
+    )
+    return state
+
+
+def _often(chance: random.Random, usual: float, *others: float, share: float = 0.15) -> float:
+    """Mostly what is usual, now and then something else."""
+    return chance.choice(others) if chance.random() < share else usual
+
+
+def _engines(state: State, chance: random.Random, engines: int, busy: float) -> None:
+    skewed = chance.random() < 0.1
+    for number in range(engines):
+        own = min(1.0, 0.98 if skewed and number == 0 else 0.1 * busy if skewed else busy)
+        for mode, share in {"user": 0.8 * own, "system": 0.2 * own, "io": 0.0, "idle": 1 - own}.items():
+            state.set("ase_engine_cpu_seconds_total", share, engine=str(number), mode=mode)
+        state.set(
+            "ase_thread_cpu_seconds_total",
+            own * _often(chance, 1.02, 0.6),
+            thread=str(number),
+            pool="p",
+            mode="user",
+        )
+    state.set("ase_engines", engines, state="online")
+    state.set("ase_run_queue_length", _often(chance, 0.0, 3.0, 40.0))
+
+
+def _spinlocks(state: State, chance: random.Random, engines: float) -> None:
+    for name, kind in (
+        ("default data cache", "data_cache"),
+        ("Ides Spinlocks", "index_descriptor"),
+        ("fglockspins", "lock"),
+    ):
+        grabs = chance.choice([0.0, 100.0, 1e5, 1e7])
+        contention = chance.choice([0.0, 0.01, 0.05, 0.2, 0.7])
+        spun = chance.choice([0.0, 0.001, 0.05, 0.3]) * engines / 1e-8
+        labels = {"spinlock": name, "class": kind}
+        state.set("ase_spinlock_grabs_total", grabs, **labels)
+        state.set("ase_spinlock_waits_total", grabs * contention, **labels)
+        state.set("ase_spinlock_spins_total", spun, **labels)
+
+
+def _waits(state: State, chance: random.Random) -> None:
+    for number, kind in EVENTS.items():
+        seconds = _often(chance, chance.choice([0.0, 0.02, 0.3]), 5.0, 60.0)
+        labels = {"event_id": str(number), "event": f"event {number}", "class": kind}
+        state.set("ase_wait_seconds_total", seconds, **labels)
+
+
+def _processes(state: State, chance: random.Random) -> None:
+    blocked = _often(chance, 0.0, 1.0, 25.0, 190.0)
+    state.set("ase_processes_blocked", blocked)
+    state.set("ase_process_longest_block_seconds", 12.0 if blocked else 0.0)
+    state.set("ase_lock_waits_over_threshold", blocked if chance.random() < 0.7 else 0.0)
+    state.set("ase_processes", 10.0, state="recv sleep")
+    state.set("ase_processes", chance.choice([1.0, 30.0]), state="running")
+    state.set("ase_deadlocks_total", _often(chance, 0.0, 0.01, 0.5))
+    state.set("ase_transactions_total", chance.choice([0.0, 0.5, 40.0, 2000.0]))
+    state.set("ase_logical_reads_total", chance.choice([10.0, 1e5]))
+    state.set("ase_checkpoints_running", 0.0)
+
+
+def _space(state: State, chance: random.Random) -> None:
+    for name in ("orders", "tempdb"):
+        for use in ("data", "log"):
+            state.set("ase_database_size_bytes", 1000.0, database=name, use=use)
+            free = _often(chance, 400.0, 0.0, 3.0, 60.0, share=0.08)
+            state.set("ase_database_free_bytes", free, database=name, use=use)
+        full = chance.random() < 0.05
+        state.set("ase_database_log_full", float(full), database=name)
+        state.set("ase_database_suspended_processes", 30.0 if full else 0.0, database=name)
+        state.set("ase_database_backup_in_progress", _often(chance, 0.0, 1.0, share=0.05), database=name)
+        state.set("ase_database_log_requests_total", chance.choice([5.0, 500.0]), database=name)
+        state.set("ase_database_log_waits_total", chance.choice([1.0, 400.0]), database=name)
+        state.set("ase_tempdb_catalog_lock_requests_total", 50.0, database=name)
+        state.set("ase_tempdb_catalog_lock_waits_total", _often(chance, 0.0, 20.0), database=name)
+    state.set("ase_database_state", 1.0, database="orders", state=_choose(chance, "online", "suspect"))
+    if chance.random() < 0.3:
+        state.set("ase_database_oldest_transaction_seconds", chance.choice([3.0, 9000.0]), database="orders")
+
+
+def _devices(state: State, chance: random.Random) -> None:
+    for name in ("data1", "log1"):
+        ios = chance.choice([0.0, 5.0, 300.0])
+        state.set("ase_device_ios_total", ios, device=name, operation="read")
+        state.set("ase_device_ios_total", ios, device=name, operation="write")
+        latency = _often(chance, 0.001, 0.08)
+        state.set("ase_device_io_seconds_total", 2 * ios * latency, device=name)
+
+
+def _rest(state: State, chance: random.Random) -> None:
+    state.set("ase_connections", chance.choice([20.0, 95.0, 100.0]) if chance.random() < 0.1 else 20.0)
+    state.set("ase_config_value", 100.0, name="number of user connections")
+    state.set("ase_config_value", 1000.0, name="number of locks")
+    state.set(
+        "ase_locks",
+        _often(chance, 50.0, 850.0, 995.0, share=0.05),
+        database="orders",
+        state="granted",
+        lock="row",
+    )
+    state.set("ase_procedure_cache_requests_total", 50.0)
+    state.set("ase_procedure_cache_loads_total", _often(chance, 0.1, 30.0))
+    state.set("ase_statement_cache_searches_total", 50.0)
+    state.set("ase_statement_cache_inserts_total", 1.0)
+    state.set("ase_network_packets_total", 100.0, direction="sent")
+
+
+def _choose(chance: random.Random, usual: str, other: str) -> str:
+    return other if chance.random() < 0.04 else usual
+
+
+def by_collector(state: State) -> Mapping[str, dict[str, dict[Pairs, float]]]:
+    """The known series by collector and metric."""
+    found: dict[str, dict[str, dict[Pairs, float]]] = {}
+    for metric, labels, value in state.known():
+        found.setdefault(state.collector_of(metric), {}).setdefault(metric, {})[labels] = value
+    return found
