@@ -325,7 +325,7 @@ def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Pat
     code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
     imported = run(exporter_alone, "python", "-c", code)
     assert imported.returncode == 0, imported.stderr
-    assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich"} & set(
+    assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(
         json.loads(imported.stdout)
     )
 

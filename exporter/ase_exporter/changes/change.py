@@ -45,12 +45,8 @@ class Change:
 
     def describe(self) -> str:
         """One line of text: what changed, from, to, by whom, and how exact the time is."""
-        if self.kind == ANNOTATION:
-            text = f"{self.name} (failed: {self.new})" if self.failed else self.name
-        elif self.kind in ("restart", "counters_cleared"):
-            text = "server restarted" if self.kind == "restart" else "monitor counters cleared"
-        else:
-            text = f"{self.kind} {self.name}: {self.old or '(none)'} → {self.new or '(none)'}"
+        text = f"{self.name} (failed: {self.new})" if self.failed else ""
+        text = text or what_changed(self.kind, self.name, self.old, self.new)
         if self.who:
             text += f", by {self.who}"
         if self.not_before is not None:
@@ -60,6 +56,15 @@ class Change:
     def json(self) -> dict[str, Any]:
         """The JSON object of /changes and `ase-exporter changes --format json`."""
         return asdict(self) | {"tags": list(self.tags), "text": self.describe()}
+
+
+def what_changed(kind: str, name: str, old: str, new: str) -> str:
+    """The change in a few words: option max memory: 1 → 2."""
+    if kind == ANNOTATION:
+        return name
+    if kind in ("restart", "counters_cleared"):
+        return "server restarted" if kind == "restart" else "monitor counters cleared"
+    return f"{kind} {name}: {old or '(none)'} → {new or '(none)'}"
 
 
 def new_id() -> str:

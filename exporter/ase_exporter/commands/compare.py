@@ -136,6 +136,6 @@ def as_text(result: Comparison, form: Format, *, everything: bool = False) -> st
             return report.as_json(result)
         case "html":
             # Imported here because matplotlib takes a second to load.
-            from ase_exporter.compare.html import as_html
+            from ase_exporter.compare.html import comparison_page
 
-            return as_html(result)
+            return comparison_page(result)

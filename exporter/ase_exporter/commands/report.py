@@ -63,11 +63,10 @@ def report(
 def _page(server: Prometheus, target: str, period: Range, selector: str, show: Progress) -> str:
     # Imported here because matplotlib takes a second to load.
     from ase_exporter.report.fleet import read_fleet
-    from ase_exporter.report.fleet_html import as_html as fleet_html
-    from ase_exporter.report.html import as_html
+    from ase_exporter.report.html import fleet_page, report_page
     from ase_exporter.report.server_report import read_report
 
     now = time.time()
     if not target:
-        return fleet_html(read_fleet(server, period, now, selector, show))
-    return as_html(read_report(server, target, period, now, selector, show))
+        return fleet_page(read_fleet(server, period, now, selector, show))
+    return report_page(read_report(server, target, period, now, selector, show))

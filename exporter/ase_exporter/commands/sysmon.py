@@ -31,7 +31,7 @@ from ase_exporter.sysmon.difference import changes, obstacles
 from ase_exporter.sysmon.encode import as_json, csv_heading, csv_rows, series_entry
 from ase_exporter.sysmon.files import Skipped, expand, read_files, reports_of
 from ase_exporter.sysmon.history import History
-from ase_exporter.sysmon.html import as_html, brief
+from ase_exporter.sysmon.html import brief, sysmon_page
 from ase_exporter.sysmon.merged import merged_text
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.runner import SampleError, take_sample
@@ -143,7 +143,7 @@ def report_command(
         if not reports:
             raise UserError("sysmon report: no report found")
         warnings = obstacles(*pair) if len(pair) == 2 else []
-        write_output(output, as_html(reports, warnings))
+        write_output(output, sysmon_page(reports, warnings))
         print(f"{output}: {len(reports)} reports")
 
 

@@ -67,6 +67,12 @@ class ComparisonRow:
         """The overall value of each window."""
         return tuple(window.overall if window else None for window in self.windows)
 
+    @property
+    def verdict(self) -> str:
+        """The verdict on the last window against the first; "no data" if there is none."""
+        difference = self.against_first[-1]
+        return difference.verdict if difference else "no data"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

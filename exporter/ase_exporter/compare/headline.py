@@ -8,12 +8,6 @@ from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRo
 NO_EVIDENCE = "no evidence"
 
 
-def latest_verdict(row: ComparisonRow) -> str:
-    """The verdict on the last window against the first; "no data" if there is none."""
-    difference = row.against_first[-1]
-    return difference.verdict if difference else "no data"
-
-
 def changed_rows(comparison: Comparison) -> tuple[list[ComparisonRow], list[ComparisonRow]]:
     """The rows that changed beyond chance in any window, throughput per CPU unit first, and the others."""
 
@@ -30,9 +24,9 @@ def headline(comparison: Comparison) -> str:
     changed, _ = changed_rows(comparison)
     if not changed:
         return "No measure changed beyond chance."
-    count = Counter(latest_verdict(row) for row in comparison.rows)
-    main = next((row for row in changed if latest_verdict(row) in ("better", "worse", "changed")), changed[0])
-    count[latest_verdict(main)] -= 1
+    count = Counter(row.verdict for row in comparison.rows)
+    main = next((row for row in changed if row.verdict in ("better", "worse", "changed")), changed[0])
+    count[main.verdict] -= 1
     others = [
         f"{count[verdict]} more {verdict}" for verdict in ("better", "worse", "changed") if count[verdict]
     ]

@@ -1,6 +1,5 @@
 """The HTML report of a comparison: one file with its plots, without external resources, printable."""
 
-import html
 import textwrap
 
 import numpy as np
@@ -9,59 +8,29 @@ from matplotlib.figure import Figure
 
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
-from ase_exporter.compare.windows import clock
-from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, chart_style, figure_html
-from ase_exporter.pages.document import VERDICTS, document
-
-_STYLE = """\
-table { font-size: .85rem; }
-th, td { text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-"""
+from ase_exporter.compare.headline import headline
+from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style
+from ase_exporter.pages.render import render
+from ase_exporter.pages.text import as_second
 
 
-def as_html(comparison: Comparison) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """The report as a complete HTML page."""
-    names = " / ".join(span.name for span in comparison.spans)
     with chart_style():
-        plots = [_bars(comparison), *_timelines(comparison), *_distributions(comparison)]
-    notes = [f"<li>{html.escape(note)}</li>" for note in (*report.findings(comparison), *comparison.warnings)]
-    body = [
-        *("<ul>", *_windows(comparison), "</ul>"),
-        *('<ul class="notes">', *notes, "</ul>"),
-        *(_table(table) for table in report.tables(comparison)),
-        *plots,
-        f'<p class="method">{html.escape(report.method(comparison))}</p>',
-    ]
-    return document(f"{comparison.selector}: {names}", "\n".join(body), VERDICTS + _STYLE)
-
-
-def _windows(comparison: Comparison) -> list[str]:
-    lines = [
-        f"<li><b>{html.escape(span.name)}</b>: {clock(span.start)} to {clock(span.end)} UTC"
-        f" ({span.seconds:,.0f} s)</li>"
-        for span in comparison.spans
-    ]
-    return lines + [f"<li>change {clock(mark.at)} {html.escape(str(mark))}</li>" for mark in comparison.marks]
-
-
-def _table(table: report.ReportTable) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.header)
-    body = "\n".join(
-        "<tr>" + "".join(f'<td class="{_verdict(cell)}">{html.escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in table.rows
-    )
-    return (
-        f"<h2>{html.escape(table.title)}</h2>\n<div class='wide'><table>\n<thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{body}\n</tbody></table></div>"
+        charts = [_bars(comparison), *_timelines(comparison), *_distributions(comparison)]
+    return render(
+        "compare.html",
+        title=f"{comparison.selector}: {' / '.join(span.name for span in comparison.spans)}",
+        headline=headline(comparison),
+        comparison=comparison,
+        notes=[*report.findings(comparison), *comparison.warnings],
+        tables=report.tables(comparison),
+        charts=charts,
+        method=report.method(comparison),
     )
 
 
-def _verdict(cell: str) -> str:
-    return next((word for word in ("better", "worse", "changed") if cell.endswith(word)), "")
-
-
-def _bars(comparison: Comparison) -> str:
+def _bars(comparison: Comparison) -> Chart:
     """Bar charts, one per measure, with one bar per window."""
     shown = [row for row in comparison.rows if _worth_a_plot(row)]
     columns = 3
@@ -78,7 +47,7 @@ def _bars(comparison: Comparison) -> str:
         axes.margins(y=0.15)
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     legend = ", ".join(f"{number} = {span.name}" for number, span in enumerate(comparison.spans, 1))
-    return figure_html(figure, "Each window", f"Value over the whole window. {legend}.")
+    return chart(figure, "Each window", f"Value over the whole window. {legend}.")
 
 
 def _worth_a_plot(row: ComparisonRow) -> bool:
@@ -86,7 +55,7 @@ def _worth_a_plot(row: ComparisonRow) -> bool:
     return any(value and abs(value) >= 2 * row.measure.min_difference for value in row.values)
 
 
-def _timelines(comparison: Comparison) -> list[str]:
+def _timelines(comparison: Comparison) -> list[Chart]:
     """Samples along time, one chart per measure, with windows shaded and changes marked."""
     origin = min(span.start for span in comparison.spans)
     figures = []
@@ -101,16 +70,16 @@ def _timelines(comparison: Comparison) -> list[str]:
                     minutes = (window.times - origin) / 60
                     axes.plot(minutes, window.values * _scale(row), color=colour, linewidth=1, label=label)
         _shade(axes, comparison, origin)
-        axes.set_xlabel(f"minutes since {clock(origin)} UTC")
+        axes.set_xlabel(f"minutes since {as_second(origin)} UTC")
         axes.set_ylabel("%" if rows[0].measure.unit == "ratio" else "")
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         if len(rows) > 1:
             axes.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        figures.append(figure_html(figure, title, "Samples along time; dashed lines: changes."))
+        figures.append(chart(figure, title, "Samples along time; dashed lines: changes."))
     return figures
 
 
-def _distributions(comparison: Comparison) -> list[str]:
+def _distributions(comparison: Comparison) -> list[Chart]:
     """Box plots per window, for measures of the whole server."""
     rows = [row for row in comparison.rows if not row.name and all(window for window in row.windows)]
     if not rows:
@@ -125,7 +94,7 @@ def _distributions(comparison: Comparison) -> list[str]:
         axes.set_title(textwrap.fill(_title(row), 20), fontsize=7, loc="left")
         axes.tick_params(labelsize=7)
     return [
-        figure_html(
+        chart(
             figure,
             "Distributions",
             "One box per window: quartiles of the samples; line: the median.",

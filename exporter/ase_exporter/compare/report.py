@@ -11,7 +11,7 @@ from ase_exporter.compare.comparison import SWEET_SPOT_TOLERANCE, Comparison, Co
 from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.measures import Measure
 from ase_exporter.compare.statistics import WindowDifference, WindowStatistics
-from ase_exporter.compare.windows import clock
+from ase_exporter.pages.text import as_second
 
 NO_DATA = "-"
 MEDIAN = ": median ± ½ IQR"
@@ -116,10 +116,11 @@ def preface(comparison: Comparison) -> list[str]:
     """Server, windows and what they lack, and the changes in and between them."""
     lines = [f"Server {{{comparison.selector}}}, times in UTC"]
     lines += [
-        f"{span.name}: {clock(span.start)} to {clock(span.end)} ({'; '.join([f'{span.seconds:,.0f} s', *span.cuts])})"
+        f"{span.name}: {as_second(span.start)} to {as_second(span.end)}"
+        f" ({'; '.join([f'{span.seconds:,.0f} s', *span.cuts])})"
         for span in comparison.spans
     ]
-    return lines + [f"change {clock(mark.at)} {mark}" for mark in comparison.marks]
+    return lines + [f"change {as_second(mark.at)} {mark}" for mark in comparison.marks]
 
 
 def findings(comparison: Comparison) -> list[str]:
@@ -225,6 +226,16 @@ def interval(measure: Measure, difference: WindowDifference | None) -> str:
         return NO_DATA
     low, high = measure.show_difference(difference.low), measure.show_difference(difference.high)
     return f"{measure.show_difference(difference.difference)} [{low} to {high}]"
+
+
+def pair_text(row: ComparisonRow) -> str:
+    """The last window against the first: both values, the difference, and that at equal load if it says otherwise."""
+    before, after = (value(row.measure, each) for each in (row.values[0], row.values[-1]))
+    difference, equal = row.against_first[-1], row.at_equal_load[-1]
+    text = f"{before} → {after}, {interval(row.measure, difference)}"
+    if equal and difference and equal.verdict != difference.verdict:
+        text += f"; at equal load {interval(row.measure, equal)} {equal.verdict}"
+    return text
 
 
 def _difference(difference: WindowDifference | None) -> dict[str, object] | None:

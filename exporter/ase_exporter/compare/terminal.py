@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
-from ase_exporter.compare.headline import changed_rows, headline, latest_verdict
+from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.measures import Measure
 from ase_exporter.compare.report import findings, interval, method, preface, value
 from ase_exporter.compare.statistics import WindowDifference
@@ -32,8 +32,7 @@ def terminal(comparison: Comparison, *, everything: bool = False) -> RenderableT
 
 
 def _block(comparison: Comparison, row: ComparisonRow) -> Iterator[Text]:
-    verdict = latest_verdict(row)
-    yield Text(f"{row.title}: {verdict}", style=_COLOURS.get(verdict, ""))
+    yield Text(f"{row.title}: {row.verdict}", style=_COLOURS.get(row.verdict, ""))
     if len(comparison.spans) == 2:
         yield from _pair(row)
     else:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
 
-from ase_exporter.changes.change import ANNOTATION
-from ase_exporter.config.times import parse_moment
+from ase_exporter.changes.change import ANNOTATION, what_changed
+from ase_exporter.config.times import moment_option
 from ase_exporter.errors import UserError
 
 # The first words of annotations that hold the verdict on a change.
@@ -58,6 +57,11 @@ class Mark:
         """Whether this is a verdict on a change, not a change."""
         return self.kind == ANNOTATION and self.name.startswith(VERDICT)
 
+    @property
+    def described(self) -> str:
+        """What changed, as the history of changes describes it."""
+        return what_changed(self.kind, self.name, self.old, self.new)
+
     def __str__(self) -> str:
         moved = f" {self.old} -> {self.new}" if self.old or self.new else ""
         return f"{self.kind}: {self.name}{moved}"
@@ -68,17 +72,11 @@ def parse_span(name: str, text: str, now: float) -> Span:
     start, dots, end = text.partition("..")
     if not dots:
         raise UserError(f"window {name}: {text!r}: expected START..END")
-    span = Span(name, _moment(name, start, now), _moment(name, end, now))
+    option = f"window {name}"
+    span = Span(name, moment_option(option, start, now), moment_option(option, end, now))
     if span.seconds <= 0:
         raise UserError(f"window {name}: {text!r}: the end is not after the start")
     return span
-
-
-def _moment(name: str, text: str, now: float) -> float:
-    try:
-        return parse_moment(text, now)
-    except ValueError as error:
-        raise UserError(f"window {name}: {text!r}: {error}") from None
 
 
 def around(
@@ -200,8 +198,3 @@ def window_warnings(spans: Sequence[Span], marks: Sequence[Mark], restarts: Sequ
             if span.start < other.end and other.start < span.end
         ]
     return found
-
-
-def clock(at: float) -> str:
-    """A time as reports show it, in UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

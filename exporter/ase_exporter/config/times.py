@@ -13,6 +13,8 @@ import math
 import re
 from datetime import datetime
 
+from ase_exporter.errors import UserError
+
 _UNITS = {"w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
 _PLAIN = re.compile(_NUMBER, re.ASCII)
@@ -80,3 +82,11 @@ def _from_calendar(date: str, clock: str | None, offset: str) -> float:
     if first < second:
         raise ValueError(f"this machine's clock shows this time twice; expected an offset with it, {offsets}")
     raise ValueError(f"this machine's clock skips this time; expected an offset with it, {offsets}")
+
+
+def moment_option(option: str, text: str, now: float) -> float:
+    """The time that an option or parameter gives, as `parse_moment` takes it. Raises UserError, which names it."""
+    try:
+        return parse_moment(text, now)
+    except ValueError as error:
+        raise UserError(f"{option}: {text!r}: {error}") from None

@@ -8,10 +8,11 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
@@ -46,6 +47,15 @@ _STYLE: Any = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart for the macro `chart` of parts.html. title, caption: text."""
+
+    title: str
+    svg: Markup
+    caption: str
+
+
 @contextmanager
 def chart_style() -> Iterator[None]:
     """Draw in the common style inside the block."""
@@ -53,8 +63,8 @@ def chart_style() -> Iterator[None]:
         yield
 
 
-def figure_html(figure: Figure, title: str, caption: str) -> str:
-    """A chart with its title and caption (text) as HTML."""
+def chart(figure: Figure, title: str, caption: str) -> Chart:
+    """A figure as inline SVG, with its title and caption."""
     out = io.StringIO()
     with warnings.catch_warnings():
         # The browser's fonts count, not matplotlib's.
@@ -63,4 +73,5 @@ def figure_html(figure: Figure, title: str, caption: str) -> str:
     svg = out.getvalue()
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
     svg = _COLOUR.sub(lambda colour: _VARIABLES[colour[0]], svg)
-    return f"<figure><h3>{escape(title)}</h3>\n{svg}<figcaption>{escape(caption)}</figcaption></figure>"
+    # matplotlib has escaped the text in it.
+    return Chart(title, Markup(svg), caption)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.compare.windows import Span
 from ase_exporter.report.history import range_text
 from ase_exporter.report.period import Period
 
@@ -28,19 +29,6 @@ _SINCE = "last_over_time(ALERTS_FOR_STATE{%s}[%s])"
 
 
 @dataclass(frozen=True, slots=True)
-class Spell:
-    """A time in which an alert fired. Unix times."""
-
-    start: float
-    end: float
-
-    @property
-    def seconds(self) -> float:
-        """Its length."""
-        return self.end - self.start
-
-
-@dataclass(frozen=True, slots=True)
 class AlertHistory:
     """One alert of one severity. subjects: what it was about, '' for the server itself.
 
@@ -51,7 +39,7 @@ class AlertHistory:
     name: str
     severity: str
     subjects: tuple[str, ...]
-    spells: tuple[Spell, ...]
+    spells: tuple[Span, ...]
     firing: bool
     active_since: float | None = None
 
@@ -64,6 +52,11 @@ class AlertHistory:
     def longest(self) -> float:
         """The length of the longest spell."""
         return max(spell.seconds for spell in self.spells)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether somebody was to act on it."""
+        return self.severity in ("critical", "warning")
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -93,8 +86,9 @@ def alerts_by_instance(
     times: dict[tuple[str, str, str], dict[str, set[float]]] = {}
     for series in server.over(_FIRING % (selector, range_text(step)), period.start + step, period.end, step):
         labels = series.labels
-        key = (labels.get(by, ""), labels.get("alertname", ""), labels.get("severity", "none"))
-        times.setdefault(key, {}).setdefault(_subject(labels), set()).update(map(float, series.times))
+        times.setdefault(_key(labels, by), {}).setdefault(_subject(labels), set()).update(
+            map(float, series.times)
+        )
     since = _active_before(server, selector, period, by) if times else {}
     found: dict[str, list[AlertHistory]] = {}
     for (owner, name, severity), subjects in times.items():
@@ -113,7 +107,7 @@ def alerts_by_instance(
     return {owner: sorted(alerts, key=lambda alert: alert.rank) for owner, alerts in found.items()}
 
 
-def spells_of(times: Iterable[float], step: float) -> list[Spell]:
+def spells_of(times: Iterable[float], step: float) -> list[Span]:
     """The spells in which an alert was seen firing at these times, which are in order.
 
     A spell lasts until its last time, and for as long as usually passes until the next one.
@@ -124,7 +118,7 @@ def spells_of(times: Iterable[float], step: float) -> list[Spell]:
             groups[-1].append(at)
         else:
             groups.append([at])
-    return [Spell(group[0] - step, group[-1] - step + _usual_distance(group, step)) for group in groups]
+    return [Span("", group[0] - step, group[-1] - step + _usual_distance(group, step)) for group in groups]
 
 
 def any_recorded(server: Prometheus, period: Period) -> bool:
@@ -142,11 +136,14 @@ def _active_before(
     """When the alerts that were active as the period began had become so."""
     found: dict[tuple[str, str, str], float] = {}
     for sample in server.query(_SINCE % (selector, range_text(PAUSE)), period.start + PAUSE):
-        labels = sample.labels
-        key = (labels.get(by, ""), labels.get("alertname", ""), labels.get("severity", "none"))
+        key = _key(sample.labels, by)
         if sample.value < period.start:
             found[key] = min(sample.value, found.get(key, math.inf))
     return found
+
+
+def _key(labels: Labels, by: str) -> tuple[str, str, str]:
+    return labels.get(by, ""), labels.get("alertname", ""), labels.get("severity", "none")
 
 
 def _subject(labels: Labels) -> str:

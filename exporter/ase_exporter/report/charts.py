@@ -9,12 +9,12 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, Locator
 
-from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, chart_style, figure_html
+from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style
+from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import AlertHistory
 from ase_exporter.report.history import Values
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import ServerReport
-from ase_exporter.report.verdict import bin_text
 
 MAX_LINES = 5
 # A spinlock with less contention all the time tells nothing.
@@ -22,14 +22,14 @@ MIN_CONTENTION = 0.01
 MAX_BARS = 20
 _SEVERITY = {"critical": COLOURS[1], "warning": COLOURS[4], "info": COLOURS[5]}
 _LABEL_LENGTH = 28
-# Of a tick, by its finest part: year, month, day, hour, minute, second.
+# strftime formats for axis ticks, coarsest first: year, month, day, hour, minute, second.
 _FORMATS = ["%Y", "%b %Y", "%a %d", "%H:%M", "%H:%M", "%H:%M:%S"]
 
 
-def charts(report: ServerReport) -> list[str]:
-    """CPU, contention and throughput over the period, each with the changes, as HTML."""
+def charts(report: ServerReport) -> list[Chart]:
+    """CPU, contention and throughput over the period, each with the changes; without those that would be empty."""
     history = report.history
-    means = f"Means of {bin_text(report.period.step)}; dashed: changes by number; grey: no data."
+    means = f"Means of {as_duration(report.period.step)}; dashed: changes by number; grey: no data."
     contended = [
         each for each in history.spinlocks if np.nanmax(each.contention, initial=0.0) >= MIN_CONTENTION
     ]
@@ -58,11 +58,11 @@ def charts(report: ServerReport) -> list[str]:
                 ("Transactions", "per second", means),
             ),
         ]
-    return [chart for chart in found if chart]
+    return [drawn for drawn in found if drawn]
 
 
-def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> str:
-    """When each alert fired, as HTML."""
+def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> Chart:
+    """When each alert fired."""
     shown = list(alerts)[:MAX_BARS]
     with chart_style():
         figure = Figure(figsize=(WIDTH, 0.6 + 0.24 * len(shown)), layout="constrained")
@@ -75,7 +75,7 @@ def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> str:
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         _dates(axes, period)
-        return figure_html(figure, "When they fired", "Orange-red: critical; yellow: warning; blue: info.")
+        return chart(figure, "When they fired", "Orange-red: critical; yellow: warning; blue: info.")
 
 
 def _lines(
@@ -83,12 +83,12 @@ def _lines(
     lines: Sequence[tuple[str, Values]],
     words: tuple[str, str, str],
     fill: bool = False,
-) -> str:
-    """One chart; '' if it would be empty. words: title, unit, caption."""
+) -> Chart | None:
+    """One chart; None if it would be empty. words: title, unit, caption."""
     title, unit, caption = words
     drawn = [(name, values) for name, values in lines if np.isfinite(values).any()]
     if not drawn:
-        return ""
+        return None
     period = report.period
     days = np.array([_day(at) for at in period.starts + period.step / 2])
     figure = Figure(figsize=(WIDTH, 2.4))
@@ -116,7 +116,7 @@ def _lines(
             bbox_to_anchor=(1.0, 1.07),
             borderpad=0,
         )
-    return figure_html(figure, title, caption)
+    return chart(figure, title, caption)
 
 
 def _shade_gaps(axes: Axes, report: ServerReport) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
-from ase_exporter.compare.headline import NO_EVIDENCE, latest_verdict
 from ase_exporter.compare.marks import marks_between, restarts_between, with_restarts
 from ase_exporter.compare.measures import LOAD
 from ase_exporter.compare.prometheus import Prometheus
@@ -46,8 +45,8 @@ class Effect:
         """The verdict on throughput per CPU unit; without evidence there, that on the other measures together."""
         if self.comparison is None:
             return "not judged"
-        verdicts = {latest_verdict(row) for row in self.judged if row.key == EFFICIENCY}
-        verdicts = verdicts or {latest_verdict(row) for row in self.judged if row.key != LOAD}
+        verdicts = {row.verdict for row in self.judged if row.key == EFFICIENCY}
+        verdicts = verdicts or {row.verdict for row in self.judged if row.key != LOAD}
         if {"better", "worse"} <= verdicts:
             return "mixed"
         return "better" if "better" in verdicts else "worse" if "worse" in verdicts else "no evidence"
@@ -56,7 +55,7 @@ class Effect:
     def judged(self) -> list[ComparisonRow]:
         """The measures that changed beyond chance, throughput per CPU unit first, then by the size of the change."""
         rows = self.comparison.rows if self.comparison else ()
-        found = [row for row in rows if latest_verdict(row) not in (NO_EVIDENCE, "no data")]
+        found = [row for row in rows if row.verdict not in ("no evidence", "no data")]
         return sorted(found, key=lambda row: (row.key != EFFICIENCY, -_size(row)))
 
 

@@ -1,6 +1,6 @@
 """Many servers over a period, the worst first. The number of queries does not depend on the number of servers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,11 @@ class FleetServer:
     def alerted(self, severity: str) -> float:
         """Seconds for which alerts of a severity fired, each counted."""
         return sum(alert.seconds for alert in self.alerts if alert.severity == severity)
+
+    @property
+    def worst_spinning(self) -> float:
+        """Share of engine time spent spinning in the worst hour, 0-1; NaN if not known."""
+        return self.worst.spinning if self.worst else float("nan")
 
     @property
     def rank(self) -> tuple[float, tuple[float, float]]:
@@ -112,11 +117,7 @@ def read_fleet(
         )
         for name in names
     ]
-    return Fleet(
-        period,
-        tuple(sorted(found, key=lambda each: each.rank, reverse=True)),
-        server.requests,
-    )
+    return Fleet(period, tuple(sorted(found, key=lambda each: each.rank, reverse=True)), server.requests)
 
 
 def _by_server(server: Prometheus, query: str, period: Period) -> Mapping[str, Values]:
@@ -171,8 +172,3 @@ def _known(answered: Values, period: Period) -> float:
     sound, shares = np.nan_to_num(answered), period.shares
     usual = float(np.median(sound[sound > 0])) if (sound > 0).any() else 1.0
     return float(np.minimum(sound / usual, shares).sum() / shares.sum())
-
-
-def in_trouble(servers: Sequence[FleetServer], spinning: float) -> list[FleetServer]:
-    """The servers that spun more than a share of their engine time in their worst hour."""
-    return [each for each in servers if each.worst is not None and each.worst.spinning >= spinning]

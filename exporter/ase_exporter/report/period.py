@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.config.times import parse_moment
+from ase_exporter.config.times import moment_option
 from ase_exporter.errors import UserError
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -70,8 +70,8 @@ def period_of(
     """
     if last is not None and start is not None:
         raise UserError("expected one of --last and --from")
-    until = min(now, _moment("--to", end, now) if end else now)
-    since = _moment("--from", start, now) if start else until - (7 * DAY if last is None else last)
+    until = min(now, moment_option("--to", end, now) if end else now)
+    since = moment_option("--from", start, now) if start else until - (7 * DAY if last is None else last)
     option = "--from" if start else "--last"
     if until <= since:
         raise UserError(f"{option}: the period ends before it begins, or lies in the future")
@@ -82,14 +82,7 @@ def period_of(
     return Period(since, until, now, bin_length(until - since, scrape))
 
 
-def bin_length(seconds: float, scrape: float = 0) -> float:
-    """The shortest length of bins that gives no more than MAX_BINS and two scrapes in each."""
-    fitting = (each for each in LENGTHS if seconds / each < MAX_BINS and each >= 2 * scrape)
+def bin_length(seconds: float, scrape: float = 0, max_bins: int = MAX_BINS) -> float:
+    """The shortest length of bins that gives less than max_bins and two scrapes in each."""
+    fitting = (each for each in LENGTHS if seconds / each < max_bins and each >= 2 * scrape)
     return next(fitting, LENGTHS[-1])
-
-
-def _moment(option: str, text: str, now: float) -> float:
-    try:
-        return parse_moment(text, now)
-    except ValueError as error:
-        raise UserError(f"{option}: {text!r}: {error}") from None

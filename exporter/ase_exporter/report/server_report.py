@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ase_exporter.advise.advice import Advice
+from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
+from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
 from ase_exporter.compare.comparison import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import server_selector
@@ -11,14 +12,16 @@ from ase_exporter.compare.windows import Mark, Span
 from ase_exporter.report import alerts, gaps
 from ase_exporter.report.alerts import AlertHistory, any_recorded, read_alerts
 from ase_exporter.report.effects import Effect, judge, read_changes
-from ase_exporter.report.evidence import advice_at
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
-from ase_exporter.report.gaps import Gap, read_gaps
+from ase_exporter.report.gaps import read_gaps
 from ase_exporter.report.history import History, Hour, hours, read_history, without_edges, worst
 from ase_exporter.report.period import Period, period_of
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
 WORST_HOURS = 8
+NOT_IN_PROMETHEUS = (
+    "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
+)
 Progress = Callable[[str], None]
 
 
@@ -40,6 +43,12 @@ class HourAdvice:
     unknown: tuple[str, ...]
     later: tuple[Mark, ...]
 
+    @property
+    def hot(self) -> list[SpinlockFinding]:
+        """The spinlocks that burn CPU."""
+        findings = self.advice.findings if self.advice else ()
+        return [finding for finding in findings if finding.severity in ("severe", "hot")]
+
 
 @dataclass(frozen=True, slots=True)
 class ServerReport:
@@ -54,7 +63,7 @@ class ServerReport:
     alerts: tuple[AlertHistory, ...]
     alerts_recorded: bool
     forecasts: Forecasts
-    gaps: tuple[Gap, ...]
+    gaps: tuple[Span, ...]
     advice: tuple[HourAdvice, ...]
     resolution: Resolution
     requests: int
@@ -63,6 +72,17 @@ class ServerReport:
     def missing(self) -> float:
         """Seconds without data or without the server."""
         return sum(gap.seconds for gap in self.gaps)
+
+    @property
+    def harmless(self) -> list[Mark]:
+        """Annotations and cleared counters, which have no effect."""
+        judged = {mark for effect in self.effects for mark in effect.marks}
+        return [mark for mark in self.marks if mark not in judged]
+
+    @property
+    def unknown(self) -> list[str]:
+        """What Prometheus could not say for the advice."""
+        return list(dict.fromkeys(text for each in self.advice for text in each.unknown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +143,12 @@ def read_report(
     )
 
 
-def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Gap]]:
+def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Span]]:
     """Seconds between scrapes, and the gaps. Raises UserError without any scrape."""
     mean = scrape_interval(server, selector, Span("of the report", period.start, period.end))
     found = read_gaps(server, selector, period, mean)
     # The mean is too long by the gaps, and where they are long, gaps were looked for too coarsely.
-    lost = sum(gap.seconds for gap in found if gap.kind == gaps.NO_SCRAPE) / period.seconds
+    lost = sum(gap.seconds for gap in found if gap.name == gaps.NO_SCRAPE) / period.seconds
     scrape = mean * max(1 - lost, 0.001)
     if gaps.resolution(period, scrape) < gaps.resolution(period, mean):
         found = read_gaps(server, selector, period, scrape)
@@ -143,8 +163,12 @@ def _advice(
     for hour in _hours_to_advise_on(ranked, effects):
         end = hour.start + hour.seconds
         later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
-        advice, unknown = advice_at(server, selector, hour.start, hour.seconds)
-        found.append(HourAdvice(hour, advice, unknown, later))
+        try:
+            known = evidence(server, selector, Span("the worst hour", hour.start, end))
+        except NoSpinlocksError:
+            found.append(HourAdvice(hour, None, ("spinlocks: Prometheus has none of that hour",), later))
+        else:
+            found.append(HourAdvice(hour, advise(known), (NOT_IN_PROMETHEUS, *known.missing.values()), later))
     return found
 
 

@@ -1,23 +1,21 @@
 """/changes, as a page and as JSON, and /annotations, which takes annotations from users and scripts."""
 
-import html
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
 
 from annotated_types import MaxLen, MinLen
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from ase_exporter.changes.change import ANNOTATION, HOST, Change, clock, new_id
+from ase_exporter.changes.change import ANNOTATION, HOST, Change, new_id
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import StoreError
 from ase_exporter.config.fields import Check, Moment, Strict, matching
 from ase_exporter.errors import UserError
-from ase_exporter.web.pages import page
+from ase_exporter.pages.render import render
 from ase_exporter.web.write_access import Handler
 
 Body = TypeVar("Body", bound=Strict)
@@ -71,7 +69,16 @@ def change_handlers(journal: Journal, targets: Callable[[], Sequence[str]]) -> C
             return PlainTextResponse(f"the history cannot be read: {error}\n", 503)
         if as_json:
             return JSONResponse([change.json() for change in found])
-        return HTMLResponse(_page(found, request, targets()))
+        chosen = {name: request.query_params.get(name, "") for name in ("target", "text", "since")}
+        page = render(
+            "changes.html",
+            title="Changes",
+            changes=found,
+            chosen=chosen,
+            host=HOST,
+            targets=["", HOST, *targets()],
+        )
+        return HTMLResponse(page)
 
     async def annotate(request: Request) -> Response:
         try:
@@ -143,40 +150,3 @@ async def _read(request: Request, form: type[Body]) -> Body:
 def _prefers_json(request: Request) -> bool:
     accepted = request.headers.get("accept", "")
     return "application/json" in accepted and "text/html" not in accepted
-
-
-def _page(found: Sequence[Change], request: Request, targets: Sequence[str]) -> str:
-    chosen = request.query_params.get("target", "")
-    names = ["", HOST, *targets]
-    options = [
-        f'<option value="{html.escape(name)}"{" selected" if name == chosen else ""}>'
-        f"{html.escape(name) or 'all'}</option>"
-        for name in names
-    ]
-    return page(
-        Path(__file__).parent / "changes.html",
-        options="".join(options),
-        text=html.escape(request.query_params.get("text", "")),
-        since=html.escape(request.query_params.get("since", "")),
-        rows="\n".join(_row(change) for change in found) or '<tr><td colspan="6">No changes found.</td></tr>',
-    )
-
-
-def _row(change: Change) -> str:
-    when = clock(change.at)
-    if change.not_before is not None:
-        when = f"{clock(change.not_before)} …<br>{when}"
-    elif change.end is not None:
-        when = f"{when} –<br>{clock(change.end)}"
-    tags = " ".join(f'<span class="tag">{html.escape(tag)}</span>' for tag in change.tags)
-    failed = f' <span class="failed">failed: {html.escape(change.new)}</span>' if change.failed else ""
-    values = "" if change.kind == ANNOTATION else f"{html.escape(change.old)} → {html.escape(change.new)}"
-    cells = [
-        when,
-        html.escape(change.target or HOST if change.kind != ANNOTATION else change.target),
-        html.escape(change.kind),
-        f"{html.escape(change.name)}{failed} {tags}",
-        values,
-        html.escape(change.who),
-    ]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

@@ -22,7 +22,7 @@ from ase_exporter.workers import loading
 
 # Parts of the file names of shared libraries.
 READERS = ("pydantic", "_yaml")
-MODULES = {"typer", "rich", "argparse", "pydantic", "yaml", "httpx2", "numpy"}
+MODULES = {"typer", "rich", "argparse", "pydantic", "yaml", "httpx2", "numpy", "jinja2"}
 
 
 def configuration(port: int, *names: str, directory: Path) -> str:

@@ -17,7 +17,7 @@ from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 
 from ase_exporter.commands.compare import Format, as_text
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
-from ase_exporter.compare.html import as_html
+from ase_exporter.compare.html import comparison_page
 from ase_exporter.compare.report import as_csv, as_json, markdown
 from ase_exporter.compare.request import Request, answer
 from ase_exporter.errors import UserError
@@ -189,11 +189,11 @@ def test_all_formats_tell_the_same_figures(series: Comparison) -> None:
     assert [float(line["value"]) for line in lines] == busy["values"]
     shown = " | ".join(f"{value * 100:.2f} %" for value in busy["values"])
     assert f"| CPU busy | {shown} |" in markdown(series)
-    assert f"{busy['values'][0] * 100:.2f} %" in as_html(series)
+    assert f"{busy['values'][0] * 100:.2f} %" in comparison_page(series)
 
 
 def test_the_page_asks_nobody_for_anything(series: Comparison) -> None:
-    page = as_html(series)
+    page = comparison_page(series)
     addresses = set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]+)""", page))
     assert all(address.startswith("#") for address in addresses), addresses
     assert "<script" not in page
@@ -202,7 +202,7 @@ def test_the_page_asks_nobody_for_anything(series: Comparison) -> None:
 def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
     series: Comparison, tmp_path: Path
 ) -> None:
-    (tmp_path / "page.html").write_text(as_html(series), encoding="utf-8")
+    (tmp_path / "page.html").write_text(comparison_page(series), encoding="utf-8")
     with opened(tmp_path / "page.html") as seen:
         plots = seen.page.locator("figure svg").count()
     assert seen.complaints == []
@@ -212,5 +212,5 @@ def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
 
 def test_names_of_windows_cannot_bring_markup_into_the_page(history: History) -> None:
     windows = [f"<b>x</b>={history.window(0)}", f"y={history.window(1)}"]
-    page = as_html(answer(Request(history.url, ["ASE1"], windows=windows, measures=["cpu_busy"])))
+    page = comparison_page(answer(Request(history.url, ["ASE1"], windows=windows, measures=["cpu_busy"])))
     assert "<b>x</b>" not in page

@@ -55,7 +55,7 @@ def check_gaps(report: ServerReport, past: Past) -> None:
     expected = [(past.story.away, NO_SCRAPE)]
     if past.story.down:
         expected.append((past.story.down, SERVER_DOWN))
-    assert [gap.kind for gap in report.gaps] == [kind for _, kind in expected]
+    assert [gap.name for gap in report.gaps] == [kind for _, kind in expected]
     precision = report.resolution.gaps + INTERVAL
     for gap, ((start, end), _) in zip(report.gaps, expected, strict=True):
         assert gap.start == pytest.approx(START + start * HOUR, abs=precision)

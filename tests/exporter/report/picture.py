@@ -12,7 +12,7 @@ from tests.exporter.report.week import SERVER, WEEK
 from tests.paths import DOCS
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.report.html import as_html
+from ase_exporter.report.html import report_page
 from ase_exporter.report.server_report import Range, read_report
 
 PICTURE = DOCS / "images" / "report.png"
@@ -26,7 +26,7 @@ def draw(past: Past, folder: Path) -> str:
     began = time.monotonic()
     with Prometheus(past.url) as server:
         period = Range(None, str(past.story.start), str(past.story.end))
-        page = as_html(read_report(server, SERVER, period, time.time()))
+        page = report_page(read_report(server, SERVER, period, time.time()))
         cost = (
             f"{time.monotonic() - began:.1f} s, {server.requests} queries, {len(page.encode()) / 1024:.0f} KB"
         )

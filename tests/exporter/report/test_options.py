@@ -9,11 +9,12 @@ from tests.exporter.commands.command_line import Run
 from tests.ports import free_block
 
 from ase_exporter.compare.prometheus import Series
+from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
-from ase_exporter.report.alerts import Spell, spells_of
+from ase_exporter.pages.text import as_duration
+from ase_exporter.report.alerts import spells_of
 from ase_exporter.report.history import binned
 from ase_exporter.report.period import DAY, HOUR, MAX_BINS, bin_length, period_of
-from ase_exporter.report.verdict import duration
 
 NOW = datetime(2026, 5, 4, 10, 7, tzinfo=UTC).timestamp()
 
@@ -63,11 +64,11 @@ def test_the_end_is_not_in_the_future() -> None:
 
 def test_a_pause_of_minutes_does_not_end_an_alert() -> None:
     times = [60.0, 120.0, 180.0, 420.0, 2000.0]
-    assert spells_of(times, 60.0) == [Spell(0.0, 420.0), Spell(1940.0, 2000.0)]
+    assert spells_of(times, 60.0) == [Span("", 0.0, 420.0), Span("", 1940.0, 2000.0)]
 
 
 def test_an_alert_evaluated_rarely_lasts_until_the_next_evaluation() -> None:
-    assert spells_of([300.0, 600.0, 900.0], 60.0) == [Spell(240.0, 1140.0)]
+    assert spells_of([300.0, 600.0, 900.0], 60.0) == [Span("", 240.0, 1140.0)]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_an_alert_evaluated_rarely_lasts_until_the_next_evaluation() -> None:
     ],
 )
 def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert as_duration(seconds) == text
 
 
 @pytest.mark.parametrize("target", [["--target", "ASE1"], ["--fleet"]])

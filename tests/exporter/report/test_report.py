@@ -17,12 +17,12 @@ from tests.exporter.report.conftest import BARE, HOSTILE, HOSTILE_CACHE, RAW, Pa
 from tests.exporter.report.week import CACHE, FILLING, FILLING_SECONDS, HOUR, INTERVAL, SERVER, START
 
 from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.pages.text import as_percent
 from ase_exporter.report.fleet import read_fleet
-from ase_exporter.report.fleet_html import as_html as fleet_html
 from ase_exporter.report.gaps import NO_SCRAPE
-from ase_exporter.report.html import as_html
+from ase_exporter.report.html import fleet_page, report_page
 from ase_exporter.report.server_report import Range, ServerReport, read_report
-from ase_exporter.report.verdict import percent, verdict
+from ase_exporter.report.verdict import server_verdict
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
@@ -54,7 +54,7 @@ def test_a_server_that_is_new_has_a_gap_before_it(morning: Past) -> None:
     assert found.resolution.gaps == 300
     assert found.resolution.scrape == pytest.approx(INTERVAL, rel=0.1)
     first, second = found.gaps
-    assert (first.kind, first.start) == (NO_SCRAPE, found.period.start)
+    assert (first.name, first.start) == (NO_SCRAPE, found.period.start)
     assert first.end == pytest.approx(morning.story.start, abs=300)
     assert second.start == pytest.approx(START + morning.story.away[0] * HOUR, abs=300 + INTERVAL)
 
@@ -103,7 +103,7 @@ def test_the_forecast_is_the_true_time_until_the_database_is_full(
 
 
 def test_the_verdict_names_what_matters(report: ServerReport) -> None:
-    text = verdict(report)
+    text = server_verdict(report)
     for part in (
         "ORDERS spent 76.",
         f"most on {CACHE} (6",
@@ -133,7 +133,7 @@ def test_an_alert_that_was_active_before_the_period_is_dated(morning: Past) -> N
 
 def test_the_page_loads_nothing_in_either_theme(report: ServerReport, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    path.write_text(as_html(report), encoding="utf-8")
+    path.write_text(report_page(report), encoding="utf-8")
     grounds = set()
     for theme in THEMES:
         with opened(path, theme) as seen:
@@ -147,17 +147,17 @@ def test_the_page_loads_nothing_in_either_theme(report: ServerReport, tmp_path: 
 
 
 def test_the_page_has_a_policy_and_no_address(report: ServerReport) -> None:
-    page = as_html(report)
+    page = report_page(report)
     assert "default-src 'none'" in page
     assert addresses(page) == set()
     assert "<script" not in page and " on" not in "".join(re.findall(r"<[a-z][^>]*>", page)).lower()
 
 
 def test_the_page_shows_the_figures_of_the_report(report: ServerReport) -> None:
-    text = text_of(as_html(report))
+    text = text_of(report_page(report))
     for shown in (
-        verdict(report),
-        percent(report.worst[0].spinning),
+        server_verdict(report),
+        as_percent(report.worst[0].spinning),
         "cache default data cache: partitions: 2 → 8",
         "exec sp_cacheconfig 'default data cache', 'cache_partition=8'",
         "data of archive",
@@ -170,7 +170,7 @@ def test_the_page_shows_the_figures_of_the_report(report: ServerReport) -> None:
 def test_hostile_names_stay_text(morning: Past, tmp_path: Path) -> None:
     found = read(morning, morning.story.start, morning.story.end, HOSTILE)
     path = tmp_path / "page.html"
-    path.write_text(as_html(found), encoding="utf-8")
+    path.write_text(report_page(found), encoding="utf-8")
     assert addresses(path.read_text(encoding="utf-8")) == set()
     with opened(path) as seen:
         assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
@@ -184,9 +184,9 @@ def test_hostile_names_stay_text(morning: Past, tmp_path: Path) -> None:
 
 def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Past) -> None:
     found = read(morning, morning.story.start, morning.story.end, BARE)
-    text = text_of(as_html(found))
+    text = text_of(report_page(found))
     for said in (
-        f"BARE was {percent(morning.truth.busy(10))} busy in its worst hour",
+        f"BARE was {as_percent(morning.truth.busy(10))} busy in its worst hour",
         "spinlocks are not known",
         "spinlocks: Prometheus has none of that hour",
         "No change is recorded in the period.",
@@ -263,7 +263,7 @@ def test_the_fleet_has_the_worst_first(morning: Past) -> None:
     assert first.worst is not None and first.worst.start == START + 10 * HOUR
     assert first.worst.spinning == pytest.approx(morning.truth.spinning(10), abs=0.005)
     assert first.hottest == CACHE and first.changes == 1 and first.known < 1
-    text = text_of(fleet_html(fleet))
+    text = text_of(fleet_page(fleet))
     assert text.index(SERVER) < text.index(RAW) and HOSTILE in text
     assert "2 of 4 servers spent 15 % or more" in text
 

@@ -9,7 +9,7 @@ from tests.exporter.report.conftest import Past, told
 from tests.exporter.report.week import SERVER, WEEK
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.report.html import as_html
+from ase_exporter.report.html import report_page
 from ase_exporter.report.server_report import Range, ServerReport, read_report
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(5400)]
@@ -48,5 +48,5 @@ def test_each_alert_fired_as_long_as_its_rule_said(report: ServerReport, week: P
 
 
 def test_the_page_is_small_and_costs_few_queries(report: ServerReport) -> None:
-    assert len(as_html(report).encode()) < MAX_BYTES
+    assert len(report_page(report).encode()) < MAX_BYTES
     assert report.requests <= 30 + 40 * len(report.effects)

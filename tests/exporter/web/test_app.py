@@ -17,7 +17,6 @@ from tests.planted import UNUSED
 from ase_exporter import config
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.summary import ScrapeSummary
-from ase_exporter.web import app
 from ase_exporter.web.app import TIMEOUT_HEADER, ExporterApp, create_app
 from ase_exporter.web.landing import landing_page
 from ase_exporter.web.write_access import WriteAccess
@@ -143,12 +142,6 @@ def test_the_landing_page_names_each_target_and_its_state(client: TestClient) ->
     page = client.get("/").text
     assert 'href="probe?target=ONE"' in page
     assert "refused the connection" in page
-
-
-def test_both_pages_share_one_style_sheet(client: TestClient) -> None:
-    style = (Path(app.__file__).parent / "style.css").read_text(encoding="utf-8")
-    for path in ("/", "/changes"):
-        assert f"<style>\n{style}</style>" in client.get(path, headers={"Accept": "text/html"}).text
 
 
 def test_markup_from_a_server_stays_text_on_the_landing_page() -> None:

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import anyio
 import httpx2
@@ -323,7 +324,8 @@ def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(
             "ase_exporter_allowed_targets 1.0"
             in httpx2.get(f"{running.url}/metrics", trust_env=False, timeout=60).text
         )
-        assert f"probe?target={address}" in httpx2.get(running.url, trust_env=False, timeout=60).text
+        page = httpx2.get(running.url, trust_env=False, timeout=60).text
+        assert f"probe?target={quote(address)}" in page
         assert httpx2.get(f"{running.url}/targets", trust_env=False, timeout=60).json() == []
 
 

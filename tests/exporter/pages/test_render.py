@@ -1,0 +1,55 @@
+"""Pages are escaped, load nothing, and fit a phone."""
+
+from pathlib import Path
+
+import pytest
+from tests.browser import opened
+
+from ase_exporter.changes.change import Change, new_id
+from ase_exporter.pages import render as module
+from ase_exporter.pages.render import polylines, render
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.web.landing import landing_page
+from ase_exporter.workers.target_state import TargetState
+
+TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
+HOSTILE = '<script>alert("1")</script>' + "x" * 200
+PHONE = 390
+
+
+def changes_page() -> str:
+    """The page of the changes, each text of which is hostile."""
+    change = Change(
+        new_id(), HOSTILE, "option", HOSTILE, HOSTILE, HOSTILE, 0.0, 0.0, who=HOSTILE, tags=("a",)
+    )
+    chosen = {"target": HOSTILE, "text": HOSTILE, "since": ""}
+    return render(
+        "changes.html", title="Changes", changes=[change], chosen=chosen, host="host", targets=["", HOSTILE]
+    )
+
+
+def landing() -> str:
+    """The landing page with a hostile server."""
+    return landing_page({HOSTILE: TargetState(ScrapeSummary(error=HOSTILE, version=HOSTILE), at=0.0)})
+
+
+@pytest.mark.parametrize("page", [changes_page, landing])
+def test_hostile_text_stays_text_and_a_phone_shows_all_of_it(page, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "page.html"
+    path.write_text(page(), encoding="utf-8")
+    with opened(path, width=PHONE) as seen:
+        assert (seen.requests, seen.complaints) == ([path.as_uri()], [])
+        assert seen.page.locator("script").count() == 0
+        assert HOSTILE in seen.page.locator("tbody").inner_text().replace("\n", "")
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == PHONE
+
+
+def test_no_template_turns_escaping_off() -> None:
+    for template in TEMPLATES:
+        text = template.read_text(encoding="utf-8")
+        assert "|safe" not in text and "autoescape" not in text, template.name
+
+
+def test_a_sparkline_stops_where_nothing_is_known() -> None:
+    lines = polylines([0.0, 2.0, float("nan"), 4.0, None, 8.0], 4.0, 10.0, 20.0)
+    assert lines == ["0.0,20.0 2.0,10.0", "6.0,0.0", "10.0,0.0"]
