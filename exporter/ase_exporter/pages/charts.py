@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
-from markupsafe import Markup
 from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
@@ -47,12 +46,21 @@ _STYLE: Any = {
 }
 
 
+class Svg(str):
+    """SVG drawn by matplotlib, which has escaped the text in it: templates print it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A chart for the macro `chart` of parts.html. title, caption: text."""
 
     title: str
-    svg: Markup
+    svg: Svg
     caption: str
 
 
@@ -73,5 +81,4 @@ def chart(figure: Figure, title: str, caption: str) -> Chart:
     svg = out.getvalue()
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
     svg = _COLOUR.sub(lambda colour: _VARIABLES[colour[0]], svg)
-    # matplotlib has escaped the text in it.
-    return Chart(title, Markup(svg), caption)
+    return Chart(title, Svg(svg), caption)

@@ -1,5 +1,6 @@
 """Pages are escaped, load nothing, and fit a phone."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def landing() -> str:
 
 
 @pytest.mark.parametrize("page", [changes_page, landing])
-def test_hostile_text_stays_text_and_a_phone_shows_all_of_it(page, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_hostile_text_stays_text_and_a_phone_shows_all_of_it(page: Callable[[], str], tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(), encoding="utf-8")
     with opened(path, width=PHONE) as seen:
