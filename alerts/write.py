@@ -1,10 +1,9 @@
-"""Writes the alerting rules, the PrometheusRule for Kubernetes and the table of alerts in README.md.
+"""Writes the alerting rules, the PrometheusRule for Kubernetes and the table of alerts in runbooks/README.md.
 
 Rules come from definitions/*.yaml and from the thresholds in parameters.yaml; ase_exporter.rules.definitions says how.
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +19,17 @@ from ase_exporter.rules.parameters import DefinitionError, parameters
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
 RULES_60S = HERE / "rules-60s"
-README = HERE / "README.md"
+TABLE = HERE / "runbooks" / "README.md"
 PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
-TABLE = re.compile(r"(?<=<!-- alerts -->\n).*(?=<!-- end of alerts -->\n)", re.DOTALL)
 DIAGNOSIS_HEADER = (
     "# Written by alerts/write.py from the exporter's diagnosis/findings.yaml (make generate): edit that.\n"
 )
+HEADER = """\
+# The alerts
+
+Written by `make generate`. `critical` needs somebody now, `warning` in working hours, `info` is for the record.
+"""
 PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make generate): edit those.\n"
 
 
@@ -47,8 +50,8 @@ def prometheus_rule(directory: Path = RULES) -> str:
     return PROMETHEUS_RULE_HEADER + dump(content)
 
 
-def with_alert_table(readme: str) -> str:
-    """Return the text of README.md with its table of alerts replaced. Raises DefinitionError without its marks."""
+def alert_table() -> str:
+    """Return the page with the table of alerts. Raises DefinitionError for an alert without a condition."""
     severities: dict[str, list[str]] = {}
     conditions: dict[str, str] = {}
     for definition in sorted(DEFINITIONS.glob("*.yaml")):
@@ -60,14 +63,10 @@ def with_alert_table(readme: str) -> str:
     if missing := [name for name, condition in conditions.items() if not condition]:
         raise DefinitionError(f"{missing[0]}: its first rule has no `when`")
     rows = [
-        f"| [{name}](runbooks/{name}.md) | {', '.join(severities[name])} | {condition} |"
+        f"| [{name}]({name}.md) | {', '.join(severities[name])} | {condition} |"
         for name, condition in conditions.items()
     ]
-    table = "\n".join(["", "| alert | severity | fires when |", "| --- | --- | --- |", *rows, "", ""])
-    text, found = TABLE.subn(lambda _: table, readme)
-    if not found:
-        raise DefinitionError("README.md: no marks for the table of alerts")
-    return text
+    return "\n".join([HEADER, "| alert | severity | fires when |", "| --- | --- | --- |", *rows, ""])
 
 
 def diagnosis() -> str:
@@ -81,7 +80,7 @@ def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
     for name, text in rule_files(parameters(own)):
         yield directory / name, text
     if directory == RULES:
-        yield README, with_alert_table(README.read_text())
+        yield TABLE, alert_table()
         yield PROMETHEUS_RULE, prometheus_rule()
         shipped = {path.name: path.read_text() for path in sorted(directory.glob("*.yaml"))}
         for name, text in shipped.items():

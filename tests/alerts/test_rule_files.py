@@ -114,12 +114,7 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_the_table_of_alerts_is_written_between_its_marks() -> None:
-    text = "before\n<!-- alerts -->\nstale\n<!-- end of alerts -->\nafter\n"
-    written = write.with_alert_table(text)
-    assert written.startswith("before\n<!-- alerts -->\n\n| alert | severity | fires when |\n")
-    assert written.endswith("|\n\n<!-- end of alerts -->\nafter\n")
-    assert "| [AseBlocking](runbooks/AseBlocking.md) | warning, critical | " in written
-    assert "stale" not in written
-    with pytest.raises(DefinitionError):
-        write.with_alert_table("no marks")
+def test_the_table_of_alerts_has_severities_and_conditions() -> None:
+    assert (
+        "| [AseBlocking](AseBlocking.md) | warning, critical | tasks wait for locks " in write.alert_table()
+    )

@@ -45,7 +45,7 @@ def alerts(sources: Sources, arguments: inputs.Alerts) -> FoundAlerts:
 
 def runbooks() -> list[str]:
     """The names of the alerts that have a runbook."""
-    return sorted(path.stem for path in assets.directory("runbooks").glob("*.md"))
+    return sorted(path.stem for path in assets.directory("runbooks").glob("*.md") if path.stem != "README")
 
 
 def runbook(alert: str) -> str | None:
