@@ -142,12 +142,12 @@ PANELS: list[Panel] = [
     Row("Counters and series"),
     TimeSeries(
         title="Decreases of raw counters by kind (good: few)",
-        description="Times that a raw counter of the server decreased, by interpretation: clear, restart, wrap, "
-        "dip, reset. All are compensated, so rates stay correct. Source: ase_exporter_falls_total.",
+        description="Raw counter decreases, by interpretation. clear, dip, reset, restart and wrap are compensated; "
+        "not_young, other_server and start_moved leave a gap. Source: ase_exporter_counter_resets_total.",
         unit="short",
         queries=[
             Query(
-                "sum by (kind) (increase(ase_exporter_falls_total{$selector}[$__rate_interval]))", "{{kind}}"
+                "sum by (kind) (increase(ase_exporter_counter_resets_total{$selector}[$__rate_interval]))", "{{kind}}"
             ),
         ],
         empty=NO_SERVER,

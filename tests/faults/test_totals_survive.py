@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,7 +23,6 @@ from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.metrics.saved_totals import encode
 from ase_exporter.web.app import TIMEOUT_HEADER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
@@ -313,7 +313,7 @@ def rate_over(samples: list[tuple[float, float]], folder: Path, *, window: int, 
         return sample.value
 
 
-@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "another server"])
+@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "forged"])
 def test_damaged_totals_start_again(server: Simulated, tmp_path: Path, damage: str) -> None:
     deployment = Deployment(server, tmp_path)
     deployment.start()
@@ -331,10 +331,11 @@ def test_damaged_totals_start_again(server: Simulated, tmp_path: Path, damage: s
                 path.write_bytes(content)
             case "empty":
                 path.write_bytes(b"")
-            case "another server":
-                path.write_bytes(encode("elsewhere:5000", {}))
+            case "forged":
+                path.write_bytes(content[:26] + zlib.compress(bytes(1 << 24)))
         deployment.start()
         assert set(deployment.totals().values()) == {0}
-        assert deployment.running and "totals start again" in deployment.running.log
+        assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log
+        assert [bad.name for bad in path.parent.glob("*.bad")] == [f"{path.stem}.bad"]
     finally:
         deployment.stop()

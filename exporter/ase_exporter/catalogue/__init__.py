@@ -12,7 +12,7 @@ In the order of the data: model (the shape of the YAML), load (files -> Catalogu
 missing and how to fix it), messages (server messages -> reasons), reference (docs/metrics.md).
 """
 
-from ase_exporter.catalogue.facts import ServerFacts, read_facts
+from ase_exporter.catalogue.facts import ServerFacts, read_facts, read_identity
 from ase_exporter.catalogue.load import Catalogue, load_catalogue
 from ase_exporter.catalogue.messages import Reason, unavailable_reason
 from ase_exporter.catalogue.plan import PlannedCollector, plan
@@ -25,5 +25,6 @@ __all__ = [
     "load_catalogue",
     "plan",
     "read_facts",
+    "read_identity",
     "unavailable_reason",
 ]

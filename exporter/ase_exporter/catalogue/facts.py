@@ -8,13 +8,15 @@ from typing import Any
 
 from ase_exporter.catalogue.messages import Reason, unavailable_reason
 from ase_exporter.catalogue.versions import Version, parse_version
-from ase_exporter.metrics.sharing import shared
+from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 
 SERVER = "select @@version, @@servername, @@maxpagesize"
 # Who checked the password: ase, ldap, pam, kerberos. Unknown before 12.5.4.
 MECHANISM = "select @@authmech"
+# The installation, whatever host it runs on.
+NODE = "select @@nodeid"
 CLOCK = "select getdate()"
 UTC_CLOCK = "select getutcdate(), getdate()"
 # proc_role() also sees roles that are granted through other roles, show_role() does not.
@@ -136,14 +138,44 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
         facts["caches"] = frozenset(str(row[0]).strip() for row in _rows(query, CACHES)[0])
         classes = {row[0]: str(row[1]).strip() for row in _rows(query, WAIT_CLASSES + language)[0]}
         facts["wait_events"] = {
-            int(row[0]): shared((classes.get(row[1], str(row[1])), str(row[2]).strip()))
+            int(row[0]): (classes.get(row[1], str(row[1])), str(row[2]).strip())
             for row in _rows(query, WAIT_EVENTS + language)[0]
         }
     return ServerFacts(**facts, tables=tables)
 
 
+def read_identity(query: Query, facts: ServerFacts) -> tuple[Identity, dict[Instance, EpochReading] | None]:
+    """Who answers, and since when each of its instances has been counting; None if that cannot be read.
+
+    The nodes of a cluster answer in turn, so that neither name nor node tells clusters apart.
+    """
+    identity = Identity()
+    if not facts.cluster:
+        node = (_first(query, NODE) or (None,))[0]
+        identity = Identity(
+            facts.server_name, node.hex() if isinstance(node, bytes) else str(node or "").strip()
+        )
+    columns = {column.lower(): column for column in facts.tables.get("monState", {})}
+    wanted = ["StartDate", "CountersCleared", *(["InstanceID"] if facts.cluster else [])]
+    if not all(column.lower() in columns for column in wanted):
+        return identity, None
+    spelled = ", ".join(columns[column.lower()] for column in wanted)
+    rows, _ = _rows(query, f"select ReadAt = getdate(), {spelled} from master..monState")
+    seconds = [[_seconds(cell) if isinstance(cell, datetime) else None for cell in row[:3]] for row in rows]
+    readings = {
+        row[3] if facts.cluster else None: EpochReading(started, cleared, read_at)
+        for row, (read_at, started, cleared) in zip(rows, seconds, strict=True)
+        if read_at is not None and started is not None
+    }
+    return identity, readings or None
+
+
+def _seconds(date: datetime) -> float:
+    return (date - _EPOCH).total_seconds()
+
+
 def _option(row: Sequence[Any]) -> tuple[str, int]:
-    return shared(str(row[0]).strip()), int(row[1] or 0)
+    return str(row[0]).strip(), int(row[1] or 0)
 
 
 def _database(row: Sequence[Any]) -> tuple[int, str]:

@@ -7,7 +7,6 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.lookups import lookup
 from ase_exporter.catalogue.model import Label
 from ase_exporter.metrics.columns import Columns
-from ase_exporter.metrics.sharing import shared
 
 LabelValues = tuple[str, ...]
 
@@ -22,7 +21,7 @@ class RowLabels:
     """The labels of a group of metrics. names: sorted, as exposed. indexes: of the columns they are made from."""
 
     def __init__(self, labels: Mapping[str, Label], indexes: Mapping[str, int], facts: ServerFacts) -> None:
-        self.names = shared(tuple(sorted(labels)))
+        self.names = tuple(sorted(labels))
         columns = list(dict.fromkeys(label.column for label in labels.values() if label.column in indexes))
         self.indexes = [indexes[column] for column in columns]
         self._makers = [_maker(labels[name], columns, facts) for name in self.names]
@@ -37,7 +36,7 @@ class RowLabels:
         for cells in table.rows(self.indexes):
             made = cache.get(cells)
             if made is None:
-                made = cache[cells] = shared(tuple([make(cells) for make in self._makers]))
+                made = cache[cells] = tuple([make(cells) for make in self._makers])
             values.append(made)
         return values
 

@@ -7,12 +7,11 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.messages import Reason
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.row_mapper import OnUnreadable, RowMapper, is_narrow
+from ase_exporter.catalogue.row_mapper import READ_AT, OnUnreadable, RowMapper, is_narrow
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import Columns, Row
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
-from ase_exporter.metrics.sharing import shared
 
 _BIGINT = parse_version("15.0")
 DEFAULT_TOP = 20
@@ -147,7 +146,8 @@ def _columns(collector: Collector, facts: ServerFacts) -> dict[str, str]:
         *sources,
         *(collector.top.by if collector.top else ()),
     }
-    return {column: types[column.lower()] for column in present if column not in unused}
+    chosen = {column: types[column.lower()] for column in present if column not in unused}
+    return chosen | {READ_AT: "datetime"} if collector.epoch else chosen
 
 
 def _is_grouped(collector: Collector, columns: Mapping[str, str]) -> bool:
@@ -162,13 +162,16 @@ def _sources(collector: Collector) -> set[str]:
 
 def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts, *, grouped: bool) -> str:
     if collector.table is None:
-        return shared(" ".join((collector.sql or "").split()))
+        return " ".join((collector.sql or "").split())
     # Manuals and tools disagree on the case of some names, and a case-sensitive server accepts only its own.
     spelled = {column.lower(): column for column in facts.tables[collector.table]}
     knows_bigint = facts.version >= _BIGINT
     summed = _sources(collector) if grouped else set()
     cells, keys = [], []
     for column, kind in columns.items():
+        if column == READ_AT:
+            cells.append(f"{READ_AT} = getdate()")
+            continue
         name = spelled[column.lower()]
         if column in summed:
             cells.append(f"{name} = sum(convert({'bigint' if knows_bigint else 'numeric(20,0)'}, {name}))")
@@ -180,4 +183,4 @@ def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts
             keys.append(name)
     where = f" where {collector.where}" if collector.where else ""
     group = f" group by {', '.join(keys)}" if grouped else ""
-    return shared(f"select {', '.join(cells)} from master..{collector.table}{where}{group}")
+    return f"select {', '.join(cells)} from master..{collector.table}{where}{group}"

@@ -15,13 +15,14 @@ from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeri
 from ase_exporter.errors import UnreadableError
 from ase_exporter.metrics.columns import Columns, Row, listed, same
 from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
+from ase_exporter.metrics.epochs import EpochReading, Instance
 from ase_exporter.metrics.families import Family, Sample, SampleArray
-from ase_exporter.metrics.sharing import shared
 
 # Called with a description of the columns that cannot be read, before anything is counted; may raise.
 OnUnreadable = Callable[[str], None]
 
 _NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
+_PLAIN = frozenset((str, int, NoneType))
 _DATES: frozenset[type] = frozenset((datetime, NoneType))
 # No type of ASE that counts reaches it. A counter that once had such a number, or NaN, would be wrong for ever.
 _MAX_NUMBER = float(1 << 64)
@@ -34,6 +35,11 @@ _WIDTHS: dict[str, Width] = {
     "uint": "unsigned int",
     "uintn": "unsigned int",
 }
+
+
+# The server's time of the reading, beside the start of the server and the last clearing of its counters.
+READ_AT = "ReadAt"
+_ZERO = datetime(1970, 1, 1)
 
 
 def _raise_unreadable(problem: str) -> None:
@@ -77,7 +83,10 @@ class RowMapper:
         ]
         # Help text and label names of each metric.
         self._heads: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self._groups: dict[tuple[tuple[str, str], ...], MetricGroup] = {}
+        # By a name that is the same in each process, under which the counters of the group are saved.
+        self._groups: dict[str, MetricGroup] = {}
+        # The last part of a row's key is then its instance.
+        self._by_instance = facts.cluster and "InstanceID" in columns
         for metric_name, metric in collector.metrics.items():
             self._add_metric(metric_name, metric.for_columns(columns))
         # The columns that labels and keys are made from, and their values as long as they stay the same.
@@ -85,21 +94,19 @@ class RowMapper:
             *(group.labels.indexes for group in self._groups.values())
         )
         self._last_rows: Columns | None = None
-        # The last reading, if all of it could be read, with the counters that counted it and its families.
-        self._last_reading: tuple[Columns, CounterStore, list[Family]] | None = None
         self._types = dict.fromkeys(self._ranked_by, _NUMBERS)
         for group in self._groups.values():
             for value in (*group.counters, *group.gauges):
                 if value.column is not None:
                     self._types[value.column] = _DATES if value.timestamp else _NUMBERS
-        if self._event_time is not None:
-            self._types[self._event_time] = _DATES
+        epoch = collector.epoch
+        dates = (epoch.started, epoch.cleared, READ_AT) if epoch else ()
+        indexes = (self._event_time, *map(self._indexes.get, dates))
+        self._types |= dict.fromkeys([index for index in indexes if index is not None], _DATES)
         labelled = {index for group in self._groups.values() for index in group.labels.indexes}
         ranked = any(group.ranked for group in self._groups.values())
         # Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own.
         self.takes_columns = self._event_time is None and (ranked or labelled.issuperset(self._key_indexes))
-        # What is counted, or who is ranked, depends on more than the rows of one reading.
-        self._may_repeat = self._event_time is None and not ranked
 
     def families(
         self,
@@ -114,67 +121,46 @@ class RowMapper:
         nothing counted, for another number of columns.
         """
         received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self._columns))
-        if (families := self._repeated(received, counters, now)) is not None:
-            return families
-        table, table_is_whole = self._readable(received, on_unreadable)
-        epoch = self._collector.epoch
-        if epoch and epoch.started in self._indexes and len(table):
-            started = table.listed(self._indexes[epoch.started])
-            has_cleared = epoch.cleared in self._indexes
-            cleared = table.listed(self._indexes[epoch.cleared]) if has_cleared else [None] * len(started)
-            # An unknown time of the start is not another start.
-            if None not in started:
-                counters.observe_epoch(tuple(started), tuple(cleared), instances=len(table))
+        table = self._readable(received, on_unreadable)
+        if readings := self._epochs(table):
+            counters.observe(readings, now)
         found: dict[str, list[Sample] | SampleArray] = {}
         if self._event_time is None and not self._has_same_rows(table):
-            self._last_rows = rows = table.to_keep(self._identity)
+            self._last_rows = rows = table.only(self._identity)
             for group in self._groups.values():
-                group.rows = RowSeries(group.labels.values(rows), rows.rows(self._key_indexes))
-        for key, group in self._groups.items():
-            totals = counters.table((self.name, key), group.widths)
+                group.rows = RowSeries(group.labels.values(rows), _keys(rows, self._key_indexes))
+        for name, group in self._groups.items():
+            totals = counters.table(name, group.widths, by_instance=self._by_instance)
             if self._event_time is None:
                 found |= self._map_rows(group, totals, table, now)
             else:
                 # The pipe returns the same messages until there are others.
-                known = group.has_same_events(totals, table.columns)
-                events = totals.new_events([] if known else table.rows(), self._event_time, now)
+                events = totals.new_events(table.rows(), self._event_time, now)
                 found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
-        families = [
+        return [
             Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
             for name, (text, labels) in self._heads.items()
             if found.get(name)
         ]
-        repeatable = table_is_whole and self._may_repeat
-        self._last_reading = (self._kept(received), counters, families) if repeatable else None
-        return families
 
-    def _kept(self, received: Columns) -> Columns:
-        """The columns received, with the texts that are kept anyway."""
-        last = self._last_rows
-        if last is None:
-            return received
-        identity = self._identity
-        columns = [
-            last.columns[at] if at in identity and same(last.columns[at], column) else column
-            for at, column in enumerate(received.columns)
+    def _epochs(self, table: Columns) -> dict[Instance, EpochReading]:
+        """When each instance has started, if the table says so."""
+        epoch = self._collector.epoch
+        if epoch is None or not {epoch.started, READ_AT} <= self._indexes.keys():
+            return {}
+        count = len(table)
+        columns = (epoch.started, epoch.cleared, READ_AT)
+        cells = [
+            table.listed(self._indexes[column]) if column in self._indexes else [None] * count
+            for column in columns
         ]
-        return Columns(columns, received.length)
-
-    def _repeated(self, table: Columns, counters: CounterStore, now: float) -> list[Family] | None:
-        """The families of the last reading if this one repeats it: many tables stand still for hours."""
-        last = self._last_reading
-        if last is None or last[1] is not counters or not last[0].same(table):
-            return None
-        tables = [
-            counters.table((self.name, key), group.widths)
-            for key, group in self._groups.items()
-            if group.counters
-        ]
-        if not all(each.may_repeat for each in tables):
-            return None
-        for each in tables:
-            each.repeat(now)
-        return last[2]
+        instances = table.listed(self._indexes["InstanceID"]) if self._by_instance else [None] * count
+        # An unknown time of the start is not another start.
+        return {
+            instance: EpochReading(_seconds(started), cleared and _seconds(cleared), _seconds(read_at))
+            for instance, started, cleared, read_at in zip(instances, *cells, strict=True)
+            if started is not None and read_at is not None
+        }
 
     def _add_metric(self, name: str, metric: Metric) -> None:
         labels = {**({} if metric.total else self._collector.labels), **metric.labels}
@@ -187,7 +173,7 @@ class RowMapper:
         }
         group = self._group(labels, ranked=self._collector.top is not None and not metric.total)
         names = group.labels.names
-        all_names = shared(tuple(sorted([*names, metric.by]))) if metric.by else names
+        all_names = tuple(sorted([*names, metric.by])) if metric.by else names
         self._heads[name] = (help_text(self._collector, metric), all_names)
         counter = name.endswith("_total")
         sources: Mapping[str, str | None] = metric.sources() or {"": None}
@@ -195,32 +181,27 @@ class RowMapper:
         for by_value, column in sources.items():
             if column is not None and column not in self._columns:
                 continue
-            value = shared(
-                ValueSource(
-                    name,
-                    None if column is None else self._indexes[column],
-                    _factor(metric.unit, self._facts),
-                    "max" if facts_in_labels else metric.fold,
-                    metric.unit == "timestamp",
-                    (all_names.index(metric.by), by_value) if metric.by else None,
-                    no_negatives=self._collector.table is not None,
-                )
+            value = ValueSource(
+                name,
+                None if column is None else self._indexes[column],
+                _factor(metric.unit, self._facts),
+                "max" if facts_in_labels else metric.fold,
+                metric.unit == "timestamp",
+                (all_names.index(metric.by), by_value) if metric.by else None,
+                no_negatives=self._collector.table is not None,
             )
             (group.counters if counter else group.gauges).append(value)
             if counter:
                 group.widths.append(_WIDTHS.get(self._columns.get(column or "", ""), "wide"))
 
     def _group(self, labels: Mapping[str, Label], ranked: bool) -> MetricGroup:
-        key = tuple(sorted((name, label.column) for name, label in labels.items()))
+        key = " ".join([self.name, *sorted(f"{name}={label.column}" for name, label in labels.items())])
         if key not in self._groups:
             self._groups[key] = MetricGroup(RowLabels(labels, self._indexes, self._facts), ranked)
         return self._groups[key]
 
-    def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> tuple[Columns, bool]:
-        """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected.
-
-        False if there are such columns.
-        """
+    def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> Columns:
+        """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected."""
         # Checked before anything is counted: a counter that once held a text would be wrong for ever.
         if len(table.columns) < len(self._columns):
             raise UnreadableError(
@@ -240,7 +221,7 @@ class RowMapper:
                 columns[index] = _possible(columns[index])
         if unreadable:
             on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
-        return Columns(columns, len(table)), not unreadable
+        return Columns(columns, len(table))
 
     def _has_same_rows(self, table: Columns) -> bool:
         """Whether labels and keys equal those of the last reading, row by row, as they mostly do."""
@@ -294,7 +275,7 @@ class RowMapper:
                 continue
             values, whole = group.shown(index, rows, column, self._facts.utc_seconds)
             (found[value.metric].add if whole else found[value.metric].add_some)(value.by, values)
-        return {name: values.samples(name, texts) for name, values in found.items()}
+        return {name: values.samples(texts) for name, values in found.items()}
 
     def _generations(self, table: Columns, rows: RowSeries) -> list[object] | None:
         return None if self._generation is None else rows.per_key(table.listed(self._generation))
@@ -344,7 +325,17 @@ def _count_events(
     for value, column_totals in zip(group.counters, totals.totals, strict=True):
         each = [column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series]
         found[value.metric].add(value.by, value.scaled(each))
-    return {name: values.samples(name, texts) for name, values in found.items()}
+    return {name: values.samples(texts) for name, values in found.items()}
+
+
+def _keys(rows: Columns, indexes: Sequence[int]) -> list[Key]:
+    """The key of each row, of texts and numbers alone, so that it can be saved."""
+    columns = [[cell if type(cell) in _PLAIN else str(cell) for cell in rows.listed(at)] for at in indexes]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
+
+
+def _seconds(date: datetime) -> float:
+    return (date - _ZERO).total_seconds()
 
 
 def _column(table: Columns, value: ValueSource) -> Any:
@@ -396,4 +387,4 @@ def help_text(collector: Collector, metric: Metric) -> str:
     if not collector.table:
         return metric.help
     columns = ", ".join(metric.sources().values())
-    return shared(f"{metric.help} ({collector.table}{'.' + columns if columns else ''})")
+    return f"{metric.help} ({collector.table}{'.' + columns if columns else ''})"

@@ -4,19 +4,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from operator import is_, itemgetter
 from typing import Any, Literal
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
-from ase_exporter.metrics.columns import at_indexes, joined, listed, negative, same
+from ase_exporter.metrics.columns import at_indexes, joined, listed, negative
 from ase_exporter.metrics.counters import Key, Raw, TableCounters, Width
 from ase_exporter.metrics.families import Sample, SampleArray, SeriesLabels
-from ase_exporter.metrics.sharing import shared
 
-# Earlier dates mean "never".
+# ASE reports "never" as a date before this.
 _FIRST_DATE = datetime(1971, 1, 1)
-
-_VALUES = itemgetter(1)
 
 # The index at which a label is inserted among the label values of a row, and its value.
 ByLabel = tuple[int, str]
@@ -91,14 +87,13 @@ class RowSeries:
 
 
 class SeriesTexts:
-    """Series in order, with what is kept of them from reading to reading as long as they are the same."""
+    """Series in order, with the text of their labels, which is kept as long as they are the same."""
 
-    __slots__ = ("_labels", "_last", "series")
+    __slots__ = ("_labels", "series")
 
     def __init__(self, series: list[LabelValues]) -> None:
         self.series = series
         self._labels: dict[tuple[ByLabel | None, ...], SeriesLabels] = {}
-        self._last: dict[str, tuple[list[tuple[ByLabel | None, Any]], SampleArray]] = {}
 
     def labels(self, bys: tuple[ByLabel | None, ...]) -> SeriesLabels:
         """The label values of all series, for each column of a metric with its `by` label if it has one."""
@@ -107,17 +102,6 @@ class SeriesTexts:
                 [labels if by is None else _insert(by, labels) for by in bys for labels in self.series]
             )
         return self._labels[bys]
-
-    def samples(self, metric: str, columns: list[tuple[ByLabel | None, Any]]) -> SampleArray:
-        """The samples of all series for each column of a metric; the last ones if no column is another object."""
-        last = self._last.get(metric)
-        if last is not None and all(map(is_, map(_VALUES, last[0]), map(_VALUES, columns))):
-            return last[1]
-        made = SampleArray(
-            self.labels(tuple([by for by, _ in columns])), joined([values for _, values in columns])
-        )
-        self._last[metric] = columns, made
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +182,11 @@ class MetricValues:
         self._some.append(len(self._columns))
         self.add(by, samples if by is None else [(_insert(by, labels), value) for labels, value in samples])
 
-    def samples(self, name: str, texts: SeriesTexts) -> list[Sample] | SampleArray:
+    def samples(self, texts: SeriesTexts) -> list[Sample] | SampleArray:
         """The samples of the metric. texts: of its series."""
         if not self._some:
-            return texts.samples(name, self._columns)
+            labels = texts.labels(tuple([by for by, _ in self._columns]))
+            return SampleArray(labels, joined([values for _, values in self._columns]))
         samples: list[Sample] = []
         for index, (by, values) in enumerate(self._columns):
             samples += values if index in self._some else SampleArray(texts.labels((by,)), values)
@@ -213,8 +198,6 @@ class MetricGroup:
     """The metrics of a collector that have the same labels.
 
     ranked: only top rows have series of their own. last_texts: of the last reading's series, if ranked or of events.
-    last_events: the last reading, of events. last_totals, last_gauges: by column, what the last values were made from,
-    and the values.
     """
 
     labels: RowLabels
@@ -223,43 +206,20 @@ class MetricGroup:
     last_texts: SeriesTexts | None = None
     counters: list[ValueSource] = field(default_factory=list)
     gauges: list[ValueSource] = field(default_factory=list)
-    last_events: tuple[TableCounters, Any] | None = None
-    last_totals: dict[int, tuple[TableCounters, int, Any, Any]] = field(default_factory=dict)
-    last_gauges: dict[int, tuple[RowSeries, Any, Any, bool]] = field(default_factory=dict)
     widths: list[Width] = field(default_factory=list)
 
-    def has_same_events(self, totals: TableCounters, columns: Any) -> bool:
-        """Whether these counters have counted the same events in the last reading."""
-        last, self.last_events = self.last_events, (totals, columns)
-        return last is not None and last[0] is totals and bool(last[1] == columns)
-
     def counted(self, index: int, totals: TableCounters, numbers: Any) -> Any:
-        """The totals of a column by series; the same object as in the last reading if nothing has changed."""
-        made_from = totals, totals.changes[index], numbers
-        last = self.last_totals.get(index)
-        if last is None or last[1] != made_from[1] or last[0] is not totals or last[2] is not numbers:
-            values = self.counters[index].scaled(at_indexes(totals.totals[index], numbers))
-            last = self.last_totals[index] = (*made_from, values)
-        return last[3]
+        """The totals of a column by series."""
+        return self.counters[index].scaled(at_indexes(totals.totals[index], numbers))
 
     def shown(
         self, index: int, rows: RowSeries, column: Any, utc_seconds: Callable[[datetime], float]
     ) -> tuple[Any, bool]:
-        """The values of a gauge, and whether there is one for each series (else samples of some).
-
-        The same objects as in the last reading if nothing has changed.
-        """
-        last = self.last_gauges.get(index)
-        if last is None or last[0] is not rows or not same(last[1], column):
-            source = self.gauges[index]
-            whole = len(rows.series) == len(column) and source.is_known(column)
-            values = (
-                source.scaled(column)
-                if whole
-                else source.folded(listed(column), rows.label_values, utc_seconds)
-            )
-            last = self.last_gauges[index] = (rows, column, values, whole)
-        return last[2], last[3]
+        """The values of a gauge, and whether there is one for each series (else samples of some)."""
+        source = self.gauges[index]
+        if len(rows.series) == len(column) and source.is_known(column):
+            return source.scaled(column), True
+        return source.folded(listed(column), rows.label_values, utc_seconds), False
 
     def texts_of(self, series: list[LabelValues]) -> SeriesTexts:
         """What is kept of these series: the same as in the last reading, if it had the same ones."""
@@ -270,7 +230,7 @@ class MetricGroup:
 
 def _insert(by: ByLabel, labels: LabelValues) -> LabelValues:
     index, value = by
-    return shared((*labels[:index], value, *labels[index:]))
+    return (*labels[:index], value, *labels[index:])
 
 
 def _unique(keys: list[Key]) -> tuple[list[Key], list[int] | None]:

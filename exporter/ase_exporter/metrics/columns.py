@@ -4,13 +4,10 @@ Columns of many rows are numpy arrays (or `TextColumn`), which handle a thousand
 Columns of few rows are plain lists, and numpy, which costs 15 MB, is then not even imported.
 """
 
-from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import sub
 from typing import TYPE_CHECKING, Any
-
-from ase_exporter.metrics.sharing import shared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,19 +78,10 @@ class Columns:
         """One column as a list of Python values."""
         return listed(self.columns[index])
 
-    def same(self, other: "Columns") -> bool:
-        """Whether the other result has the same rows in the same order."""
-        return (
-            self.length == other.length
-            and len(self.columns) == len(other.columns)
-            and all(map(same, self.columns, other.columns))
-        )
-
-    def to_keep(self, indexes: Collection[int]) -> "Columns":
-        """These columns, with texts that are shared with other tables; the others are left empty."""
+    def only(self, indexes: Collection[int]) -> "Columns":
+        """These columns; the others are left empty."""
         return Columns(
-            [_shared_texts(column) if at in indexes else [] for at, column in enumerate(self.columns)],
-            self.length,
+            [column if at in indexes else [] for at, column in enumerate(self.columns)], self.length
         )
 
     def rows(self, indexes: Sequence[int] | None = None) -> list[tuple[Any, ...]]:
@@ -102,44 +90,9 @@ class Columns:
         return list(zip(*map(self.listed, wanted), strict=True)) if wanted else [()] * self.length
 
 
-def _shared_texts(column: Any) -> Any:
-    if not isinstance(column, list):
-        return column
-    return [shared(cell) if isinstance(cell, str) else cell for cell in column]
-
-
 def listed(column: Any) -> list[Any]:
     """A column as a list of Python values."""
     return column if isinstance(column, list) else column.tolist()
-
-
-def packed(column: Any) -> list[Any] | tuple[str, int, bytes]:
-    """A column as built-in types: a list as it is; of an array its type code, and how many bytes of each value follow.
-
-    They follow byte by byte, lowest first, without the high ones that are zero in all values: so they need no
-    compression, which would take a hundred times longer.
-    """
-    if isinstance(column, list):
-        return column
-    places = column.dtype.itemsize
-    if column.dtype.kind == "i" and len(column) and column.min() >= 0:
-        places = max(1, -(-int(column.max()).bit_length() // 8))
-    each = column.view("u1").reshape(len(column), column.dtype.itemsize)
-    return column.dtype.char, places, each.T[:places].tobytes()
-
-
-def unpacked(column: list[Any] | tuple[str, int, bytes]) -> list[Any]:
-    """A column that was packed, as a list."""
-    if isinstance(column, list):
-        return column
-    code, places, data = column
-    values = array(code)
-    count = len(data) // places
-    each = bytearray(count * values.itemsize)
-    for place in range(places):
-        each[place :: values.itemsize] = data[place * count : (place + 1) * count]
-    values.frombytes(bytes(each))
-    return values.tolist()
 
 
 def same(one: Any, other: Any) -> bool:

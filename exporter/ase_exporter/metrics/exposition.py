@@ -47,7 +47,7 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False, creat
             # Joined family by family: join() needs eighty bytes of memory for every part.
             parts.append(b"".join(lines))
         else:
-            parts.append(_kept_text(family))
+            parts.append(_text(family))
     if openmetrics:
         parts.append(b"# EOF\n")
     return b"".join(parts)
@@ -58,22 +58,6 @@ def escape_label(value: str) -> str:
     if "\\" in value or '"' in value or "\n" in value:
         return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
     return value
-
-
-def _kept_text(family: Family) -> bytes:
-    """The samples of a family. Those that are exposed again as they are keep their text."""
-    samples = family.samples
-    if not isinstance(samples, SampleArray):
-        return _text(family)
-    name, labels, text = samples.rendered
-    if (name, labels) != (family.name, family.labels):
-        # Most samples change before the next scrape: their text would only take memory.
-        samples.rendered = (family.name, family.labels, None)
-        return _text(family)
-    if text is None:
-        text = _text(family)
-        samples.rendered = (name, labels, text)
-    return text
 
 
 def _text(family: Family) -> bytes:

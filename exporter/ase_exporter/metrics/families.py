@@ -71,17 +71,13 @@ class SeriesLabels:
 
 
 class SampleArray(Sequence[Sample]):
-    """Samples of series that last: their label values, and a list or an array with one value for each.
+    """Samples of series that last: their label values, and a list or an array with one value for each."""
 
-    rendered: a cache for `exposition`: metric name, label names and their text, None if it was made once only.
-    """
-
-    __slots__ = ("rendered", "series", "values")
+    __slots__ = ("series", "values")
 
     def __init__(self, series: SeriesLabels, values: "list[float] | NDArray[Any]") -> None:
         self.series = series
         self.values = values
-        self.rendered: tuple[str, tuple[str, ...], bytes | None] = ("", (), None)
 
     def __len__(self) -> int:
         return len(self.series.values)

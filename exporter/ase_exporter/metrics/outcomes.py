@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
-from ase_exporter.metrics.families import Family, SampleArray, SeriesLabels
+from ase_exporter.metrics.families import Family, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +32,34 @@ class OutcomeMetrics:
         self, outcomes: Mapping[str, CollectorOutcome], unavailable: Mapping[str, str]
     ) -> list[Family]:
         """The metrics in the order of `outcomes`. unavailable: collector -> reason."""
-        collectors, reasons = ("collector",), ("collector", "reason")
-        ended = tuple([(collector,) for collector in outcomes])
         available = self.availability == "available"
-        states = [(collector, "") for collector in outcomes if available and collector not in unavailable]
-        known = [1.0] * len(states) + [float(not available)] * len(unavailable)
-        states += sorted(unavailable.items())
-        samples = {
-            ("success", self.success_help, collectors): _kept(
-                ended, tuple([float(not outcome.reason) for outcome in outcomes.values()])
+        reasons = dict.fromkeys(outcomes, "") if available else {}
+        reasons |= dict(sorted(unavailable.items()))
+        collector = ("collector",)
+        families = [
+            self._family(
+                "success",
+                self.success_help,
+                collector,
+                [((name,), float(not outcome.reason)) for name, outcome in outcomes.items()],
             ),
-            ("duration_seconds", self.duration_help, collectors): SampleArray(
-                _series(ended), [outcome.seconds for outcome in outcomes.values()]
+            self._family(
+                "duration_seconds",
+                self.duration_help,
+                collector,
+                [((name,), outcome.seconds) for name, outcome in outcomes.items()],
             ),
-            (self.availability, self.availability_help, reasons): _kept(tuple(states), tuple(known)),
-        }
-        return [
-            Family(f"{self.prefix}_collector_{name}", "gauge", text, labels, array)
-            for (name, text, labels), array in samples.items()
-            if array
+            self._family(
+                self.availability,
+                self.availability_help,
+                ("collector", "reason"),
+                [
+                    ((name, reason), float((name not in unavailable) == available))
+                    for name, reason in reasons.items()
+                ],
+            ),
         ]
+        return [family for family in families if family.samples]
 
-
-# Nearly all targets of a process have the same collectors with the same outcomes.
-@lru_cache(maxsize=256)
-def _kept(label_values: tuple[tuple[str, ...], ...], values: tuple[float, ...]) -> SampleArray:
-    """These samples, with the text that they keep."""
-    return SampleArray(_series(label_values), list(values))
-
-
-@lru_cache(maxsize=256)
-def _series(label_values: tuple[tuple[str, ...], ...]) -> SeriesLabels:
-    return SeriesLabels(label_values)
+    def _family(self, name: str, text: str, labels: tuple[str, ...], samples: list[Sample]) -> Family:
+        return Family(f"{self.prefix}_collector_{name}", "gauge", text, labels, samples)

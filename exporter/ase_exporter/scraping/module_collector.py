@@ -6,7 +6,7 @@ something was unavailable.
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.ase.connection import DatabaseError
@@ -18,6 +18,7 @@ from ase_exporter.config import Module
 from ase_exporter.errors import UnreadableError
 from ase_exporter.metrics.columns import Columns, Row
 from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.scraping.budget import Budget
@@ -95,6 +96,8 @@ class ModuleCollector:
         # Collectors whose last reading had columns that cannot be read, with the description.
         self._unreadable: dict[str, str] = {}
         self._batch_works = True
+        # Whether it is not known yet which server answers on this connection.
+        self.must_identify = True
 
     @property
     def is_planned(self) -> bool:
@@ -110,6 +113,12 @@ class ModuleCollector:
         """Have a new plan made: on a new connection, the server may be another version."""
         self._planned_at = None
         self._unreadable.clear()
+        self.must_identify = True
+
+    def identify(self, identity: Identity, readings: Mapping[Instance, EpochReading] | None) -> None:
+        """Note which server answers on a new connection, and since when it has been counting."""
+        self.counters.identify(identity, readings, self._monotonic())
+        self.must_identify = False
 
     def make_plan(self, catalogue: Catalogue, facts: ServerFacts) -> None:
         """Plan what to read of this server."""
@@ -144,7 +153,7 @@ class ModuleCollector:
             else:
                 self._read_alone(collector, result, session)
         if batch_error and not any(result.outcomes[collector.name].reason for collector in due):
-            log.warning("target %s: from now on one select at a time: %s", self._target, batch_error)
+            log.warning("target %s: batching disabled until the next plan: %s", self._target, batch_error)
             self._batch_works = False
         if not result.summary.up and not due:
             # Nothing was due, so nothing has been sent yet that shows whether the server is up.
@@ -305,7 +314,7 @@ class ModuleCollector:
             self.unavailable[collector.name] = unavailable
             result.summary.up = True
         self._failing.add(collector.name)
-        # If nothing has been answered, the server hangs, and not the collector.
+        # If nothing has been answered, the whole server hangs, not just this collector.
         if error.kind == "deadline" and result.summary.up:
             self._back_off(collector.name)
         self._record(collector, [], unavailable or error.kind, result, query_seconds)

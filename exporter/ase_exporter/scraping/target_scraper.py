@@ -4,7 +4,6 @@ The deadline bounds all of it: the answer is what was read by then.
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING, Timing
-from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts
+from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Module, Scrape, Target
@@ -24,7 +23,7 @@ from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
-from ase_exporter.metrics.saved_totals import LastingParts, SavedTotals, TotalsError, decode, encode
+from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, encode, restore
 from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.result import ScrapeResult
@@ -84,17 +83,17 @@ class TargetScraper:
         self._budget = Budget(target.budget or scrape.budget)
 
         def collector(module: Module) -> ModuleCollector:
-            counters = CounterStore(starts_at_raw=raw_counters, created=clock.time())
+            counters = CounterStore(
+                starts_at_raw=raw_counters, created=clock.time(), on_rebase=self._log_rebase
+            )
             interval = scrape.recheck_interval
             return ModuleCollector(target.name, module, self._budget, interval, clock, timing, counters)
 
         self._raw_counters = raw_counters
-        self._server = f"{target.host}:{target.port}"
         self._own_module = target.module
         self._own_collector = self._collector = collector(module)
         self._collectors = {name: collector(other) for name, other in (modules or {}).items()}
         self._collectors |= {"": self._own_collector, target.module: self._own_collector}
-        self._lasting_parts: defaultdict[ModuleCollector, LastingParts] = defaultdict(LastingParts)
         self._connect_timeout = scrape.connect_timeout
         self._catalogue = catalogue
         self._watch = watch
@@ -132,8 +131,10 @@ class TargetScraper:
         if not result.summary.up or self._raw_counters:
             return None
         collector = self._collectors[result.module]
-        state = collector.counters.saved(self._lasting_parts[collector].parts)
-        content = encode(self._server, state, self._clock)
+        try:
+            content = encode(collector.counters, self._clock)
+        except TotalsError:
+            return None
         return SavedTotals(self.name, result.module or self._own_module, content)
 
     def restore_totals(self, totals: Mapping[str, bytes]) -> None:
@@ -142,10 +143,9 @@ class TargetScraper:
             if module not in self._collectors:
                 continue
             try:
-                state, shift = decode(content, self._server, self._clock)
-                self._collectors[module].counters.restore(state, shift)
-            except (TotalsError, KeyError, TypeError) as error:
-                log.warning("target %s: totals start again, the saved ones are %s", self.name, error)
+                restore(self._collectors[module].counters, content, self._clock)
+            except TotalsError as error:
+                log.warning("target %s: counters restart at 0: saved totals are %s", self.name, error)
 
     @property
     def connected(self) -> bool:
@@ -202,6 +202,8 @@ class TargetScraper:
         self._facts = facts
         if facts.cluster:
             query(CLUSTER_SETUP)
+        if self._collector.must_identify:
+            self._collector.identify(*read_identity(query, facts))
         self._login.note_mechanism(facts.authentication)
         self._collector.make_plan(self._catalogue, facts)
         self._version = str(facts.version)
@@ -252,6 +254,9 @@ class TargetScraper:
         stretches = self._collector.stretches()
         result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)
         return self._budget.families(stretches)
+
+    def _log_rebase(self, why: str) -> None:
+        log.warning("target %s: counters re-based, which leaves a gap: %s", self.name, why)
 
     def _fail(self, result: ScrapeResult, kind: str, text: str) -> None:
         result.error_kind, result.summary.error = kind, text

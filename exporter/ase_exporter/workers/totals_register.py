@@ -13,14 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
-from ase_exporter.metrics.saved_totals import SavedTotals
+from ase_exporter.metrics.saved_totals import MAX_SIZE, SavedTotals, TotalsError, check
 from ase_exporter.regular_files import read_bytes
 
 log = logging.getLogger(__name__)
 
 DIRECTORY = "totals"
-# Bytes; a target with more rows starts again with each process.
-MAX_SIZE = 8 << 20
 # Seconds that an answer waits for a slow disk.
 MAX_WAIT = 0.25
 # Totals of a target that is not scraped any more are deleted if they are so many seconds older than the newest ones.
@@ -28,6 +26,7 @@ MAX_WAIT = 0.25
 MAX_AGE = 30 * 86400.0
 _SUFFIX = ".totals"
 _TEMPORARY = ".new"
+_BAD = ".bad"
 
 
 class TotalsRegister:
@@ -60,7 +59,7 @@ class TotalsRegister:
                 for path in self._directory.glob(f"{_escaped(prefix)}*{_SUFFIX}"):
                     module = path.name.removeprefix(prefix).removesuffix(_SUFFIX)
                     with contextlib.suppress(OSError):
-                        found[module] = read_bytes(path)
+                        found[module] = _checked(path)
         return found | {
             module: content for (name, module), content in self._in_memory.items() if name == target
         }
@@ -111,6 +110,20 @@ class TotalsRegister:
         if reason != self._problem:
             log.error("state directory: totals cannot be written: %s; they are kept in memory", reason)
         self._problem = reason
+
+
+def _checked(path: Path) -> bytes:
+    """The totals in a file. Raises OSError; damaged or forged ones are put aside, and a line in the log says so."""
+    try:
+        if path.stat().st_size > MAX_SIZE:
+            raise TotalsError(f"larger than {MAX_SIZE >> 20} MiB")
+        content = read_bytes(path)
+        check(content)
+    except TotalsError as error:
+        path.replace(path.with_suffix(_BAD))
+        log.warning("%s: counters restart at 0: saved totals are %s; kept as *%s", path.stem, error, _BAD)
+        raise OSError(str(error)) from None
+    return content
 
 
 def _name(target: str, module: str) -> str:

@@ -12,9 +12,11 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.clock import Clock
 from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.exposition import render_openmetrics, render_text
-from ase_exporter.metrics.saved_totals import LastingParts, decode, encode
+from ase_exporter.metrics.saved_totals import encode, restore
 
 FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 COLUMNS = {
@@ -51,6 +53,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "generations": {"labels": {"name": "Name", "slot": "Slot"}, "generation": "Since"},
 }
 Row = tuple[Any, ...]
+CLOCK = Clock(lambda: 0.0, lambda: 0.0)
 
 
 def mapper(shape: str) -> RowMapper:
@@ -106,54 +109,40 @@ def readings(seed: int) -> Iterator[list[Row]]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mapper_that_has_read_before_gives_the_text_of_a_new_one(shape: str, seed: int) -> None:
     kept, store, other_store = mapper(shape), CounterStore(), CounterStore()
-    chance, started, cleared = random.Random(seed), 0, 0
+    chance, started, cleared = random.Random(seed), 0.0, 0.0
     for step, rows in enumerate(readings(seed)):
-        started += chance.random() < 0.1
-        cleared += chance.random() < 0.1
+        now = step * 15.0
+        started = now - 1 if chance.random() < 0.1 else started
+        cleared = now - 1 if chance.random() < 0.1 else cleared
         for each in (store, other_store):
-            each.observe_epoch(started, cleared)
+            each.observe({None: EpochReading(started, cleared, now)}, now)
         expected = mapper(shape).families(rows, other_store, step * 15.0)
         made = kept.families(rows, store, step * 15.0)
         assert render_text(made) == render_text(expected)
         assert render_openmetrics(made) == render_openmetrics(expected)
         assert store.events == other_store.events
-        assert store.saved() == other_store.saved()
+        assert encode(store, CLOCK) == encode(other_store, CLOCK)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_process_that_continues_gives_the_text_of_one_that_never_ended(shape: str, seed: int) -> None:
-    """Saved totals of a table that stands still are those of an earlier reading."""
-    continued, store, lasting = mapper(shape), CounterStore(), LastingParts()
+    continued, store = mapper(shape), CounterStore()
     lasted, other_store = mapper(shape), CounterStore()
-    chance, started, cleared, now = random.Random(seed), 0, 0, 0.0
+    chance, started, cleared, now = random.Random(seed), 0.0, 0.0, 0.0
     for rows in readings(seed):
         for _ in range(chance.choice([1, 1, 2, 3])):
             now += 15.0
-            started += chance.random() < 0.05
-            cleared += chance.random() < 0.05
+            started = now - 1 if chance.random() < 0.05 else started
+            cleared = now - 1 if chance.random() < 0.05 else cleared
             for each in (store, other_store):
-                each.observe_epoch(started, cleared)
+                each.observe({None: EpochReading(started, cleared, now)}, now)
             made = continued.families(rows, store, now)
             assert render_text(made) == render_text(lasted.families(rows, other_store, now))
-            saved = encode("ase1:5000", store.saved(lasting.parts))
+            saved = encode(store, CLOCK)
             if chance.random() < 0.15:
-                continued, store, lasting = mapper(shape), CounterStore(), LastingParts()
-                store.restore(*decode(saved, "ase1:5000"))
-
-
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "ranked"])
-def test_a_reading_that_repeats_the_last_one_gives_its_families(shape: str) -> None:
-    kept, store = mapper(shape), CounterStore()
-    store.observe_epoch(1, 1)
-    rows = next(readings(1))
-    first = kept.families(rows, store, 0.0)
-    assert kept.families(rows, store, 15.0) is first
-    store.observe_epoch(2, 1)
-    after_restart = kept.families(rows, store, 30.0)
-    assert after_restart is not first
-    [grabs] = [family for family in after_restart if family.name == "ase_x_grabs_total"]
-    assert sum(value for _, value in grabs.samples) == sum(row[3] for row in rows)
+                continued, store = mapper(shape), CounterStore()
+                restore(store, saved, CLOCK)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -17,6 +17,7 @@ from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import Columns
 from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.families import Family
 
 SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
@@ -252,11 +253,13 @@ def test_events_are_counted_from_the_first_reading_on_and_only_once() -> None:
 def test_state_tells_the_store_of_a_restart() -> None:
     read = Reading(
         collector(epoch={"started": "StartDate", "cleared": "Cleared"}, metrics={"ase_x_waits_total": WAITS}),
-        {"StartDate": "datetime", "Cleared": "datetime", "Waits": "int"},
+        {"StartDate": "datetime", "Cleared": "datetime", "ReadAt": "datetime", "Waits": "int"},
     )
-    one, two = datetime(2024, 1, 1), datetime(2024, 1, 2)
-    read((one, one, 500))
-    assert read((two, two, 700)) == {"ase_x_waits_total": {(): 700}}
+    started = datetime(2024, 1, 1)
+    seen = started + timedelta(hours=1)
+    read((started, started, seen, 500))
+    restarted, now = seen + timedelta(seconds=10), seen + timedelta(seconds=15)
+    assert read((restarted, restarted, now, 300)) == {"ase_x_waits_total": {(): 300}}
     assert read.counters.events["restart"] == 1
 
 
@@ -290,9 +293,9 @@ def test_sums_made_by_the_server_start_again_with_it() -> None:
         {"Name": "varchar", "Waits": "bigint"},
         grouped=True,
     )
-    read.counters.observe_epoch((1,), (1,))
+    read.counters.observe({None: EpochReading(0.0, 0.0, 0.0)}, 0.0)
     read(("c", 1000))
-    read.counters.observe_epoch((2,), (2,))
+    read.counters.observe({None: EpochReading(5.0, 0.0, 15.0)}, 15.0)
     assert read(("c", 700)) == {"ase_x_waits_total": {("c",): 700}}
 
 

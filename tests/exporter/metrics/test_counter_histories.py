@@ -20,6 +20,7 @@ from ase_exporter.metrics.counters import (
     TableCounters,
     Width,
 )
+from ase_exporter.metrics.epochs import EpochReading
 
 # How a server shows its counters: column type, modulus, and the value from which it shows them as negative.
 KINDS: dict[str, tuple[Width, int | None, int | None]] = {
@@ -55,8 +56,8 @@ class Reading:
     now: float
     rows: dict[int, tuple[int, ...]]
     growth: dict[int, list[int]] = field(default_factory=dict)
-    restarted: int = 0
-    cleared: int = 0
+    started: float = 0.0
+    cleared: float = 0.0
     doubtful: set[int] = field(default_factory=set)
 
 
@@ -79,7 +80,7 @@ def histories(draw: st.DrawFn, calm: bool) -> tuple[str, list[Reading]]:
         edge = chance.choice([0, 1 << 20, (1 << 31) - 5_000, (1 << 32) - 5_000, 1 << 31])
         start = [(edge + chance.randrange(4_000)) % (modulus or 1 << 63) for _ in range(COLUMNS)]
         rows.append(Row(start, [chance.choice([1, 50, 10_000, 4_000_000]) for _ in range(COLUMNS)]))
-    now, restarts, clears = 1_000.0, 0, 0
+    now, started, cleared = 1_000.0, 0.0, 0.0
     readings: list[Reading] = []
     events = st.sampled_from(
         ["", "", "", "", "restart", "clear", "hide", "rebirth", *([] if calm else ["sudden"])]
@@ -87,7 +88,7 @@ def histories(draw: st.DrawFn, calm: bool) -> tuple[str, list[Reading]]:
     for step, event in enumerate(["", "", *draw(st.lists(events, max_size=8))]):
         elapsed = chance.choice([1, 5, 15, 15, 15, 60]) if step else 0
         now += elapsed
-        reading = Reading(now, {})
+        reading, has_fallen = Reading(now, {}), list[bool]()
         for number, row in enumerate(rows):
             first = number == 0
             before = [shown(kind, value) for value in row.values]
@@ -112,21 +113,31 @@ def histories(draw: st.DrawFn, calm: bool) -> tuple[str, list[Reading]]:
             row.doubtful |= not row.visible and modulus is not None
             reading.growth[number] = grown
             if row.visible:
+                has_fallen += [now < was for was, now in zip(before, after, strict=True)]
                 reading.rows[number] = tuple(after)
                 reading.doubtful |= {number} if row.doubtful else set()
                 row.unseen, row.doubtful = 0, False
-        restarts += event == "restart"
-        clears += event == "clear"
-        reading.restarted, reading.cleared = restarts, clears
+        if event == "restart":
+            started = now - elapsed / 2
+            # Counters that have not fallen do not agree with a young server.
+            if not all(has_fallen):
+                reading.doubtful |= set(reading.rows)
+        cleared = now if event == "clear" else cleared
+        reading.started, reading.cleared = started, cleared
         readings.append(reading)
     return kind, readings
+
+
+def observe(store: CounterStore, reading: Reading) -> None:
+    """What monState says at that time."""
+    store.observe({None: EpochReading(reading.started, reading.cleared, reading.now)}, reading.now)
 
 
 def replay(kind: str, readings: list[Reading]) -> Iterator[tuple[Reading, list[list[float]]]]:
     """Totals per row and column after each reading."""
     store = CounterStore()
     for reading in readings:
-        store.observe_epoch(reading.restarted, reading.cleared)
+        observe(store, reading)
         table = store.table("table", [KINDS[kind][0]] * COLUMNS)
         numbers = list(reading.rows)
         columns = [[reading.rows[number][column] for number in numbers] for column in range(COLUMNS)]
@@ -227,7 +238,7 @@ def test_columns_as_arrays_count_as_lists_do(history: tuple[str, list[Reading]])
                 keys = [(number,) for number in numbers]
             totals = []
             for store in (plain, other):
-                store.observe_epoch(reading.restarted, reading.cleared)
+                observe(store, reading)
                 table = store.table("table", [KINDS[kind][0]] * COLUMNS)
                 columns: list[Any] = [
                     [reading.rows[number][column] for number in numbers] for column in range(COLUMNS)

@@ -1,11 +1,13 @@
 """TableCounters: wraps, clears, resets, restarts and events, one case each."""
 
+from collections.abc import Hashable
 from datetime import datetime
 
 import pytest
 
 from ase_exporter.metrics import counters
 from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
+from ase_exporter.metrics.epochs import EpochReading, Identity
 
 
 def read(table: TableCounters, now: float, **rows: int) -> dict[str, float]:
@@ -80,34 +82,116 @@ def test_a_small_fall_is_no_growth() -> None:
     assert +store.events == {"dip": 1}
 
 
+def observe(
+    store: CounterStore, now: float, started: float = 0.0, cleared: float = 0.0, instance: int | None = None
+) -> None:
+    """The server's clock is the exporter's."""
+    store.observe({instance: EpochReading(started, cleared, now)}, now)
+
+
 def test_a_restart_counts_all_rows_from_zero_even_those_that_grew() -> None:
     store = CounterStore()
     table = store.table("t", ["int"])
-    store.observe_epoch(datetime(2024, 1, 1), None)
-    read(table, 0, a=10, b=900)
-    store.observe_epoch(datetime(2024, 1, 2), None)
-    assert read(table, 15, a=30, b=5) == {"a": 30, "b": 5}
+    observe(store, 0)
+    read(table, 0, a=10, b=900, c=800)
+    observe(store, 15, started=5)
+    assert read(table, 15, a=30, b=5, c=6) == {"a": 30, "b": 5, "c": 6}
     assert +store.events == {"restart": 1}
+
+
+@pytest.mark.parametrize(
+    ("started", "kind"), [(-3, "start_moved"), (3, "start_moved"), (100, "start_moved"), (25, "not_young")]
+)
+def test_a_start_that_moves_without_a_restart_leaves_a_gap(started: float, kind: str) -> None:
+    told: list[str] = []
+    store = CounterStore(on_rebase=told.append)
+    table = store.table("t", ["int"])
+    observe(store, 0)
+    read(table, 0, a=1000)
+    observe(store, 15)
+    read(table, 15, a=1100)
+    observe(store, 30, started=started)
+    assert read(table, 30, a=90_000) == {"a": 100}
+    observe(store, 45, started=started)
+    assert read(table, 45, a=90_010) == {"a": 110}
+    assert len(told) == store.events[kind] == 1
+
+
+def test_a_clock_that_was_set_proves_no_restart() -> None:
+    store = CounterStore()
+    table = store.table("t", ["int"])
+    observe(store, 0)
+    read(table, 0, a=1000)
+    store.observe({None: EpochReading(3000.0, 0.0, 3615.0)}, 15)
+    assert read(table, 15, a=900) == {"a": 0}
+    assert store.events["start_moved"] == 1
+
+
+def test_another_server_behind_the_address_is_a_new_base() -> None:
+    store = CounterStore()
+    table = store.table("t", ["int"])
+    store.identify(Identity("ASE1", "aa"), {None: EpochReading(-100.0, 0.0, 0.0)}, 0)
+    read(table, 0, a=1000, b=1)
+    for now, identity, growth in ((15, Identity("ASE2", "aa"), 0), (30, Identity("ASE2", "bb"), 0)):
+        store.identify(identity, {None: EpochReading(now - 5.0, 0.0, now)}, now)
+        assert read(table, now, a=50 + now)["a"] == growth
+    store.identify(Identity("ASE2"), {None: EpochReading(25.0, 0.0, 45.0)}, 45)
+    # A row that only the first server had is not the same row.
+    assert read(table, 45, a=85, b=3) == {"a": 5, "b": 3}
+    assert +store.events == {"other_server": 2}
+
+
+def test_a_server_that_does_not_say_when_it_started_may_be_any() -> None:
+    store = CounterStore()
+    table = store.table("t", ["int"])
+    store.identify(Identity("ASE1"), {None: EpochReading(-100.0, 0.0, 0.0)}, 0)
+    read(table, 0, a=1000)
+    store.identify(Identity("ASE1"), None, 15)
+    assert read(table, 15, a=9_000_000) == {"a": 0}
+    assert store.events["start_moved"] == 1
 
 
 def test_a_clear_counts_what_fell_from_zero_and_leaves_the_rest() -> None:
     store = CounterStore()
     table = store.table("t", ["int"])
-    store.observe_epoch(datetime(2024, 1, 1), datetime(2024, 1, 1))
+    observe(store, 0)
     read(table, 0, a=(1 << 31) - 100, b=900)
     read(table, 15, a=(1 << 31) - 50, b=900)
-    store.observe_epoch(datetime(2024, 1, 1), datetime(2024, 1, 2))
+    observe(store, 30, cleared=20)
     assert read(table, 30, a=20, b=910) == {"a": 70, "b": 10}
     assert +store.events == {"clear": 1}
 
 
-def test_an_instance_of_a_cluster_may_restart_alone() -> None:
+def test_instances_of_a_cluster_restart_leave_and_join_alone() -> None:
     store = CounterStore()
+    table = store.table("t", ["wide"], by_instance=True)
+    starts: dict[Hashable, float] = {1: 0.0, 2: 0.0}
+
+    def reading(now: float, **rows: int) -> dict[str, float]:
+        store.observe({each: EpochReading(start, 0.0, now) for each, start in starts.items()}, now)
+        keys = [(name, int(name[-1])) for name in rows]
+        table.add([table.series(name) for name in rows], table.growth(keys, [list(rows.values())], now))
+        return {name: table.totals[0][table.series(name)] for name in rows}
+
+    reading(0, on1=1000, on2=1000)
+    starts[2] = 10
+    assert reading(15, on1=1010, on2=30) == {"on1": 10, "on2": 30}
+    del starts[2]
+    assert reading(30, on1=1020) == {"on1": 20}
+    starts[2] = 10
+    assert reading(45, on1=1030, on2=70) == {"on1": 30, "on2": 70}
+    # One that was there before, and one that has just started.
+    starts |= {3: -500, 4: 55}
+    assert reading(60, on1=1040, on2=80, on3=9_000, on4=5) == {"on1": 40, "on2": 80, "on3": 0, "on4": 5}
+    assert reading(75, on1=1050, on2=80, on3=9_001, on4=6) == {"on1": 50, "on2": 80, "on3": 1, "on4": 6}
+
+
+def test_rows_that_were_forgotten_do_not_count_from_zero() -> None:
+    store = CounterStore(max_absent_rows=2)
     table = store.table("t", ["wide"])
-    store.observe_epoch((1, 1), (), instances=2)
-    read(table, 0, first=1000, second=1000)
-    store.observe_epoch((1, 2), (), instances=2)
-    assert read(table, 15, first=1010, second=30) == {"first": 10, "second": 30}
+    read(table, 0, a=100, b=200, c=300, d=400)
+    read(table, 15, d=400)
+    assert read(table, 30, a=100, b=205, c=310, d=400, new=5) == {"a": 0, "b": 5, "c": 10, "d": 0, "new": 5}
 
 
 def test_the_sum_of_slots_keeps_the_growth_of_vanished_slots() -> None:
@@ -180,13 +264,7 @@ def test_events_are_counted_once_over_reconnections() -> None:
 
 def test_every_kind_of_fall_has_its_metric() -> None:
     falls, rows = CounterStore().families()
-    assert [labels for labels, _ in falls.samples] == [
-        ("clear",),
-        ("dip",),
-        ("reset",),
-        ("restart",),
-        ("wrap",),
-    ]
+    assert [labels for labels, _ in falls.samples] == [(kind,) for kind in counters.EVENT_KINDS]
     assert rows.samples == [((), 0)]
 
 

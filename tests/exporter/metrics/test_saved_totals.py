@@ -1,23 +1,32 @@
-"""A store that continues saved totals counts as the one that never ended."""
+"""A store that continues saved totals counts as the one that never ended, and nothing else is continued."""
 
-import pickle
 import random
 import zlib
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from ase_exporter.clock import Clock
-from ase_exporter.metrics.columns import packed, unpacked
+from ase_exporter.metrics import saved_totals
 from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.metrics.saved_totals import _MAGIC_1, _MAGIC_2, LastingParts, TotalsError, decode, encode
+from ase_exporter.metrics.epochs import EpochReading, Identity
+from ase_exporter.metrics.saved_totals import TotalsError, check, encode, restore
 
-SERVER = "ase1:5000"
+HEAD = len(saved_totals._MAGIC)
 
 
 def clock(monotonic: float = 1000.0, at: float = 1e9) -> Clock:
     return Clock(lambda: monotonic, lambda: at)
+
+
+def continued(content: bytes, now: Clock | None = None) -> CounterStore:
+    store = CounterStore()
+    restore(store, content, now or clock())
+    return store
 
 
 def scraped(store: CounterStore, rows: dict[str, int], now: float) -> dict[str, int]:
@@ -28,156 +37,189 @@ def scraped(store: CounterStore, rows: dict[str, int], now: float) -> dict[str, 
     return {key: table.totals[0][number] for key, number in table.known_series()}
 
 
+def saved() -> bytes:
+    """A store with rows of each kind, and events."""
+    store = CounterStore(created=1e9)
+    store.identify(Identity("ASE1", "aa"), {None: EpochReading(-100.0, None, 0.0)}, 0.0)
+    scraped(store, {"a": 10, "b": 20}, 0.0)
+    scraped(store, {"a": 25}, 15.0)
+    table = store.table("two", ["wide", "int"])
+    keys, generations = [("x", 1), (None, 2)], [datetime(2026, 1, 1), None]
+    for now in (0.0, 15.0):
+        columns = [np.array([5 + now, 7.5]), [1, 2]]
+        deltas = table.growth(keys, columns, now, generations)
+        table.add([table.series((str(key[0]),)) for key in keys], deltas)
+    store.table("log", ["wide"]).new_events([(datetime(2026, 1, 1), "text")], 0, 0.0)
+    return encode(store, clock())
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_random_histories_with_random_restarts_have_the_totals_of_one_without(seed: int) -> None:
     dice = random.Random(seed)
     whole, interrupted = CounterStore(), CounterStore()
     rows = {"a": 5, "b": 2**31 - 500, "c": 0}
-    started, cleared, now = datetime(2026, 1, 1), datetime(2026, 1, 1), 0.0
-    for step in range(30):
+    started, cleared, now = 0.0, 0.0, 0.0
+    for _ in range(30):
         now += 15
         event = dice.random()
         if event < 0.05:
-            rows, started = dict.fromkeys(rows, 0), datetime(2026, 1, 2, 0, step)
+            rows, started = dict.fromkeys(rows, 0), now - dice.uniform(-3, 20)
         elif event < 0.1:
-            rows, cleared = dict.fromkeys(rows, 0), datetime(2026, 1, 2, 0, step)
+            rows, cleared = dict.fromkeys(rows, 0), now
         rows = {key: (value + dice.randint(0, 100)) % 2**31 for key, value in rows.items()}
         seen = {key: value for key, value in rows.items() if key == "a" or dice.random() < 0.8}
         for store in (whole, interrupted):
-            store.observe_epoch((started,), (cleared,))
+            store.observe({None: EpochReading(started, cleared, now)}, now)
         expected = scraped(whole, seen, now)
         assert scraped(interrupted, seen, now) == expected
         assert interrupted.events == whole.events
         if dice.random() < 0.3:
-            content = encode(SERVER, interrupted.saved(), clock())
-            interrupted = CounterStore()
-            interrupted.restore(*decode(content, SERVER, clock()))
+            interrupted = continued(encode(interrupted, clock()))
+
+
+def test_what_is_saved_is_continued_whole() -> None:
+    assert encode(continued(saved()), clock()) == encode(
+        continued(encode(continued(saved()), clock())), clock()
+    )
+    store = continued(saved())
+    assert store.created == 1e9
+    assert scraped(store, {"a": 30, "b": 21}, 30.0) == {"a": 20, "b": 1}
+    table = store.table("two", ["wide", "int"])
+    moved = [datetime(2026, 1, 2), None]
+    assert table.growth([("x", 1), (None, 2)], [[23.0, 8.0], [3, 2]], 30.0, moved) == [[23.0, 0.5], [3, 0]]
+    log = store.table("log", ["wide"])
+    assert log.new_events([(datetime(2026, 1, 1), "text"), (datetime(2026, 1, 1), "more")], 0, 30.0) == [
+        (datetime(2026, 1, 1), "more")
+    ]
+
+
+def test_totals_are_of_a_server_and_not_of_an_address() -> None:
+    for identity, total in ((Identity("ASE1", "aa"), 75), (Identity("ASE1", "bb"), 15)):
+        store = continued(saved())
+        store.identify(identity, {None: EpochReading(-100.0, None, 30.0)}, 30.0)
+        assert scraped(store, {"a": 85}, 30.0)["a"] == total
 
 
 def test_an_older_state_gives_the_same_totals_as_long_as_counters_only_grew() -> None:
     store = CounterStore()
     scraped(store, {"a": 10}, 0.0)
-    old = encode(SERVER, store.saved(), clock())
+    old = encode(store, clock())
     scraped(store, {"a": 25}, 15.0)
-    expected = scraped(store, {"a": 40}, 30.0)
-    continued = CounterStore()
-    continued.restore(*decode(old, SERVER, clock()))
-    assert scraped(continued, {"a": 40}, 30.0) == expected
-
-
-def test_tables_that_are_read_rarely_are_kept_until_they_are_read_again() -> None:
-    store = CounterStore()
-    scraped(store, {"a": 10}, 0.0)
-    scraped(store, {"a": 25}, 15.0)
-    for _ in range(3):
-        content = encode(SERVER, store.saved(), clock())
-        store = CounterStore()
-        store.restore(*decode(content, SERVER, clock()))
-    assert scraped(store, {"a": 30}, 30.0) == {"a": 20}
+    assert scraped(continued(old), {"a": 40}, 30.0) == scraped(store, {"a": 40}, 30.0)
 
 
 def test_after_a_boot_times_are_those_of_the_new_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = encode(SERVER, {}, clock(monotonic=50_000.0, at=1e9))
-    monkeypatch.setattr("ase_exporter.metrics.saved_totals._boot_id", lambda: "another")
-    _, shift = decode(content, SERVER, clock(monotonic=100.0, at=1e9 + 60))
-    # What was read at 50,000 was read a minute ago: at 40.
-    assert 50_000.0 + shift == 40.0
-    # A wall clock that was set back says nothing: read just now.
-    _, shift = decode(content, SERVER, clock(monotonic=100.0, at=1e9 - 7200))
-    assert 50_000.0 + shift == 100.0
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", encode(SERVER, {}, clock())[:-1]])
-def test_what_is_damaged_is_not_continued(content: bytes) -> None:
-    with pytest.raises(TotalsError):
-        decode(content, SERVER)
-
-
-def test_totals_of_another_server_are_not_continued() -> None:
-    with pytest.raises(TotalsError, match="of another server"):
-        decode(encode(SERVER, {}, clock()), "ase2:5000")
-
-
-def test_saved_totals_bring_no_code() -> None:
-    class Harmful:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
-            return print, ("harm",)
-
-    with pytest.raises(TotalsError, match="damaged"):
-        decode(encode(SERVER, {"epoch": Harmful()}, clock()), SERVER)
-
-
-def test_parts_that_last_are_encoded_again_when_they_change() -> None:
-    store, lasting = CounterStore(), LastingParts()
-    for now, rows in enumerate(
-        [{"a": 1}, {"a": 2}, {"a": 3, "b": 4}, {"b": 5}, {"b": 6, "c": 1, "a": 9}, {"a": 9}]
-    ):
-        scraped(store, rows, float(now))
-        expected = encode(SERVER, store.saved(), clock())
-        assert decode(encode(SERVER, store.saved(lasting.parts), clock()), SERVER) == decode(expected, SERVER)
-
-
-@pytest.mark.parametrize(("rows", "kinds"), [(2, [dict, bytes, bytes]), (1500, [bytes, bytes, bytes])])
-def test_a_table_is_encoded_again_when_it_has_changed(rows: int, kinds: list[type]) -> None:
-    store, lasting = CounterStore(), LastingParts()
-    for now in (0.0, 15.0, 30.0):
-        scraped(store, {str(row): row + int(now) for row in range(rows)}, now)
-        expected = decode(encode(SERVER, store.saved(), clock()), SERVER)
-        encoded = [store.saved(lasting.parts) for _ in range(3)]
-        assert [type(state["tables"]["t"][1]) for state in encoded] == kinds
-        assert encoded[1]["tables"]["t"][1] is encoded[2]["tables"]["t"][1]
-        for state in encoded:
-            assert decode(encode(SERVER, state, clock()), SERVER) == expected
-
-
-def test_totals_of_the_versions_before_are_continued() -> None:
     store = CounterStore()
-    scraped(store, {"a": 10}, 0.0)
-    state, shift = decode(encode(SERVER, store.saved(), clock()), SERVER, clock())
-
-    def compressed(content: object) -> bytes:
-        return zlib.compress(pickle.dumps(content))
-
-    def encoded(magic: bytes, packed: bytes) -> bytes:
-        return magic + zlib.crc32(packed).to_bytes(4, "big") + packed
-
-    whole = compressed((SERVER, "", 1000.0, 1e9, state))
-    assert decode(encoded(_MAGIC_1, whole), SERVER, clock()) == (state, shift)
-    table = dict(state["tables"]["t"])
-    lasting = compressed((table.pop("keys"), table.pop("series")))
-    for rest in (table, compressed(table)):
-        content = compressed((SERVER, "", 1000.0, 1e9, {**state, "tables": {"t": rest}}))
-        old = encoded(_MAGIC_2, pickle.dumps((content, {"t": lasting})))
-        assert decode(old, SERVER, clock()) == (state, shift)
+    scraped(store, {"a": 1}, 50_000.0)
+    content = encode(store, clock(monotonic=50_000.0, at=1e9))
+    monkeypatch.setattr(saved_totals, "_boot_id", lambda: "another")
+    # What was read at 50,000 was read a minute ago: at 40.
+    assert continued(content, clock(100.0, 1e9 + 60)).tables["t"].read_at == 40.0
+    # A wall clock that was set back says nothing: read just now.
+    assert continued(content, clock(100.0, 1e9 - 7200)).tables["t"].read_at == 100.0
 
 
-def test_large_columns_are_continued() -> None:
-    columns = [
-        [5, 1 << 40, 0],
-        [-1, 3, -(1 << 33)],
-        [0.5, -2.0, 1e300],
-        [0, 0, 0],
-        [],
-    ]
-    for column in columns:
-        as_array = np.array(column) if column else np.zeros(0, "q")
-        assert unpacked(pickle.loads(pickle.dumps(packed(as_array)))) == column
-        assert unpacked(packed(column)) is column
-    assert len(packed(np.arange(1000))[2]) == 2000
+def test_a_number_beyond_64_bits_is_not_saved() -> None:
+    store = CounterStore(starts_at_raw=True)
+    scraped(store, {"a": 0}, 0.0)
+    store.tables["t"].totals = [[1 << 70]]
+    with pytest.raises(TotalsError, match="too large"):
+        encode(store)
+
+
+def signed(packed: bytes) -> bytes:
+    return saved_totals._MAGIC + zlib.crc32(packed).to_bytes(4, "big") + packed
+
+
+def with_table(**parts: Any) -> bytes:
+    """The saved totals with parts of a table replaced, and a right checksum."""
+    state = msgspec.msgpack.decode(saved()[HEAD + 4 :])
+    names = [field.name for field in msgspec.structs.fields(saved_totals._Table)]
+    for part, value in parts.items():
+        state[6]["t"][names.index(part)] = value
+    return signed(msgspec.msgpack.encode(state))
+
+
+def with_store(**parts: Any) -> bytes:
+    state = msgspec.msgpack.decode(saved()[HEAD + 4 :])
+    names = [field.name for field in msgspec.structs.fields(saved_totals._Store)]
+    for part, value in parts.items():
+        state[names.index(part)] = value
+    return signed(msgspec.msgpack.encode(state))
+
+
+BAD: dict[str, Callable[[], bytes]] = {
+    "empty": lambda: b"",
+    "no totals": lambda: b"nonsense",
+    "cut": lambda: saved()[:-1],
+    "one bit": lambda: saved()[:-1] + bytes([saved()[-1] ^ 1]),
+    "a compressed bomb": lambda: signed(zlib.compress(bytes(1 << 24), 9)),
+    "too large": lambda: signed(bytes(saved_totals.MAX_SIZE)),
+    "deep": lambda: signed(b"\x91" * 100_000),
+    "a promise of many": lambda: signed(b"\xdd\xff\xff\xff\xff"),
+    "a pickle": lambda: signed(b"cos\nsystem\n(S'true'\ntR."),
+    "another schema": lambda: signed(msgspec.msgpack.encode({})),
+    "unknown kinds": lambda: with_store(events={"x": 1}),
+    "negative events": lambda: with_store(events={"wrap": -5}),
+    "events of text": lambda: with_store(events={"wrap": "a"}),
+    "an epoch of text": lambda: with_store(epochs="a"),
+    "a time that is none": lambda: with_store(monotonic=float("nan")),
+    "a start that is infinite": lambda: with_store(created=float("inf")),
+    "tables as a list": lambda: with_store(tables=[]),
+    "negative totals": lambda: with_table(totals=[[-5, 1]]),
+    "totals that are no numbers": lambda: with_table(totals=[[float("nan"), 1.0]]),
+    "totals of text": lambda: with_table(totals=[["x", "y"]]),
+    "short totals": lambda: with_table(totals=[[]]),
+    "missing totals": lambda: with_table(totals=[]),
+    "short values": lambda: with_table(values=[[]]),
+    "infinite values": lambda: with_table(values=[[float("inf")]]),
+    "a torn array": lambda: with_table(values=[{"kind": "q", "data": b"1234567890"}]),
+    "keys twice": lambda: with_table(keys=[["a"], ["a"]], values=[[1, 1]], growth_of_rows=[]),
+    "growth of other rows": lambda: with_table(growth_of_rows=[[1, 2, 3]]),
+    "absent rows of other columns": lambda: with_table(absent=[[["b"], 1.0, [1, 2]]]),
+    "an unknown width": lambda: with_table(widths=["huge"]),
+    "a time of text": lambda: with_table(latest="yesterday"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_damaged_or_forged_is_not_continued(case: str) -> None:
+    content, store = BAD[case](), CounterStore()
+    with pytest.raises(TotalsError):
+        check(content)
+    with pytest.raises(TotalsError):
+        restore(store, content)
+    assert (store.tables, store.events, store.epochs.identity) == ({}, {}, Identity())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_damage_under_a_right_checksum_leaves_a_store_that_counts(seed: int) -> None:
+    dice, good = random.Random(seed), saved()[HEAD + 4 :]
+    for _ in range(100):
+        packed = bytearray(good)
+        for _ in range(dice.randint(1, 3)):
+            packed[dice.randrange(len(packed))] = dice.randrange(256)
+        store = CounterStore()
+        try:
+            restore(store, signed(bytes(packed)), clock())
+        except TotalsError:
+            continue
+        before = [total for table in store.tables.values() for column in table.totals for total in column]
+        assert all(0 <= total < float("inf") for total in before)
+        totals = scraped(store, {"a": 30, "b": 21}, 30.0)
+        assert all(0 <= total < float("inf") for total in totals.values())
 
 
 def test_a_table_of_arrays_continues_as_one_of_lists() -> None:
     rows = [(row,) for row in range(1200)]
-    stores = [CounterStore(), CounterStore()]
-    for store, arrays in zip(stores, (False, True), strict=True):
-        for now in (0.0, 15.0):
-            column = [row * 7 + int(now) for row in range(1200)]
-            values = np.array(column) if arrays else column
+    deltas = []
+    for arrays in (False, True):
+        store = CounterStore()
+        for now in (0, 15, 30):
+            column = [row * 7 + now for row in range(1200)]
             table = store.table("t", ["int"])
-            table.add([table.series(key) for key in rows], table.growth(rows, [values], now))
-    states = []
-    for store in stores:
-        continued = CounterStore()
-        continued.restore(*decode(encode(SERVER, store.saved(LastingParts().parts), clock()), SERVER))
-        states.append(continued.table("t", ["int"]).saved())
-    assert states[0] == states[1]
+            grown = table.growth(rows, [np.array(column) if arrays else column], now)
+            table.add([table.series((str(key),)) for key in rows], grown)
+            store = continued(encode(store, clock()))
+        deltas.append([list(table.totals[0]), list(grown[0])])
+    assert deltas[0] == deltas[1]
