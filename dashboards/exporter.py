@@ -147,7 +147,8 @@ PANELS: list[Panel] = [
         unit="short",
         queries=[
             Query(
-                "sum by (kind) (increase(ase_exporter_counter_resets_total{$selector}[$__rate_interval]))", "{{kind}}"
+                "sum by (kind) (increase(ase_exporter_counter_resets_total{$selector}[$__rate_interval]))",
+                "{{kind}}",
             ),
         ],
         empty=NO_SERVER,
