@@ -36,9 +36,11 @@ def checks(alert: str) -> list[dict[str, Any]]:
 def test_every_alert_has_a_test_that_fires_one_that_does_not_and_one_that_resolves(alert: str) -> None:
     tests = yaml.safe_load((ALERTS / "tests" / f"{alert}.test.yaml").read_text())["tests"]
     outcomes = [[bool(check["exp_alerts"]) for check in test["alert_rule_test"]] for test in tests]
-    assert any(not any(outcome) for outcome in outcomes), "no test in which it stays quiet"
+    assert any(not any(outcome) for outcome in outcomes), (
+        f"alerts/tests/{alert}.test.yaml: add a test in which it stays quiet"
+    )
     assert any(outcome[-3:] == [False, True, False] for outcome in outcomes), (
-        "none that fires late and resolves"
+        f"alerts/tests/{alert}.test.yaml: add a test in which it is quiet, fires, and is quiet again"
     )
 
 
@@ -46,23 +48,26 @@ def test_every_alert_has_a_test_that_fires_one_that_does_not_and_one_that_resolv
 def test_every_severity_of_an_alert_is_tested(alert: str) -> None:
     severities = {rule["labels"]["severity"] for rule in rules() if rule.get("alert") == alert}
     tested = {each["exp_labels"]["severity"] for check in checks(alert) for each in check["exp_alerts"]}
-    assert tested == severities
+    assert tested == severities, f"alerts/tests/{alert}.test.yaml: test each severity"
 
 
 @pytest.mark.parametrize("alert", NAMES)
 def test_alerts_on_rates_are_tested_against_counters_that_start_again(alert: str) -> None:
     text = (ALERTS / "tests" / f"{alert}.test.yaml").read_text()
     if "_total{" in text:
-        assert "starts again from zero" in text or "start again from zero" in text
+        assert "starts again from zero" in text or "start again from zero" in text, (
+            f"alerts/tests/{alert}.test.yaml: add a test called '… starts again from zero', in which a counter of "
+            "the rule falls and the alert stays quiet"
+        )
 
 
 @pytest.mark.parametrize("alert", NAMES)
 def test_every_alert_has_a_runbook_with_queries_for_prometheus_and_for_isql(alert: str) -> None:
     text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
-    assert text.startswith(f"# {alert}\n")
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS
-    assert "```promql" in text
-    assert "```sql" in text
+    wanted = f"alerts/runbooks/{alert}.md needs the title, sections {SECTIONS}, a promql and a sql block"
+    assert text.startswith(f"# {alert}\n"), wanted
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS, wanted
+    assert "```promql" in text and "```sql" in text, wanted
 
 
 def test_every_runbook_and_every_alert_test_is_an_alerts() -> None:
@@ -80,7 +85,9 @@ def test_every_recorded_series_has_a_test_of_its_value() -> None:
         if check["exp_samples"]
         for name in re.findall(r"[a-z_]+:\w+:\w+", check["expr"])
     }
-    assert {rule["record"] for rule in rules() if "record" in rule} - asked == set()
+    assert {rule["record"] for rule in rules() if "record" in rule} - asked == set(), (
+        "add a promql_expr_test of each to an alerts/tests/*_rules.test.yaml"
+    )
 
 
 def test_every_alert_says_what_where_and_how_bad() -> None:
@@ -88,7 +95,8 @@ def test_every_alert_says_what_where_and_how_bad() -> None:
         if "alert" in rule:
             assert rule["labels"]["severity"] in {"none", "info", "warning", "critical"}
             subject = "job" if rule["alert"] == "AseJobDown" else "instance"
-            assert f"{{{{ $labels.{subject} }}}}" in rule["annotations"]["summary"]
+            named = f"{{{{ $labels.{subject} }}}}"
+            assert named in rule["annotations"]["summary"], f"{rule['alert']}: its summary must have {named}"
             assert set(rule["annotations"]) == {"summary", "description", "dashboard_url", "runbook_url"}
 
 
@@ -116,6 +124,8 @@ def test_every_alert_links_to_a_dashboard_that_shows_a_metric_of_it(rule: dict[s
     assert link, rule["annotations"]["dashboard_url"]
     dashboard = next(each for each in write.DASHBOARDS if each["uid"] == link[1])
     shown = {name for name, uids in coverage.used_by_dashboards([dashboard]).items() if uids}
-    assert shown & coverage.names([rule["expr"]])
+    assert shown & coverage.names([rule["expr"]]), (
+        f"{rule['alert']}: its group's `dashboard` shows none of its metrics: add a panel or name another one"
+    )
     assert link[2] in {variable["name"] for variable in dashboard["templating"]["list"]}
     assert (link[2] == "host") == rule["alert"].startswith("DbHost")

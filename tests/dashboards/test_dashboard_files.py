@@ -59,7 +59,9 @@ def test_uids_are_stable_and_unique() -> None:
 def test_every_metric_is_used_or_there_is_a_reason() -> None:
     used = coverage.used_by_dashboards(write.DASHBOARDS).keys() | coverage.used_by_alerts().keys()
     unused = {name for name in coverage.metrics() if name not in used}
-    assert unused == coverage.reasons().keys()
+    assert unused ^ coverage.reasons().keys() == set(), (
+        "show each in a panel or a rule, or say why not in dashboards/not_shown.yaml; then make generate"
+    )
 
 
 def test_alerts_link_to_dashboards_that_exist() -> None:
@@ -97,8 +99,10 @@ def test_every_dashboard_shows_changes_from_metrics_alone(dashboard: Json) -> No
 @every_dashboard
 def test_every_panel_describes_its_content_and_source(dashboard: Json) -> None:
     for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap"):
-        assert re.search(r"[Ss]ources?: |ase_\w+|perf stat|Source", panel["description"]), panel["title"]
-        assert len(panel["description"]) >= 40, panel["title"]
+        described = panel["description"]
+        assert re.search(r"[Ss]ources?: |ase_\w+|perf stat|Source", described) and len(described) >= 40, (
+            f"panel {panel['title']!r}: end the description with 'Source: TABLE.Column.'"
+        )
 
 
 @every_dashboard
@@ -253,7 +257,8 @@ def test_panels_leave_no_holes(dashboard: Json) -> None:
         place = panel["gridPos"]
         for line in range(place["y"], place["y"] + place["h"]):
             columns[line] = columns.get(line, 0) + place["w"]
-    assert set(columns.values()) == {24}
+    holes = {line: width for line, width in columns.items() if width != 24}
+    assert not holes, f"grid rows that are not 24 columns wide: {holes}; set `width` and `height` of panels"
 
 
 @every_dashboard

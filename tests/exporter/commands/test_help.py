@@ -34,9 +34,9 @@ ALL = [
 
 @pytest.mark.parametrize(("path", "command"), ALL, ids=[path for path, _ in ALL])
 def test_every_command_and_parameter_has_a_help_text(path: str, command: Any) -> None:
-    assert len(command.help or "") > MIN_LENGTH
+    assert len(command.help or "") > MIN_LENGTH, f"{path}: say what it does in COMMANDS of commands/app.py"
     silent = [each.name for each in command.params if len(getattr(each, "help", None) or "") <= MIN_LENGTH]
-    assert silent == []
+    assert silent == [], f"{path}: give these parameters a `help`"
 
 
 def test_one_option_has_one_spelling_and_one_environment_variable() -> None:
