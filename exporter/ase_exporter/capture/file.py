@@ -8,73 +8,111 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, cast
+
+from annotated_types import Ge, Lt
+from pydantic import SkipValidation, TypeAdapter, ValidationError
 
 from ase_exporter.ase.database_error import Kind
+from ase_exporter.config.fields import Check
 from ase_exporter.errors import UserError
 
-FORMAT = "ase-exporter capture"
-VERSION = 1
-# In place of the SQL of a statement: a login that failed. A comment, so that no exporter ever sends it.
+FORMAT, VERSION = "ase-exporter capture", 1
+# Stands in for the SQL of a failed login; a SQL comment, so replaying it is harmless.
 LOGIN = "-- login"
 # Bytes after decompression: a crafted file must not fill the memory.
 MAX_SIZE = 256 << 20
 
+# In place of pydantic's words.
+_EXPECTED = {
+    "json_invalid": "expected JSON",
+    "missing": "expected a value",
+    "greater_than_equal": "expected a larger number",
+    "less_than": "expected a smaller number",
+}
+_END = re.compile(r'\s*\{\s*"end"')
 # The number of seconds depends on when the statement is sent.
 _SECONDS_AGO = re.compile(r"dateadd\(ss, -\d+,")
 
+T = TypeVar("T")
 Value = bool | int | float | str | bytes | Decimal | datetime | date | time | None
+Number = Annotated[int, Ge(0)]
+Seconds = Annotated[float, Ge(0), Lt(1e9)]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+def _known_type(name: str) -> str:
+    if name not in (known := (*_JSON_TYPES, *_DECODERS)):
+        raise ValueError(f"expected a type of {', '.join(known)}")
+    return name
+
+
+class Column(NamedTuple):
     """A column as the driver reports it. type: name of the Python type; size: characters, bytes or digits."""
 
     name: str
-    type: str
-    size: int
-    scale: int
+    type: Annotated[str, Check(_known_type)]
+    size: Number
+    scale: Number
     nullable: bool
 
 
+class _Strict:
+    """Base of what lines of a file hold: pydantic converts no value to another type."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar = {"strict": True}
+
+
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(_Strict):
     """One result of a statement: the messages before it, then the rows. columns: None without a result set."""
 
     messages: Sequence[str] = ()
     columns: Sequence[Column] | None = None
-    rows: Sequence[Sequence[Value]] = ()
+    rows: Sequence[Sequence[SkipValidation[Value]]] = ()
+
+
+def _decoded(result: Result) -> Result:
+    """The result with the values that a line of a file stands for. Raises ValueError."""
+    columns = result.columns or ()
+    if any(len(row) != len(columns) for row in result.rows):
+        raise ValueError(f"expected rows of {len(columns)} values")
+    return replace(
+        result,
+        messages=list(result.messages),
+        rows=[[_decode(*each) for each in zip(row, columns, strict=True)] for row in result.rows],
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(_Strict):
     """The error that a statement ended with: kind and number of `DatabaseError`."""
 
     kind: Kind
-    number: int | None
+    number: Number | None
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(_Strict):
     """One execution of a statement, or a login that failed (LOGIN).
 
     scrape: counts from 1. seconds: until its last row was fetched. at: seconds from the begin of the capture to that
     of the statement; None if it is not known.
     """
 
-    scrape: int
+    scrape: Annotated[int, Ge(1)]
     sql: str
-    seconds: float
-    results: Sequence[Result] = ()
+    seconds: Seconds
+    results: Sequence[Annotated[Result, Check(_decoded)]] = ()
     error: Failure | None = None
-    at: float | None = None
+    at: Seconds | None = None
 
     @property
     def rows(self) -> Sequence[Sequence[Value]]:
@@ -83,7 +121,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class Header(_Strict):
     """Where a capture comes from.
 
     created: UTC, ISO 8601. names: `pseudonyms` or `kept`. driver: versions of pyodbc, the driver manager and FreeTDS.
@@ -92,9 +130,9 @@ class Header:
 
     exporter: str
     created: str
-    scrapes: int
-    interval: float
-    names: str = "kept"
+    scrapes: Annotated[int, Ge(1)]
+    interval: Seconds
+    names: Literal["pseudonyms", "kept"] = "kept"
     driver: Mapping[str, str] | None = None
     statements_digest: str = ""
 
@@ -107,8 +145,15 @@ class Capture:
     statements: Sequence[Statement]
 
 
-class _WrongError(Exception):
-    """What is wrong with a line, as `PATH: expected WHAT`."""
+@dataclass(frozen=True, slots=True)
+class _Format(_Strict):
+    format: Literal["ase-exporter capture"]
+    version: Literal[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _End(_Strict):
+    end: int
 
 
 def dump(capture: Capture) -> bytes:
@@ -127,17 +172,7 @@ def lines(capture: Capture) -> Iterator[str]:
 def header_line(header: Header) -> str:
     """The first line of a file."""
     return _json(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "exporter": header.exporter,
-            "created": header.created,
-            "scrapes": header.scrapes,
-            "interval": header.interval,
-            "names": header.names,
-            "driver": dict(header.driver or {}),
-            "statements_digest": header.statements_digest,
-        }
+        {"format": FORMAT, "version": VERSION} | asdict(header) | {"driver": dict(header.driver or {})}
     )
 
 
@@ -182,57 +217,53 @@ def parse(texts: Iterable[str], where: str) -> Capture:
 
 def read(texts: Iterable[str], where: str) -> tuple[Header, Iterator[Statement]]:
     """The header and, one by one, the statements of a file, given its lines. Both raise UserError, as `parse` does."""
-    numbered = _numbered(texts, where)
-    for number, line in numbered:
-        with _located(where, number):
-            header = _read_header(line)
+    numbered = enumerate(texts, start=1)
+    for number, text in numbered:
+        _validated(_Format, text, f"{where}: line {number}")
+        header = _validated(Header, text, f"{where}: line {number}")
         return header, _statements(numbered, header, where)
     raise _incomplete(where)
 
 
-def _statements(
-    numbered: Iterator[tuple[int, dict[str, Any]]], header: Header, where: str
-) -> Iterator[Statement]:
-    count = 0
-    for number, line in numbered:
-        with _located(where, number):
-            if "end" not in line:
-                count += 1
-                statement = _read_statement(line, header.scrapes)
-            elif line["end"] != count:
-                raise _WrongError(f"end: expected {count}, the number of statements")
-        if "end" in line:
+def _statements(numbered: Iterator[tuple[int, str]], header: Header, where: str) -> Iterator[Statement]:
+    for number, text in numbered:
+        line = f"{where}: line {number}"
+        if _END.match(text):
+            # Behind the header, every line before this one is a statement.
+            if _validated(_End, text, line).end != number - 2:
+                raise UserError(f"{line}: end: expected {number - 2}, the number of statements")
             break
+        statement = _validated(Statement, text, line)
+        if statement.scrape > header.scrapes:
+            raise UserError(f"{line}: scrape: expected at most {header.scrapes}, the header's number")
         yield statement
     else:
         raise _incomplete(where)
-    for number, _ in numbered:
-        with _located(where, number):
-            raise _WrongError("line: expected nothing after the line `end`")
+    for number, text in numbered:
+        if text.strip():
+            raise UserError(f"{where}: line {number}: expected nothing after the line `end`")
 
 
-def _numbered(texts: Iterable[str], where: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines with their numbers; only the last one may be empty."""
-    empty = 0
-    for number, text in enumerate(texts, start=1):
-        with _located(where, empty or number):
-            if empty:
-                raise ValueError
-            if not text.rstrip("\n"):
-                empty = number
-                continue
-            line = _object(json.loads(text), "line")
-        yield number, line
-
-
-@contextmanager
-def _located(where: str, number: int) -> Iterator[None]:
+def _validated(form: type[T], text: str, where: str) -> T:
     try:
-        yield
-    except _WrongError as error:
-        raise UserError(f"{where}: line {number}: {error}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{where}: line {number}: expected JSON") from None
+        line: T = _adapter(cast(Any, form)).validate_json(text)
+        return line
+    except ValidationError as error:
+        raise UserError(f"{where}: {_described(error)}") from None
+
+
+def _described(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    if first["type"] in _EXPECTED:
+        message = _EXPECTED[first["type"]]
+    else:
+        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    return "".join(f"{part}: " for part in first["loc"] if isinstance(part, str)) + message
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)
 
 
 def _incomplete(where: str) -> UserError:
@@ -287,145 +318,26 @@ def _encode(value: Value) -> object:
     return value
 
 
-def _decode_float(value: Any) -> float:
-    return float(value) if isinstance(value, str) else float(_instance(value, (int, float)))
-
-
-def _instance(value: Any, kinds: type | tuple[type, ...]) -> Any:
-    # bool is an int to Python, but not to JSON.
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-        raise ValueError
-    return value
-
-
-# How values of each type of column are read; they raise ValueError, TypeError or ArithmeticError.
-_DECODERS: dict[str, Any] = {
-    "bool": lambda value: _instance(value, bool),
-    "int": lambda value: _instance(value, int),
-    "float": _decode_float,
-    "str": lambda value: _instance(value, str),
-    "bytearray": lambda value: bytes.fromhex(_instance(value, str)),
-    "Decimal": lambda value: Decimal(_instance(value, str)),
-    "datetime": lambda value: datetime.fromisoformat(_instance(value, str)),
-    "date": lambda value: date.fromisoformat(_instance(value, str)),
-    "time": lambda value: time.fromisoformat(_instance(value, str)),
+# How values of each type of column are read, where they are not as JSON has them.
+_DECODERS: dict[str, Callable[[str], Value]] = {
+    "float": float,
+    "bytearray": bytes.fromhex,
+    "Decimal": Decimal,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
 }
+_JSON_TYPES = {"bool": bool, "int": int, "str": str}
 
 
-def _read_header(line: Mapping[str, Any]) -> Header:
-    if line.get("format") != FORMAT:
-        raise _WrongError(f"format: expected `{FORMAT}`")
-    if line.get("version") != VERSION:
-        raise _WrongError(f"version: expected {VERSION}: a capture of another version of ase-exporter")
-    driver = _object(line.get("driver"), "driver")
-    return Header(
-        exporter=_text(line, "exporter"),
-        created=_text(line, "created"),
-        scrapes=_integer(line, "scrapes", minimum=1),
-        interval=_number(line, "interval"),
-        names=_choice(line, "names", ("pseudonyms", "kept")),
-        driver={name: _text(driver, name) for name in driver},
-        statements_digest=_text(line, "statements_digest") if "statements_digest" in line else "",
-    )
-
-
-def _read_statement(line: Mapping[str, Any], scrapes: int) -> Statement:
-    scrape = _integer(line, "scrape", minimum=1)
-    if scrape > scrapes:
-        raise _WrongError(f"scrape: expected at most {scrapes}, the header's number")
-    error = line.get("error")
-    return Statement(
-        scrape=scrape,
-        sql=_text(line, "sql"),
-        seconds=_number(line, "seconds"),
-        results=[_read_result(_object(each, "results")) for each in _list(line, "results")],
-        error=None if error is None else _read_failure(_object(error, "error")),
-        at=_number(line, "at") if "at" in line else None,
-    )
-
-
-def _read_failure(error: Mapping[str, Any]) -> Failure:
-    kind = cast(Kind, _choice(error, "kind", get_args(Kind)))
-    number = None if error.get("number") is None else _integer(error, "number")
-    return Failure(kind, number, _text(error, "text"))
-
-
-def _read_result(result: Mapping[str, Any]) -> Result:
-    messages = [_instance_of(each, str, "messages") for each in result.get("messages", [])]
-    if "columns" not in result:
-        return Result(messages)
-    columns = [_read_column(each) for each in _list(result, "columns")]
-    rows = [_read_row(row, columns) for row in _list(result, "rows")]
-    return Result(messages, columns, rows)
-
-
-def _read_column(column: Any) -> Column:
-    if not isinstance(column, list) or len(column) != 5:
-        raise _WrongError("columns: expected [name, type, size, scale, nullable]")
-    name, kind, size, scale, nullable = column
-    if kind not in _DECODERS:
-        raise _WrongError(f"columns: expected a type of {', '.join(_DECODERS)}")
-    _instance_of(name, str, "columns: name")
-    for part, value in (("size", size), ("scale", scale)):
-        if _instance_of(value, int, f"columns: {part}") < 0:
-            raise _WrongError(f"columns: {part}: expected a number from 0")
-    return Column(name, kind, size, scale, _instance_of(nullable, bool, "columns: nullable"))
-
-
-def _read_row(row: Any, columns: Sequence[Column]) -> list[Value]:
-    if not isinstance(row, list) or len(row) != len(columns):
-        raise _WrongError(f"rows: expected {len(columns)} values")
-    return [
-        None if value is None else _read_value(value, column)
-        for value, column in zip(row, columns, strict=True)
-    ]
-
-
-def _read_value(value: Any, column: Column) -> Value:
+def _decode(value: Any, column: Column) -> Value:
+    if value is None or type(value) is _JSON_TYPES.get(column.type):
+        return cast(Value, value)
     try:
-        return cast(Value, _DECODERS[column.type](value))
-    except (ValueError, TypeError, ArithmeticError, InvalidOperation):
-        raise _WrongError(f"rows: {column.name or 'value'}: expected {column.type}") from None
-
-
-def _object(value: Any, what: str) -> dict[str, Any]:
-    return cast(dict[str, Any], _instance_of(value, dict, what))
-
-
-def _list(line: Mapping[str, Any], key: str) -> Iterable[Any]:
-    return cast(list[Any], _instance_of(line.get(key), list, key))
-
-
-def _text(line: Mapping[str, Any], key: str) -> str:
-    return cast(str, _instance_of(line.get(key), str, key))
-
-
-def _choice(line: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
-    text = _text(line, key)
-    if text not in choices:
-        raise _WrongError(f"{key}: expected one of {', '.join(choices)}")
-    return text
-
-
-def _integer(line: Mapping[str, Any], key: str, minimum: int = 0) -> int:
-    value = _instance_of(line.get(key), int, key)
-    if value < minimum:
-        raise _WrongError(f"{key}: expected a number from {minimum}")
-    return cast(int, value)
-
-
-def _number(line: Mapping[str, Any], key: str) -> float:
-    value = line.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
-        raise _WrongError(f"{key}: expected seconds")
-    return float(value)
-
-
-_NAMES = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
-
-
-def _instance_of(value: Any, kind: type, what: str) -> Any:
-    try:
-        return _instance(value, kind)
-    except ValueError:
-        raise _WrongError(f"{what}: expected {_NAMES[kind]}") from None
+        if column.type == "float" and type(value) in (int, float):
+            return float(value)
+        if isinstance(value, str) and column.type in _DECODERS:
+            return _DECODERS[column.type](value)
+    except (ValueError, ArithmeticError):
+        pass
+    raise ValueError(f"{column.name or 'rows'}: expected {column.type}")

@@ -15,6 +15,8 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
+import yaml
+
 from ase_exporter.capture.file import Capture, Column, Result, Statement, Value
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
 from ase_exporter.changes.detect import identifier
@@ -29,43 +31,6 @@ _ADDRESS = (
 _NO_ADDRESS = re.compile(r"\d\d?:\d\d(:\d\d)*|:{2,3}")
 _DIGITS = re.compile(r"\d+")
 _BANNER = re.compile(r"(SAP )?Adaptive Server Enterprise/[\w ./:()+,#-]{10,250}")
-# Words in @@version that other texts do not have.
-_PLATFORMS = frozenset(
-    (
-        *("adaptive", "enterprise", "cluster", "edition", "esd", "ir", "opt", "os", "linux", "red", "hat"),
-        *(
-            "el#",
-            "elsmp",
-            "rhel",
-            "suse",
-            "sles",
-            "aix",
-            "hp",
-            "ux",
-            "solaris",
-            "sun",
-            "sun_svr#",
-            "windows",
-            "nt",
-        ),
-        *(
-            "x#",
-            "x#_#",
-            "i#",
-            "ix#",
-            "amd#",
-            "ia#",
-            "itanium",
-            "intel",
-            "power",
-            "ppc#",
-            "ppc#le",
-            "rs#",
-            "hp#",
-        ),
-        "sparc",
-    )
-)
 # Members of structures and the like in names of spinlocks.
 _CODE = re.compile(r"(?<=->)\w+|\b\w*spin(lock)?s?\b", re.IGNORECASE)
 _LITERAL = re.compile(r"'([^']*)'")
@@ -76,20 +41,6 @@ _IN_SQL = re.compile(rf"(?<= ){_IDENTIFIER}(?=\.\.(?:sysattributes a, (?!master\
 _MIN_DIGITS = 4
 # Tables whose text columns are ASE's own.
 _PUBLIC_TABLES = re.compile(r"from master\.\.(monWaitEventInfo|monWaitClassInfo|spt_values)\b")
-# Columns whose values only ASE determines.
-_PUBLIC_COLUMNS = frozenset(
-    (
-        *("ReplacementStrategy", "config_replacement", "run_replacement", "cache_type", "Type", "IOType"),
-        *("OperationName", "ModuleName", "AllocatorName", "MemoryPoolName", "ConfigOption", "TypeName"),
-        *("LockState", "LockType", "WaitLockType"),
-    )
-)
-_TEXT_COLUMNS = frozenset(
-    (
-        *("Status", "status", "Edition", "Description", "value2"),
-        *("io_size", "wash_size", "config_size", "run_size"),
-    )
-)
 
 
 class Pseudonyms:
@@ -293,14 +244,18 @@ class _Hiding:
     def _replacement(self, sql: str, column: str) -> Callable[[str], str] | None:
         """What replaces the values of a text column; None if they are ASE's own."""
         if (
-            column in _PUBLIC_COLUMNS
+            column in _words()["public_columns"]
             or _PUBLIC_TABLES.search(sql)
             or sql.startswith((COLUMNS, PROXY_COLUMNS))
         ):
             return None
         if column == "SpinlockName":
             return self._pseudonyms.spinlock
-        return self._pseudonyms.text if column in _TEXT_COLUMNS or _is_text(sql) else self._pseudonyms.name
+        return (
+            self._pseudonyms.text
+            if column in _words()["text_columns"] or _is_text(sql)
+            else self._pseudonyms.name
+        )
 
 
 def _is_text(sql: str) -> bool:
@@ -312,7 +267,7 @@ def _is_text(sql: str) -> bool:
 
 
 def _is_platform(word: str) -> bool:
-    return _DIGITS.sub("#", word.lower()) in _PLATFORMS
+    return _DIGITS.sub("#", word.lower()) in _words()["platforms"]
 
 
 def _is_known(word: str) -> bool:
@@ -348,6 +303,13 @@ def vocabulary() -> frozenset[str]:
 def system_names() -> frozenset[str]:
     """Names of databases, logins, devices, caches and pools that every server has."""
     return _read("system_names.txt")
+
+
+@cache
+def _words() -> dict[str, frozenset[str]]:
+    """The lists of privacy.yaml."""
+    text = files(__package__).joinpath("privacy.yaml").read_text(encoding="utf-8")
+    return {name: frozenset(words.split()) for name, words in yaml.safe_load(text).items()}
 
 
 def _read(file: str) -> frozenset[str]:

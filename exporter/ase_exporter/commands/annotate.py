@@ -3,7 +3,6 @@
 import getpass
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -64,33 +63,25 @@ def annotate(
     client: AnnotationClient = ExporterClient(url, user, password_file, ca_file)
     if grafana_url:
         client = GrafanaClient(_grafana_config(grafana_url, grafana_token_file, ca_file))
-    texts = words or []
+    texts, tags = words or [], tag or []
+    text = run if run is not None else " ".join(texts)
+    conflicts = {
+        "--finish takes no text, no --run and no --start": finish and (text or start),
+        "--failed: expected --finish ID with it": failed and not finish,
+        "expected either --run or --start": start and run is not None,
+        "--run: expected a command after --": run is not None and not texts,
+        "expected one TEXT; put it in quotes": run is None and not finish and len(texts) != 1,
+        "expected a text that is not blank": not finish and not text.strip(),
+        f"--tag {MAINTENANCE}: expected --start or --run, so that it has an end": MAINTENANCE in tags
+        and not (start or run),
+    }
+    for problem, found in conflicts.items():
+        if found:
+            raise UserError(f"annotate: {problem}")
     if finish:
-        if texts or run or start:
-            raise UserError("annotate: --finish takes no text, no --run and no --start")
         client.finish(finish, time.time(), failed)
         return
-    if MAINTENANCE in (tag or ()) and run is None and not start:
-        raise UserError(f"annotate: --tag {MAINTENANCE}: expected --start or --run, so that it has an end")
-    if failed:
-        raise UserError("annotate: --failed: expected --finish ID with it")
-    if run is not None:
-        if not texts:
-            raise UserError("annotate: --run: expected a command after --")
-        if start:
-            raise UserError("annotate: expected either --run or --start")
-        raise typer.Exit(run_annotated(client, _annotation(run, target, tag), texts, _warn))
-    if len(texts) != 1:
-        raise UserError("annotate: expected one TEXT; put it in quotes")
-    change = _annotation(texts[0], target, tag)
-    client.annotate(change)
-    print(change.id if start else "Annotation posted.")
-
-
-def _annotation(text: str, target: str, tags: Sequence[str] | None) -> Change:
-    if not text.strip():
-        raise UserError("annotate: expected a text that is not blank")
-    return Change(
+    change = Change(
         id=new_id(),
         target=target,
         kind=ANNOTATION,
@@ -100,8 +91,12 @@ def _annotation(text: str, target: str, tags: Sequence[str] | None) -> Change:
         at=time.time(),
         who=_user_name(),
         source="user",
-        tags=tuple(tags or ()),
+        tags=tuple(tags),
     )
+    if run is not None:
+        raise typer.Exit(run_annotated(client, change, texts, _warn))
+    client.annotate(change)
+    print(change.id if start else "Annotation posted.")
 
 
 def _user_name() -> str:

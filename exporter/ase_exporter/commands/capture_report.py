@@ -62,43 +62,43 @@ def _lines(
     yield f"- {len(facts.tables)} monitoring tables, {len(facts.options)} options; roles: {roles}"
     readable = report.executed - len(left_out) - sum(len(each.collectors) for each in failed)
     yield f"- {readable} collectors can be read; not in the capture: {', '.join(left_out) or 'none'}"
-    yield from _section("Collectors that failed")
-    for each in failed:
-        yield f"- {', '.join(each.collectors)}: {_code(each.message)}" + (
-            f" ({each.note})" if each.note else ""
-        )
-    yield from [] if failed else ["None."]
-    yield from _section("Collectors that this server or login cannot give")
-    for gap in report.gaps:
-        yield f"- {gap.cause}: {', '.join(gap.collectors)}"
-    yield from [] if report.gaps else ["None."]
-    yield from _section("Columns with another type than expected")
-    for mismatch in report.mismatches:
-        yield f"- {mismatch.table}.{mismatch.column} is `{mismatch.type}`, expected {mismatch.expected}"
-    yield from [] if report.mismatches else ["None."]
-    yield from _columns("Columns expected of this version that are missing", missing)
-    yield from _columns("Columns unknown to this exporter", report.unknown)
-    errors = Counter(
-        (each.error.kind, each.error.number, each.error.text) for each in capture.statements if each.error
-    )
-    yield from _section("Errors while recording")
-    for (kind, number, text), count in sorted(errors.items(), key=lambda item: -item[1]):
-        yield f"- {count} x {kind}" + (f", Msg {number}" if number else "") + f": {_code(text)}"
-    yield from [] if errors else ["None."]
-    yield from _section("Slowest statements")
-    for statement in sorted(capture.statements, key=lambda each: -each.seconds)[:5]:
-        yield f"- {statement.seconds * 1000:.1f} ms, {len(statement.rows)} rows: {_code(statement.sql)}"
+    sections = {
+        "Collectors that failed": [
+            f"{', '.join(each.collectors)}: {_code(each.message)}" + (f" ({each.note})" if each.note else "")
+            for each in failed
+        ],
+        "Collectors that this server or login cannot give": [
+            f"{gap.cause}: {', '.join(gap.collectors)}" for gap in report.gaps
+        ],
+        "Columns with another type than expected": [
+            f"{each.table}.{each.column} is `{each.type}`, expected {each.expected}"
+            for each in report.mismatches
+        ],
+        "Columns expected of this version that are missing": _columns(missing),
+        "Columns unknown to this exporter": _columns(report.unknown),
+        "Errors while recording": _errors(capture),
+        "Slowest statements": [
+            f"{each.seconds * 1000:.1f} ms, {len(each.rows)} rows: {_code(each.sql)}"
+            for each in sorted(capture.statements, key=lambda each: -each.seconds)[:5]
+        ],
+    }
+    for title, found in sections.items():
+        yield from ("", f"## {title}", "")
+        yield from [f"- {line}" for line in found] or ["None."]
 
 
-def _columns(title: str, columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    yield from _section(title)
-    for table, names in columns.items():
-        yield f"- {table}: {', '.join(names)}"
-    yield from [] if columns else ["None."]
+def _columns(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{table}: {', '.join(names)}" for table, names in columns.items()]
 
 
-def _section(title: str) -> Iterator[str]:
-    yield from ("", f"## {title}", "")
+def _errors(capture: Capture) -> list[str]:
+    errors = Counter(each.error for each in capture.statements if each.error)
+    return [
+        f"{count} x {error.kind}"
+        + (f", Msg {error.number}" if error.number else "")
+        + f": {_code(error.text)}"
+        for error, count in errors.most_common()
+    ]
 
 
 def _code(text: str) -> str:

@@ -9,8 +9,8 @@ import typer
 
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
-from ase_exporter.commands.check_output import print_report, print_script
-from ase_exporter.commands.options import ConfigFile, choose_target, load_config
+from ase_exporter.commands.check_output import print_check, print_script
+from ase_exporter.commands.options import ConfigFile, choose_targets, load_config
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
@@ -22,26 +22,21 @@ _MAX_PARALLEL = 8
 def check(
     config_file: ConfigFile = None,
     target: Annotated[
-        str | None,
-        typer.Option("--target", help="Name of a target in the configuration. Default: all of them."),
+        list[str] | None,
+        typer.Option(help="Name of a target in the configuration; may be repeated. Default: all."),
     ] = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Check the configuration file alone; connect to no server.")
     ] = False,
     sql: Annotated[
-        bool,
-        typer.Option(
-            "--sql", help="Print every statement that the exporter sends to the server, for review."
-        ),
+        bool, typer.Option("--sql", help="Print every statement that the exporter sends, for review.")
     ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Check the collectors that are off by default, too.")
     ] = False,
     capture: Annotated[
         Path | None,
-        typer.Option(
-            "--capture", help="Explain a capture instead, as Markdown for an issue; connect to no server."
-        ),
+        typer.Option(help="Explain a capture instead, as Markdown for an issue; connect to no server."),
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds for each target, login and queries together.")
@@ -62,16 +57,10 @@ def check(
         raise UserError(*problems)
     if offline:
         if sql:
-            raise UserError(
-                "--sql: the statements depend on the server: it cannot be combined with --offline"
-            )
+            raise UserError("--sql: the statements depend on the server: expected no --offline with it")
         print(_summary(config_file, loaded, catalogue))
         return
-    chosen = (
-        list(loaded.targets)
-        if target is None and len(loaded.targets) > 1
-        else [choose_target(loaded, target)]
-    )
+    chosen = choose_targets(loaded, target or ())
 
     def examine(each: Target) -> TargetReport | StatementReport | UserError:
         checking = TargetCheck(loaded, each, catalogue, everything=everything, timeout=timeout)
@@ -80,23 +69,20 @@ def check(
         except UserError as error:
             return error
 
-    good, errors = True, list[UserError]()
+    reports: list[TargetReport | StatementReport | UserError] = []
     # Off the main thread, so that Ctrl-C works while the driver blocks.
     with ThreadPoolExecutor(min(_MAX_PARALLEL, len(chosen))) as executor:
-        for number, result in enumerate(executor.map(examine, chosen)):
-            if isinstance(result, UserError):
-                errors.append(result)
-                continue
-            if number:
+        for report in executor.map(examine, chosen):
+            if reports:
                 print()
-            if isinstance(result, StatementReport):
-                print_script(result)
-            else:
-                print_report(result)
-                good = good and result.is_good
-    if errors:
-        raise UserError(*(line for error in errors for line in error.lines))
-    if not good:
+            reports.append(report)
+            if isinstance(report, StatementReport):
+                print_script(report)
+            elif isinstance(report, TargetReport):
+                print_check(report)
+    if lines := [line for each in reports if isinstance(each, UserError) for line in each.lines]:
+        raise UserError(*lines)
+    if any(isinstance(each, TargetReport) and not each.is_good for each in reports):
         raise typer.Exit(1)
 
 

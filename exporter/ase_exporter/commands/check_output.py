@@ -12,7 +12,7 @@ _METRICS_SHOWN = 6
 _COLUMNS_SHOWN = 12
 
 
-def print_report(report: TargetReport) -> None:
+def print_check(report: TargetReport) -> None:
     """Print one target's report to the terminal."""
     console = Console(highlight=False)
     facts = report.facts

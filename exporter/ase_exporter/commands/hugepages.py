@@ -1,7 +1,9 @@
 """`ase-exporter hugepages`: required huge pages, their settings, and a check of this host."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,46 +24,38 @@ from ase_exporter.host.verdict_metrics import read_host
 
 def hugepages(
     max_memory: Annotated[
-        int | None, typer.Option("--max-memory", metavar="PAGES", help="ASE's `max memory`, in 2 KiB pages.")
+        int | None, typer.Option(metavar="PAGES", help="ASE's `max memory`, in 2 KiB pages.")
     ] = None,
     total_logical_memory: Annotated[
         int | None,
         typer.Option(
-            "--total-logical-memory",
             metavar="PAGES",
             help="Memory that ASE allocates at start unless `allocate max shared memory` is 1, in 2 KiB pages.",
         ),
     ] = None,
-    allocate_max_shared_memory: Annotated[
+    allocate_max: Annotated[
         bool, typer.Option("--allocate-max-shared-memory", help="`allocate max shared memory` is 1.")
     ] = False,
     memory: Annotated[
-        int | None, typer.Option("--memory", metavar="BYTES", help="Shared memory of another database.")
+        int | None, typer.Option(metavar="BYTES", help="Shared memory of another database.")
     ] = None,
-    page_size: Annotated[
-        str, typer.Option("--page-size", metavar="2MiB|1GiB", help="Huge page size.")
-    ] = "2MiB",
+    page_size: Annotated[str, typer.Option(metavar="2MiB|1GiB", help="Huge page size.")] = "2MiB",
     headroom: Annotated[
-        int, typer.Option("--headroom", metavar="PAGES", help="Headroom for growth, in 2 MiB pages.")
+        int, typer.Option(metavar="PAGES", help="Headroom for growth, in 2 MiB pages.")
     ] = 512,
     server: Annotated[
-        str | None,
-        typer.Option("--server", help="Check this server's process (server name or data directory)."),
+        str | None, typer.Option(help="Check this server's process (server name or data directory).")
     ] = None,
     touched_gib: Annotated[
-        float | None,
-        typer.Option("--touched-gib", help="Touched memory to compute page tables for (default: all)."),
+        float | None, typer.Option(min=0, help="Touched memory to compute page tables for (default: all).")
     ] = None,
     processes: Annotated[
-        int,
-        typer.Option(
-            "--processes", help="Number of processes that map the memory; each has its own page tables."
-        ),
+        int, typer.Option(min=1, help="Processes that map the memory; each has its own page tables.")
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     config_file: ConfigFile = None,
     target: TargetName = None,
-    timeout: Annotated[float, typer.Option("--timeout", help="Timeout for querying ASE, in seconds.")] = 10.0,
+    timeout: Annotated[float, typer.Option(help="Timeout for querying ASE, in seconds.")] = 10.0,
     procfs: Annotated[
         Path | None, typer.Option("--path.procfs", help="Mount point of the host's /proc (default: /proc).")
     ] = None,
@@ -75,20 +69,20 @@ def hugepages(
     loaded = load_config(config_file)
     settings = loaded.host or HostConfig()
     settings = replace(settings, procfs=procfs or settings.procfs, sysfs=sysfs or settings.sysfs)
+    need = partial(requirement, page_size=page_size, headroom=headroom)
     if memory is not None:
         if max_memory is not None or total_logical_memory is not None:
             raise UserError("--memory is for other databases: expected it without --max-memory")
-        required = requirement(
-            memory_bytes=memory, page_size=page_size, headroom=headroom, source="--memory", server=server
-        )
+        required = need(memory_bytes=memory, source="--memory", server=server)
     elif max_memory is None and total_logical_memory is None:
-        required = _configured(loaded, settings, target, timeout, page_size, headroom, server)
+        required = _configured(loaded, settings, target, timeout, need, server)
     else:
-        ase = _ase_memory(max_memory, total_logical_memory, allocate_max_shared_memory)
-        required = _for_ase(ase, page_size, headroom, server)
-    tables = _page_tables(required, touched_gib, processes)
+        ase = _ase_memory(max_memory, total_logical_memory, allocate_max)
+        required = need(ase_memory=ase.pages, source=ase.source, server=server)
     if not (settings.procfs / "meminfo").exists():
         raise UserError(f"--path.procfs {settings.procfs}: expected a mounted procfs, but it has no meminfo")
+    touched = required.memory if touched_gib is None else int(touched_gib * 1024**3)
+    tables = PageTables(touched, processes, required.page_size)
     host = read_host(str(settings.procfs), str(settings.sysfs), _servers(settings))
     if as_json:
         print(json.dumps(as_data(required, host, tables), indent=2))
@@ -97,7 +91,7 @@ def hugepages(
 
 
 def _ase_memory(max_memory: int | None, total_logical_memory: int | None, allocate_max: bool) -> AseMemory:
-    """Return the memory that the options describe; --max-memory alone is used as given."""
+    """The memory that the options describe; --max-memory alone is used as given."""
     if total_logical_memory is None:
         return AseMemory(0, max_memory or 0, True, "--max-memory")
     if allocate_max and max_memory is None:
@@ -107,42 +101,26 @@ def _ase_memory(max_memory: int | None, total_logical_memory: int | None, alloca
     return AseMemory(total_logical_memory, max_memory or 0, allocate_max)
 
 
-def _for_ase(ase: AseMemory, page_size: str, headroom: int, server: str | None) -> Requirement:
-    return requirement(
-        ase_memory=ase.pages, page_size=page_size, headroom=headroom, source=ase.source, server=server
-    )
-
-
 def _configured(
     loaded: Config,
     settings: HostConfig,
     target: str | None,
     timeout: float,
-    page_size: str,
-    headroom: int,
+    need: Callable[..., Requirement],
     server: str | None,
 ) -> Requirement:
-    """Return the requirement of the queried target, or the one configured for the host."""
+    """The requirement of the target, which is queried, or the one configured for the host."""
     if loaded.targets:
         chosen = choose_target(loaded, target)
-        server_memory = query_memory(chosen, loaded.auth[chosen.auth], timeout)
-        return _for_ase(server_memory.memory, page_size, headroom, server or server_memory.server)
+        found = query_memory(chosen, loaded.auth[chosen.auth], timeout)
+        return need(ase_memory=found.memory.pages, source=found.memory.source, server=server or found.server)
     if settings.required is not None:
         return requirement(**asdict(settings.required), source="configured", server=server)
     raise UserError("expected a target to query (--config.file), --max-memory PAGES or --memory BYTES")
 
 
-def _page_tables(required: Requirement, touched_gib: float | None, processes: int) -> PageTables:
-    if processes < 1:
-        raise UserError(f"--processes: expected a number above 0, not {processes}")
-    if touched_gib is not None and touched_gib < 0:
-        raise UserError(f"--touched-gib: expected a number from 0, not {touched_gib}")
-    touched = required.memory if touched_gib is None else int(touched_gib * 1024**3)
-    return PageTables(touched, processes, required.page_size)
-
-
 def _servers(settings: HostConfig) -> tuple[ServerState, ...]:
-    """Return all servers' states, with smaps read now."""
+    """All servers' states, with smaps read now."""
     collector = ProcessCollector(str(settings.procfs), settings.processes, smaps_interval=3600)
     try:
         list(collector.collect())

@@ -1,5 +1,6 @@
 """Options that several commands share, what they select, and where the result goes."""
 
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,6 +129,12 @@ def choose_target(loaded: Config, name: str | None) -> Target:
     names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
     more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
     raise UserError(f"--target: {name}: no such target in the configuration; it has {names}{more}")
+
+
+def choose_targets(loaded: Config, names: Iterable[str]) -> list[Target]:
+    """The targets of those names or, without names, all of them. Raises UserError if that leaves none."""
+    chosen = [choose_target(loaded, name) for name in dict.fromkeys(names)]
+    return chosen or list(loaded.targets) or [choose_target(loaded, None)]
 
 
 def require(module: str, extra: str, what: str, instead: str = "") -> None:

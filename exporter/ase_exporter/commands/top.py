@@ -5,7 +5,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +16,11 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
     ConfigFile,
     SecondsPerSpin,
-    choose_target,
+    choose_targets,
     duration_option,
     load_config,
     require,
 )
-from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.top import plain
 from ase_exporter.top.as_json import as_json
@@ -39,18 +37,6 @@ ONCE_INTERVAL = 10.0
 LIMITS = (1.0, 60.0)
 # One thread and one connection each.
 MAX_TARGETS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options that choose what to show."""
-
-    config_file: Path | None
-    targets: Sequence[str]
-    interval: float | None
-    record: Path | None
-    replay: Path | None
-    seconds_per_spin: float | None
 
 
 def top(
@@ -91,8 +77,17 @@ def top(
         require("textual", "top", "top needs textual for its screen", "--once and --json need nothing")
         require_screen()
     logs.configure("text", "error")
-    options = Options(config_file, target or (), interval, record, replay, seconds_per_spin)
-    feed = _replay(options) if replay else _live(options, once)
+    feed: LiveFeed | ReplayFeed
+    if replay is None:
+        interval = ONCE_INTERVAL if once and interval is None else interval or INTERVAL
+        feed = LiveFeed(_samplers(config_file, target or [], _checked(interval), record), seconds_per_spin)
+    elif target or record:
+        raise UserError(
+            "--replay: shows a file and no server; expected neither --target nor --record with it"
+        )
+    else:
+        pace = None if interval is None else _checked(interval)
+        feed = ReplayFeed(replay, load_catalogue()[0], interval=pace, seconds_per_spin=seconds_per_spin)
     try:
         if screen:
             _show(feed)
@@ -111,52 +106,25 @@ def _checked(interval: float) -> float:
     return interval
 
 
-def _replay(options: Options) -> ReplayFeed:
-    if options.targets or options.record:
-        raise UserError(
-            "--replay: shows a file and no server; expected neither --target nor --record with it"
-        )
-    interval = None if options.interval is None else _checked(options.interval)
-    path = options.replay or Path()
-    return ReplayFeed(path, load_catalogue()[0], interval=interval, seconds_per_spin=options.seconds_per_spin)
-
-
-def _live(options: Options, once: bool) -> LiveFeed:
-    interval = _checked(options.interval or (ONCE_INTERVAL if once else INTERVAL))
-    loaded = load_config(options.config_file)
+def _samplers(
+    config_file: Path | None, names: Sequence[str], interval: float, record: Path | None
+) -> list[TargetSampler]:
+    loaded = load_config(config_file)
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     for problem in problems:
         print(f"ase-exporter: {problem}", file=sys.stderr)
-    targets = _targets(loaded, options.targets)
-    if options.record is None:
-        samplers = [TargetSampler(loaded, target, catalogue, interval) for target in targets]
-        return LiveFeed(samplers, options.seconds_per_spin)
+    targets = choose_targets(loaded, names)
+    if len(targets) > MAX_TARGETS:
+        raise UserError(
+            f"--target: {len(targets)} targets: expected at most {MAX_TARGETS}; choose some of them"
+        )
+    if record is None:
+        return [TargetSampler(loaded, target, catalogue, interval) for target in targets]
     if len(targets) > 1:
         raise UserError("--record: records one server; choose it by --target")
-    recording = Recording(options.record, catalogue, interval)
-    sampler = TargetSampler(
-        loaded,
-        targets[0],
-        catalogue,
-        interval,
-        open_connection=recording.recorder.open,
-        save=recording.save,
-    )
-    return LiveFeed([sampler], options.seconds_per_spin)
-
-
-def _targets(loaded: Config, names: Sequence[str]) -> list[Target]:
-    if not names and loaded.targets:
-        chosen = list(loaded.targets)
-    else:
-        chosen = [choose_target(loaded, name) for name in dict.fromkeys(names)] or [
-            choose_target(loaded, None)
-        ]
-    if len(chosen) > MAX_TARGETS:
-        raise UserError(
-            f"--target: {len(chosen)} targets: expected at most {MAX_TARGETS}; choose some of them"
-        )
-    return chosen
+    recording = Recording(record, catalogue, interval)
+    opened, save = recording.recorder.open, recording.save
+    return [TargetSampler(loaded, targets[0], catalogue, interval, open_connection=opened, save=save)]
 
 
 def _show(feed: Feed) -> None:

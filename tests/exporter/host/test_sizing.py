@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.exporter.commands.command_line import Run
 from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
 from typer.testing import CliRunner
 
@@ -251,10 +252,10 @@ def test_the_command_prints_json(case_host: list[str]) -> None:
         (["--max-memory", "5", "--path.procfs", "/nonexistent"], "expected a mounted procfs"),
     ],
 )
-def test_bad_options_get_one_clear_line(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(build(), ["hugepages", *arguments])
-    assert isinstance(result.exception, UserError)
-    assert message in str(result.exception)
+def test_bad_options_get_one_clear_line(run: Run, arguments: list[str], message: str) -> None:
+    ended = run("hugepages", *arguments)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert message in ended.stderr
 
 
 def test_the_configured_requirement_applies_without_a_target(case_host: list[str], tmp_path: Path) -> None:
