@@ -97,7 +97,7 @@ def _errors(capture: Capture) -> list[str]:
         f"{count} x {error.kind}"
         + (f", Msg {error.number}" if error.number else "")
         + f": {_code(error.text)}"
-        for error, count in errors.most_common()
+        for error, count in sorted(errors.items(), key=lambda item: -item[1])
     ]
 
 
