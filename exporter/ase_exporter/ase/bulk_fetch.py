@@ -31,6 +31,7 @@ MAX_WIDTH = 4096
 Bounded = Callable[[int], AbstractContextManager[None]]
 
 _MAX_RECORDS = 100
+_MAX_NAME = 256
 _STATEMENT = 3
 _CLOSE = 0
 _SUCCESS = (0, 1)
@@ -153,7 +154,7 @@ class Statement:
         Raises TooManyRowsError for more than `max_rows`, UnbindableError for an unsupported type.
         """
         with bounded(0):
-            kinds = self._describe()
+            kinds, names = self._describe()
             if not kinds:
                 return Columns([], 0)
             width = sum(kind.dtype.itemsize * kind.width + 8 for _, kind in kinds)
@@ -183,7 +184,7 @@ class Statement:
                 _joined([(bound[index], count) for bound, count in chunks], self._decode) if chunks else []
                 for index in range(len(kinds))
             ]
-        return Columns(columns, rows)
+        return Columns(columns, rows, names)
 
     def _bind(self, kinds: list[tuple[int, _Kind]], rows: int) -> list[_Column]:
         """Bind newly allocated columns for that many rows."""
@@ -200,15 +201,24 @@ class Statement:
             self._check(code, "SQLBindCol")
         return columns
 
-    def _describe(self) -> list[tuple[int, _Kind]]:
-        """SQL type and binding per column. Raises UnbindableError for an unsupported type."""
+    def _describe(self) -> tuple[list[tuple[int, _Kind]], tuple[str, ...]]:
+        """SQL type and binding per column, and its name. Raises UnbindableError for an unsupported type."""
         count, kind, digits, nullable = c_short(), c_short(), c_short(), c_short()
         size, unsigned = c_size_t(), c_ssize_t()
+        name, length = ctypes.create_string_buffer(_MAX_NAME), c_short()
         self._check(_odbc.SQLNumResultCols(self._handle, byref(count)), "SQLNumResultCols")
-        found = []
+        found, names = [], []
         for number in range(1, count.value + 1):
             code = _odbc.SQLDescribeCol(
-                self._handle, number, None, 0, None, byref(kind), byref(size), byref(digits), byref(nullable)
+                self._handle,
+                number,
+                name,
+                _MAX_NAME,
+                byref(length),
+                byref(kind),
+                byref(size),
+                byref(digits),
+                byref(nullable),
             )
             self._check(code, "SQLDescribeCol")
             bound = _KINDS.get(kind.value)
@@ -222,7 +232,8 @@ class Statement:
             if bound is None:
                 raise UnbindableError
             found.append((kind.value, bound))
-        return found
+            names.append(name.value.decode("ascii", "replace"))
+        return found, tuple(names)
 
     def _set(self, attribute: int, value: int) -> None:
         self._check(_odbc.SQLSetStmtAttr(self._handle, attribute, value, 0), "SQLSetStmtAttr")

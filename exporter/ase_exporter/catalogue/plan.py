@@ -9,7 +9,7 @@ from ase_exporter.catalogue.messages import Reason
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import READ_AT, OnUnreadable, RowMapper, is_narrow
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.metrics.columns import Columns, Row
+from ase_exporter.metrics.columns import Columns, Row, column_names
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 
@@ -24,6 +24,8 @@ class PlannedCollector:
     reason and detail (one line): why it is not available; `gaps` knows the SQL that fixes it.
     interval: seconds between readings, 0 for every scrape.
     statements: selects without parameters, one for each result that `families` takes.
+    columns: the names that its result must have, in lower case; empty if the catalogue does not know them, as of
+    procedures and custom statements.
     """
 
     name: str
@@ -32,6 +34,7 @@ class PlannedCollector:
     detail: str = ""
     statements: tuple[str, ...] = ()
     mapper: RowMapper | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def available(self) -> bool:
@@ -42,6 +45,13 @@ class PlannedCollector:
     def by_columns(self) -> bool:
         """Whether a large result is best fetched by columns."""
         return self.mapper is not None and self.mapper.takes_columns
+
+    def mismatch(self, result: Columns | Sequence[Row]) -> str:
+        """How the columns of a result differ from those that were asked for; '' if they do not."""
+        found = tuple(map(str.lower, column_names(result)))
+        if not found or not self.columns or found == self.columns:
+            return ""
+        return f"{self.name}: columns {', '.join(found)} instead of {', '.join(self.columns)}"
 
     def families(
         self,
@@ -73,7 +83,7 @@ def plan(
     defaults. top: how many rows get series of their own if a collector ranks its rows.
     """
     return [
-        _plan_one(name, collector, facts, top)
+        _plan_one(name, collector, facts, top, names_known=name not in catalogue.custom)
         for name, collector in catalogue.collectors.items()
         if is_chosen(name, collector, selection) and not is_of_other_edition(collector, facts)
     ]
@@ -94,7 +104,9 @@ def lacks_version(collector: Collector, facts: ServerFacts) -> bool:
     return facts.version < parse_version(collector.since)
 
 
-def _plan_one(name: str, collector: Collector, facts: ServerFacts, top: int) -> PlannedCollector:
+def _plan_one(
+    name: str, collector: Collector, facts: ServerFacts, top: int, *, names_known: bool
+) -> PlannedCollector:
     reason, detail = _obstacle(collector, facts)
     if reason:
         return PlannedCollector(name, collector.interval, reason, detail)
@@ -109,7 +121,9 @@ def _plan_one(name: str, collector: Collector, facts: ServerFacts, top: int) -> 
         columns = {column: kind for column, kind in columns.items() if column in kept}
     mapper = RowMapper(name, collector, columns, facts, top, grouped=grouped)
     select = _select(collector, columns, facts, grouped=grouped)
-    return PlannedCollector(name, collector.interval, statements=(select,), mapper=mapper)
+    known = collector.table is not None or (names_known and select.startswith("select "))
+    names = tuple(map(str.lower, columns)) if known else ()
+    return PlannedCollector(name, collector.interval, statements=(select,), mapper=mapper, columns=names)
 
 
 def _obstacle(collector: Collector, facts: ServerFacts) -> tuple[Reason, str]:

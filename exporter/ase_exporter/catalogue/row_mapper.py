@@ -66,7 +66,7 @@ class RowMapper:
         self.name = name
         self._grouped = grouped
         self._collector = collector
-        self._columns = columns
+        self.columns = columns
         self._facts = facts
         self._top = top
         self._indexes = {column: index for index, column in enumerate(columns)}
@@ -120,7 +120,7 @@ class RowMapper:
         If `on_unreadable` returns, columns that cannot be read count as NULL. Raises UnreadableError, with
         nothing counted, for another number of columns.
         """
-        received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self._columns))
+        received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self.columns))
         table = self._readable(received, on_unreadable)
         if readings := self._epochs(table):
             counters.observe(readings, now)
@@ -136,7 +136,7 @@ class RowMapper:
             else:
                 # The pipe returns the same messages until there are others.
                 events = totals.new_events(table.rows(), self._event_time, now)
-                found |= _count_events(group, totals, Columns.of_rows(events, len(self._columns)))
+                found |= _count_events(group, totals, Columns.of_rows(events, len(self.columns)))
         return [
             Family(name, "counter" if name.endswith("_total") else "gauge", text, labels, found[name])
             for name, (text, labels) in self._heads.items()
@@ -164,12 +164,12 @@ class RowMapper:
 
     def _add_metric(self, name: str, metric: Metric) -> None:
         labels = {**({} if metric.total else self._collector.labels), **metric.labels}
-        if self._facts.cluster and "InstanceID" in self._columns:
+        if self._facts.cluster and "InstanceID" in self.columns:
             labels[INSTANCE_LABEL] = Label(column="InstanceID")
         labels = {
             key: label
             for key, label in labels.items()
-            if label.column in self._columns or label.absent is not None
+            if label.column in self.columns or label.absent is not None
         }
         group = self._group(labels, ranked=self._collector.top is not None and not metric.total)
         names = group.labels.names
@@ -179,7 +179,7 @@ class RowMapper:
         sources: Mapping[str, str | None] = metric.sources() or {"": None}
         facts_in_labels = not metric.count and not metric.sources()
         for by_value, column in sources.items():
-            if column is not None and column not in self._columns:
+            if column is not None and column not in self.columns:
                 continue
             value = ValueSource(
                 name,
@@ -192,7 +192,7 @@ class RowMapper:
             )
             (group.counters if counter else group.gauges).append(value)
             if counter:
-                group.widths.append(_WIDTHS.get(self._columns.get(column or "", ""), "wide"))
+                group.widths.append(_WIDTHS.get(self.columns.get(column or "", ""), "wide"))
 
     def _group(self, labels: Mapping[str, Label], ranked: bool) -> MetricGroup:
         key = " ".join([self.name, *sorted(f"{name}={label.column}" for name, label in labels.items())])
@@ -203,10 +203,8 @@ class RowMapper:
     def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> Columns:
         """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected."""
         # Checked before anything is counted: a counter that once held a text would be wrong for ever.
-        if len(table.columns) < len(self._columns):
-            raise UnreadableError(
-                f"{self.name}: {len(table.columns)} columns instead of {len(self._columns)}"
-            )
+        if len(table.columns) < len(self.columns):
+            raise UnreadableError(f"{self.name}: {len(table.columns)} columns instead of {len(self.columns)}")
         columns, unreadable = list(table.columns), []
         for index, types in self._types.items():
             found = set(_cell_types(columns[index]))
@@ -216,7 +214,7 @@ class RowMapper:
                 columns[index] = [None] * len(table)
                 wrong = ", ".join(sorted(kind.__name__ for kind in found - types))
                 expected = "dates" if types is _DATES else "numbers"
-                unreadable.append(f"column {list(self._columns)[index]} holds {wrong}, expected {expected}")
+                unreadable.append(f"column {list(self.columns)[index]} holds {wrong}, expected {expected}")
             elif types is _NUMBERS and not found.isdisjoint((float, Decimal)):
                 columns[index] = _possible(columns[index])
         if unreadable:

@@ -60,10 +60,14 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One result set. columns: in select order, NULL as None (arrays have none). length: number of rows."""
+    """One result set. columns: in select order, NULL as None (arrays have none). length: number of rows.
+
+    names: of the columns, as the server gives them; empty if not known.
+    """
 
     columns: "Sequence[list[Any] | NDArray[Any] | TextColumn]"
     length: int
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of_rows(cls, rows: Iterable[Row], width: int) -> "Columns":
@@ -88,6 +92,14 @@ class Columns:
         """The rows as tuples, with all columns or only these."""
         wanted = range(len(self.columns)) if indexes is None else indexes
         return list(zip(*map(self.listed, wanted), strict=True)) if wanted else [()] * self.length
+
+
+def column_names(result: "Columns | Sequence[Row]") -> tuple[str, ...]:
+    """The names that the server gave to the columns of a result; empty for no rows, or if not known."""
+    if isinstance(result, Columns):
+        return result.names
+    description = getattr(result[0], "cursor_description", ()) if result else ()
+    return tuple([column[0] for column in description])
 
 
 def listed(column: Any) -> list[Any]:

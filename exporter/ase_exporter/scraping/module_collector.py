@@ -213,6 +213,11 @@ class ModuleCollector:
             batch_error = error.with_traceback(None)
             if error.kind == "out_of_step":
                 answers.clear()
+        problems = [each.mismatch(rows) for each, (rows, _) in zip(quick, answers, strict=False)]
+        if problem := next(filter(None, problems), ""):
+            # One result in the wrong place says that the others may be, too: each select is sent again, alone.
+            log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
+            answers.clear()
         for collector, (rows, seconds) in zip(quick, answers, strict=False):
             self._add_families(collector, [rows], result, session, seconds, batched=True)
         if batch_error and not batch_error.usable:
@@ -222,9 +227,9 @@ class ModuleCollector:
     def _is_quick(self, collector: PlannedCollector, session: Session) -> bool:
         """Whether it may be read in a batch: one select of few rows that did not fail last time."""
         sql, *others = collector.statements
-        if others or not sql.startswith("select ") or (collector.by_columns and session.is_large(sql)):
+        if others or not collector.columns or (collector.by_columns and session.is_large(sql)):
             return False
-        return self._batch_works and collector.name not in self._failing
+        return self._batch_works and collector.name not in self._failing | self._unreadable.keys()
 
     def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, session: Session) -> None:
         started, limit = self._monotonic(), self._limit(result)
@@ -267,6 +272,8 @@ class ModuleCollector:
         result.summary.up = True
         try:
             try:
+                if problem := next(filter(None, map(collector.mismatch, answers)), ""):
+                    raise UnreadableError(problem)
                 families = collector.families(answers, self.counters, started, on_unreadable)
             except UnreadableError as error:
                 on_unreadable(str(error))
