@@ -4,6 +4,7 @@ Data flow: `files` reads /proc and /sys, parsers turn text into structures, one 
 those into metric families, `HostCollectors` runs the collectors. Parsers take text, so that tests can feed them
 that of any kernel.
 
+    declared           labels, help and source of every metric (metrics.csv)
     files              read kernel files; parsers that several collectors share
     hugepages thp numa tlb
                        one collector each

@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup
+from ase_exporter.host.declared import family, single
 from ase_exporter.host.files import read_int
 from ase_exporter.host.perf_child import PerfChild, PerfState
 from ase_exporter.host.perf_output import HINTS, PerfProblem
 from ase_exporter.host.perf_profiles import choose
 from ase_exporter.host.process_finder import ProcessFinder
-from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.families import Family
 
 
 class PerfCollector:
@@ -39,20 +40,9 @@ class PerfCollector:
         with self.child.state.changed:
             families = [*_event_families(self.child.state), *_child_families(self.child.state)]
         yield from families
-        yield Family(
-            "dbhost_perf_profile_info",
-            "gauge",
-            "Profile of raw events that is counted; always 1.",
-            ("profile",),
-            [((self._events.profile,), 1)],
-        )
+        yield family("dbhost_perf_profile_info", [((self._events.profile,), 1)])
         if (paranoid := self._paranoid()) is not None:
-            yield single(
-                "dbhost_perf_event_paranoid",
-                "gauge",
-                "Restriction of perf for users without CAP_PERFMON (kernel.perf_event_paranoid).",
-                paranoid,
-            )
+            yield single("dbhost_perf_event_paranoid", paranoid)
 
     def close(self) -> None:
         """Stop perf."""
@@ -76,27 +66,10 @@ class PerfCollector:
 
 
 def _event_families(state: PerfState) -> Iterator[Family]:
-    total = Family(
-        "dbhost_perf_events_total",
-        "counter",
-        "Occurrences of a CPU or kernel event, scaled up where it was multiplexed (perf stat).",
-        ("event",),
-    )
-    running = Family(
-        "dbhost_perf_running_ratio",
-        "gauge",
-        "Share of the last interval in which the event had a hardware counter; below 1 its count is an estimate.",
-        ("event",),
-    )
-    counting = Family(
-        "dbhost_perf_event_counting", "gauge", "1 if the event was counted in the last interval.", ("event",)
-    )
-    problem = Family(
-        "dbhost_perf_event_problem",
-        "gauge",
-        "1 for an event that is not counted, with the reason and a hint.",
-        ("event", "hint", "reason"),
-    )
+    total = family("dbhost_perf_events_total")
+    running = family("dbhost_perf_running_ratio")
+    counting = family("dbhost_perf_event_counting")
+    problem = family("dbhost_perf_event_problem")
     for name, tally in state.events.items():
         counting.add(tally.counting, name)
         if tally.counting or tally.total:
@@ -109,27 +82,10 @@ def _event_families(state: PerfState) -> Iterator[Family]:
 
 def _child_families(state: PerfState) -> Iterator[Family]:
     up = state.last_interval is not None and state.problem is None
-    yield single("dbhost_perf_up", "gauge", "1 while perf stat runs and counts.", up)
-    problem = Family(
-        "dbhost_perf_problem",
-        "gauge",
-        "1 if perf stat does not run, with the reason and a hint.",
-        ("hint", "reason"),
-    )
-    if state.problem is not None:
-        problem.add(1, state.problem.hint, state.problem.reason)
-    yield problem
-    yield single("dbhost_perf_starts_total", "counter", "Times perf stat was started.", state.starts)
-    yield single(
-        "dbhost_perf_counted_seconds_total",
-        "counter",
-        "Total length of the intervals in which dbhost_perf_events_total was counted.",
-        state.counted_seconds,
-    )
+    yield single("dbhost_perf_up", up)
+    problems = [] if state.problem is None else [((state.problem.hint, state.problem.reason), 1.0)]
+    yield family("dbhost_perf_problem", problems)
+    yield single("dbhost_perf_starts_total", state.starts)
+    yield single("dbhost_perf_counted_seconds_total", state.counted_seconds)
     if state.last_interval is not None:
-        yield single(
-            "dbhost_perf_interval_age_seconds",
-            "gauge",
-            "Time since perf last reported an interval.",
-            time.monotonic() - state.last_interval,
-        )
+        yield single("dbhost_perf_interval_age_seconds", time.monotonic() - state.last_interval)

@@ -5,10 +5,11 @@ shared memory is taken from the process that has most of it.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 
 from ase_exporter.config.host import ProcessGroup
+from ase_exporter.host.declared import family, keys, of_group, single
 from ase_exporter.host.files import NotOfferedError, read_text
 from ase_exporter.host.process_files import ProcessStat, Smaps, parse_memlock, parse_status
 from ase_exporter.host.process_finder import ProcessFinder, ServerKey, ServerProcesses
@@ -16,48 +17,10 @@ from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
 from ase_exporter.metrics.families import Family
 
-_LABELS = ("database", "server_name")
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
-
-# line of /proc/PID/status -> metric, aggregation over processes, what it counts
-_STATUS: dict[str, tuple[str, Callable[[Iterator[int]], int], str]] = {
-    "RssAnon": ("dbhost_process_anonymous_bytes", sum, "Anonymous memory in RAM, all processes"),
-    "RssShmem": (
-        "dbhost_process_shmem_bytes",
-        max,
-        "Shared memory in small pages that one process touched, the largest of the server's processes",
-    ),
-    "HugetlbPages": (
-        "dbhost_process_hugetlb_bytes",
-        max,
-        "Memory in huge pages that one process touched, the largest of the server's processes",
-    ),
-    "VmPTE": ("dbhost_process_page_tables_bytes", sum, "Page tables, all processes"),
-    "VmSwap": ("dbhost_process_swap_bytes", sum, "Swapped out anonymous memory, all processes"),
-    "VmLck": ("dbhost_process_locked_bytes", max, "Locked memory, the largest of the server's processes"),
-    "Threads": ("dbhost_process_threads", sum, "Threads, all processes"),
-}
-
-# attribute of Smaps -> metric, what it counts
-_SMAPS = {
-    "anon_hugepages": (
-        "dbhost_process_anon_hugepages_bytes",
-        "Anonymous memory in transparent huge pages (smaps AnonHugePages",
-    ),
-    "shmem_hugepages": (
-        "dbhost_process_shmem_hugepages_bytes",
-        "Shared memory in transparent huge pages (smaps ShmemPmdMapped",
-    ),
-    "private_hugetlb": (
-        "dbhost_process_hugetlb_private_bytes",
-        "Touched huge pages that no other process maps (smaps Private_Hugetlb",
-    ),
-    "shared_hugetlb": (
-        "dbhost_process_hugetlb_shared_bytes",
-        "Touched huge pages that other processes map too (smaps Shared_Hugetlb",
-    ),
-}
-_LARGEST = ", of the server's largest process)."
+# Lines of /proc/PID/status that count what processes share: the largest of them stands for the server. Of the other
+# lines the sum does.
+_SHARED = frozenset(("RssShmem", "HugetlbPages", "VmLck"))
 
 
 @dataclass(slots=True)
@@ -130,24 +93,9 @@ class ProcessCollector:
         return {pid: parse_status(text) for pid, text in texts.items() if text}
 
     def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
-        cpu = Family(
-            "dbhost_process_cpu_seconds_total",
-            "counter",
-            "CPU time of the server's processes (/proc/PID/stat utime, stime).",
-            ("database", "mode", "server_name"),
-        )
-        minor = Family(
-            "dbhost_process_minor_faults_total",
-            "counter",
-            "Page faults served from memory (/proc/PID/stat minflt).",
-            _LABELS,
-        )
-        major = Family(
-            "dbhost_process_major_faults_total",
-            "counter",
-            "Page faults that read from disk (/proc/PID/stat majflt).",
-            _LABELS,
-        )
+        cpu = family("dbhost_process_cpu_seconds_total")
+        minor = family("dbhost_process_minor_faults_total")
+        major = family("dbhost_process_major_faults_total")
         self._totals = {server.key: self._totals.get(server.key, _Totals()) for server in servers}
         for server in servers:
             totals = self._totals[server.key]
@@ -164,17 +112,12 @@ class ProcessCollector:
 
 
 def _memlock_family(limits: Mapping[ServerKey, tuple[float, float] | None]) -> Family:
-    family = Family(
-        "dbhost_process_memlock_limit_bytes",
-        "gauge",
-        "Maximum memory that the server's main process may lock; +Inf if unlimited (/proc/PID/limits).",
-        ("database", "limit", "server_name"),
-    )
+    found = family("dbhost_process_memlock_limit_bytes")
     for (database, server), limit in limits.items():
         if limit is not None:
-            family.add(limit[0], database, "soft", server)
-            family.add(limit[1], database, "hard", server)
-    return family
+            found.add(limit[0], database, "soft", server)
+            found.add(limit[1], database, "hard", server)
+    return found
 
 
 def _state(
@@ -196,70 +139,38 @@ def _touched(status: Mapping[str, int]) -> int:
 
 
 def _process_count(servers: list[ServerProcesses]) -> Family:
-    family = Family("dbhost_process_count", "gauge", "Processes of the server (/proc).", _LABELS)
-    for server in servers:
-        family.add(len(server.stats), *server.key)
-    return family
+    return family("dbhost_process_count", [(server.key, len(server.stats)) for server in servers])
 
 
 def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]]]) -> Iterator[Family]:
-    for line, (metric, aggregate, what) in _STATUS.items():
-        family = Family(metric, "gauge", f"{what} (/proc/PID/status {line}).", _LABELS)
-        for key, processes in statuses.items():
-            found = [status[line] for status in processes.values() if line in status]
-            if found:
-                family.add(aggregate(iter(found)), *key)
-        if family.samples:
-            yield family
+    rows: dict[tuple[str, ...], dict[str, float | None]] = {}
+    for key, processes in statuses.items():
+        found = {line: [each[line] for each in processes.values() if line in each] for line in keys("status")}
+        rows[key] = {
+            line: max(numbers) if line in _SHARED else sum(numbers)
+            for line, numbers in found.items()
+            if numbers
+        }
+    yield from of_group("status", rows)
 
 
 def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsReader) -> Iterator[Family]:
-    for attribute, (metric, what) in _SMAPS.items():
-        family = Family(metric, "gauge", what + _LARGEST, _LABELS)
-        for key, snapshot in snapshots.items():
-            if snapshot.smaps is not None:
-                family.add(getattr(snapshot.smaps, attribute), *key)
-        yield family
+    yield from of_group("smaps", {key: asdict(each.smaps) for key, each in snapshots.items() if each.smaps})
     yield from _placement(snapshots)
-    readable = Family(
-        "dbhost_process_smaps_readable",
-        "gauge",
-        "1 if the exporter may read the process's smaps; 0 if it runs as another user without CAP_SYS_PTRACE.",
-        _LABELS,
-    )
-    age = Family("dbhost_process_smaps_age_seconds", "gauge", "Time since smaps was last read.", _LABELS)
-    duration = Family(
-        "dbhost_process_smaps_duration_seconds",
-        "gauge",
-        "Duration of the last read of smaps and numa_maps.",
-        _LABELS,
-    )
+    readable = family("dbhost_process_smaps_readable")
+    age = family("dbhost_process_smaps_age_seconds")
+    duration = family("dbhost_process_smaps_duration_seconds")
     for key, snapshot in snapshots.items():
         readable.add(snapshot.smaps is not None, *key)
         age.add(reader.clock() - snapshot.at, *key)
         duration.add(snapshot.seconds, *key)
     yield from (readable, age, duration)
-    yield Family(
-        "dbhost_process_smaps_cpu_seconds_total",
-        "counter",
-        "CPU time that the exporter spent reading smaps and numa_maps.",
-        samples=[((), reader.cpu_seconds)],
-    )
+    yield single("dbhost_process_smaps_cpu_seconds_total", reader.cpu_seconds)
 
 
 def _placement(snapshots: Mapping[ServerKey, SmapsSnapshot]) -> Iterator[Family]:
-    mapped = Family(
-        "dbhost_process_hugetlb_mapped_bytes",
-        "gauge",
-        "Memory mapped with huge pages of a size, touched or not (smaps Size by KernelPageSize" + _LARGEST,
-        ("database", "server_name", "size"),
-    )
-    placed = Family(
-        "dbhost_process_numa_bytes",
-        "gauge",
-        "Memory of the process on a node, by page size (numa_maps N, kernelpagesize_kB" + _LARGEST,
-        ("database", "node", "server_name", "size"),
-    )
+    mapped = family("dbhost_process_hugetlb_mapped_bytes")
+    placed = family("dbhost_process_numa_bytes")
     for (database, server), snapshot in snapshots.items():
         for size, size_bytes in (snapshot.smaps or Smaps()).mapped_hugetlb.items():
             mapped.add(size_bytes, database, server, f"{size // 1024}kB")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ase_exporter.host.declared import family
 from ase_exporter.host.files import parse_meminfo, read_text
 from ase_exporter.host.hugepages import host_pools
 from ase_exporter.host.sizing import Requirement
@@ -24,30 +25,9 @@ def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> Host
 
 def verdict_families(need: Requirement, host: HostState) -> Iterator[Family]:
     """Yield dbhost_hugepages_required, _short, _stranded and _state."""
-    required = Family(
-        "dbhost_hugepages_required",
-        "gauge",
-        "Huge pages that the databases of this host require, including headroom (configured).",
-        ("size",),
-    )
-    required.add(need.pages, need.size)
-    short = Family("dbhost_hugepages_short", "gauge", "Required huge pages that are missing.", ("size",))
-    stranded = Family(
-        "dbhost_hugepages_stranded",
-        "gauge",
-        "Huge pages neither required nor used: memory that no program can use.",
-        ("size",),
-    )
-    state = Family(
-        "dbhost_hugepages_state",
-        "gauge",
-        "Comparison of the host with the requirement: 1 if the state holds, 0 if not, absent if unknown.",
-        ("state",),
-    )
-    for check in assess(need, host):
-        state.add(check.holds, check.state)
-        if check.state == "short":
-            short.add(check.pages, need.size)
-        elif check.state == "stranded":
-            stranded.add(check.pages, need.size)
-    yield from (required, short, stranded, state)
+    checks = assess(need, host)
+    pages = {check.state: [((need.size,), float(check.pages))] for check in checks}
+    yield family("dbhost_hugepages_required", [((need.size,), need.pages)])
+    yield family("dbhost_hugepages_short", pages.get("short", ()))
+    yield family("dbhost_hugepages_stranded", pages.get("stranded", ()))
+    yield family("dbhost_hugepages_state", [((check.state,), check.holds) for check in checks])
