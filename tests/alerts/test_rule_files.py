@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from alerts import write
-from alerts.parameters import RATIOS, DefinitionError, parameters
 from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import DEFINITIONS, rule_files
+from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
 
 
 def test_rule_files_are_up_to_date() -> None:
@@ -30,7 +30,7 @@ def test_every_parameter_is_used() -> None:
 
 
 def test_every_ratio_is_a_parameter() -> None:
-    assert parameters().keys() >= RATIOS
+    assert parameters().keys() >= ratios()
 
 
 def test_own_parameters_name_only_what_differs(tmp_path: Path) -> None:

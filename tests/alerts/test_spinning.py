@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from alerts.parameters import parameters
 from tests.simulator.model.worlds import one, total
 
+from ase_exporter.rules.parameters import parameters
 from ase_simulator.model import SimulatedServer, load_scenario
 
 SECONDS_PER_SPIN = float(parameters()["spinlock.seconds_per_spin"])

@@ -89,7 +89,7 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
         rules = directory / "rules"
         rules.mkdir()
         for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
-            (rules / path.name).write_text(scaling.rules(path.read_text(), pace))
+            (rules / path.name).write_text(scaling.scaled_rules(path.read_text(), pace))
         bin_directory = Path(sys.executable).parent
         processes.start(
             "simulator",
@@ -164,7 +164,7 @@ def _start_victoria(processes: Processes, directory: Path, base: int, pace: Pace
             "-remoteWrite.flushInterval=500ms",
             # Required; nothing is notified, but the series ALERTS is written.
             f"-notifier.url={url}",
-            f"-evaluationInterval={scaling.duration(pace.scrape_interval)}",
+            f"-evaluationInterval={scaling.ms(pace.scrape_interval)}",
             f"-httpListenAddr={HOST}:{base + 2}",
         ],
         os.environ,
@@ -205,7 +205,7 @@ def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, o
 
 
 def _prometheus(base: int, directory: Path, pace: Pace) -> dict[str, object]:
-    interval = scaling.duration(pace.scrape_interval)
+    interval = scaling.ms(pace.scrape_interval)
     exporter = f"{HOST}:{base}"
     return {
         "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},

@@ -9,7 +9,6 @@ from pathlib import Path
 import certifi
 import pytest
 import yaml
-from alerts.parameters import parameters
 from tests.deploy.fenced import Block, blocks
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
@@ -19,6 +18,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.web import WebSettings
 from ase_exporter.errors import UserError
+from ase_exporter.rules.parameters import parameters
 from ase_simulator.model.scenario import Scenario
 
 LANGUAGES = {"sh", "yaml", "promql", "sql", "python", "text"}

@@ -76,7 +76,7 @@ def shipped(directory: Path) -> Iterator[tuple[Alertmanager, Webhook]]:
     text = (ALERTMANAGER / "alertmanager.yml").read_text()
     with Webhook(HOST) as webhook:
         text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
-        with alertmanager(scaling.alertmanager(text, PACE, TEMPLATES), directory) as running:
+        with alertmanager(scaling.scaled_alertmanager(text, PACE, TEMPLATES), directory) as running:
             yield running, webhook
 
 
@@ -220,7 +220,7 @@ def test_a_chat_message_reads_well(tmp_path: Path) -> None:
         content = yaml.safe_load((ALERTMANAGER / "examples" / "chat.yml").read_text())
         content["receivers"][0]["slack_configs"][0]["api_url_file"] = str(tmp_path / "chat-url")
         content["route"]["group_wait"] = "15s"
-        text = scaling.alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)
+        text = scaling.scaled_alertmanager(yaml.safe_dump(content), PACE, TEMPLATES)
         with alertmanager(text, tmp_path) as running:
             running.fire(alert("AseBlocking", "warning", "prod1"))
             assert arrived.wait(60)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from ase_exporter.capture.file import (
@@ -51,9 +50,7 @@ class CaptureWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add(self, statements: Sequence[Statement]) -> None:

@@ -55,14 +55,8 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
         server = Endpoint(HOST, ports.simulator)
         with Scenario(server, LOGIN, stack.password(), pace.speed) as scenario:
             with contextlib.suppress(KeyboardInterrupt):
-                _watch(
-                    console,
-                    processes,
-                    prometheus,
-                    scenario,
-                    webhook,
-                    None if duration is None else started + duration,
-                )
+                until = None if duration is None else started + duration
+                _watch(console, processes, prometheus, scenario, webhook, until)
             _ignore_signals()
             measured_runs = results(prometheus, scenario.runs(), pace, time.time())
     console.print(view.comparison(measured_runs, published()))

@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from ase_exporter.rules.intervals import DURATION, seconds_of
+
 MIN_SCRAPES_PER_WINDOW = 4
 MIN_INTERVAL_OF_OTHER_JOBS = 5.0
 """Minimum seconds between scrapes of jobs other than the simulated server."""
@@ -19,9 +21,6 @@ FULL_SCRAPE_INTERVAL = 2.0
 FAST_COLLECTORS = ["state", "engines", "threads", "spinlocks"]
 """Collectors scraped at intervals below FULL_SCRAPE_INTERVAL seconds, to fit on a small machine."""
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
-_PART = re.compile(r"(\d+)(ms|[smhdwy])")
-_DURATION = re.compile(r"(?:\d+(?:ms|[smhdwy]))+")
 _IN_PROMQL = re.compile(r"(?<=\[)[^\]]+(?=\])|(?<=\boffset )\S+")
 
 
@@ -37,7 +36,7 @@ class Pace:
         return max(simulated / self.speed, MIN_SCRAPES_PER_WINDOW * self.scrape_interval)
 
 
-def rules(text: str, pace: Pace) -> str:
+def scaled_rules(text: str, pace: Pace) -> str:
     """Return a Prometheus rule file with durations scaled to the pace."""
     content = yaml.safe_load(text)
     for group in content["groups"]:
@@ -50,7 +49,7 @@ def rules(text: str, pace: Pace) -> str:
     return yaml.safe_dump(content, sort_keys=False)
 
 
-def alertmanager(text: str, pace: Pace, templates: str) -> str:
+def scaled_alertmanager(text: str, pace: Pace, templates: str) -> str:
     """Return an Alertmanager configuration scaled to the pace, with `templates`; repeat_interval is kept."""
     content = yaml.safe_load(text) | {"templates": [templates]}
 
@@ -67,35 +66,30 @@ def alertmanager(text: str, pace: Pace, templates: str) -> str:
     return yaml.safe_dump(content, sort_keys=False)
 
 
-def prometheus(text: str, pace: Pace, rule_files: str) -> str:
+def scaled_prometheus(text: str, pace: Pace, rule_files: str) -> str:
     """Return a Prometheus configuration scaled to the pace, with rules from `rule_files`."""
     content = yaml.safe_load(text)
-    interval = duration(pace.scrape_interval)
+    interval = ms(pace.scrape_interval)
     content["global"] |= {"scrape_interval": interval, "evaluation_interval": interval}
     for job in content["scrape_configs"]:
         if job["job_name"] != "ase":
-            job["scrape_interval"] = duration(max(pace.scrape_interval, MIN_INTERVAL_OF_OTHER_JOBS))
+            job["scrape_interval"] = ms(max(pace.scrape_interval, MIN_INTERVAL_OF_OTHER_JOBS))
         elif pace.scrape_interval < FULL_SCRAPE_INTERVAL:
             job["params"] = {"collect[]": FAST_COLLECTORS}
     content["rule_files"] = [rule_files]
     return yaml.safe_dump(content, sort_keys=False)
 
 
-def duration(seconds: float) -> str:
-    """Format seconds as a Prometheus duration in ms."""
+def ms(seconds: float) -> str:
+    """Seconds as a Prometheus duration in ms."""
     return f"{max(1, round(seconds * 1000))}ms"
 
 
-def seconds(text: str) -> float:
-    """Parse a Prometheus duration such as 1h30m; returns seconds."""
-    return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
-
-
 def _scale_windows(selection: str, pace: Pace) -> str:
-    return _DURATION.sub(lambda each: duration(pace.window(seconds(each[0]))), selection)
+    return re.sub(DURATION, lambda each: ms(pace.window(seconds_of(each[0]))), selection)
 
 
 def _scale(rule: dict[str, Any], keys: tuple[str, ...], scale: Callable[[float], float]) -> None:
     for key in keys:
         if key in rule:
-            rule[key] = duration(scale(seconds(rule[key])))
+            rule[key] = ms(scale(seconds_of(rule[key])))

@@ -13,9 +13,9 @@ import httpx2
 import yaml
 
 from ase_exporter import assets
-from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
+from ase_exporter.demo.scaling import Pace, scaled_alertmanager, scaled_prometheus, scaled_rules
 from ase_exporter.errors import MissingExtraError, UserError
 
 LOGIN = "monitor"
@@ -51,7 +51,7 @@ class Stack:
         self,
         processes: Processes,
         ports: Ports,
-        pace: scaling.Pace,
+        pace: Pace,
         directory: Path,
         simulator: Sequence[str],
     ) -> None:
@@ -94,8 +94,7 @@ class Stack:
     def example_commands(self) -> list[str]:
         """Return commands to try in another terminal, relative to the current directory."""
         command, configuration = (
-            os.path.relpath(path)
-            for path in (_own_command("ase-exporter")[0], self._directory / "exporter.yml")
+            os.path.relpath(path) for path in (_own_command("ase-exporter"), self._directory / "exporter.yml")
         )
         run = f"--length {RUN_SECONDS / self.pace.speed:g} --settle {self.pace.scrape_interval:g}"
         return [
@@ -112,17 +111,16 @@ class Stack:
     def _write_configuration(self) -> None:
         rules = self._directory / "rules"
         rules.mkdir()
-        for path in sorted(assets.directory("rules").glob("*.yaml")):
-            (rules / path.name).write_text(scaling.rules(path.read_text(), self.pace))
+        for path in assets.directory("rules").glob("*.yaml"):
+            (rules / path.name).write_text(scaled_rules(path.read_text(), self.pace))
+        prometheus = self._shipped("prometheus/prometheus.yml")
         (self._directory / "prometheus.yml").write_text(
-            scaling.prometheus(self._shipped("prometheus/prometheus.yml"), self.pace, f"{rules}/*.yaml")
+            scaled_prometheus(prometheus, self.pace, f"{rules}/*.yaml")
         )
+        alertmanager = self._shipped("alertmanager/alertmanager.yml")
+        templates = str(assets.directory("alertmanager") / "templates" / "*.tmpl")
         (self._directory / "alertmanager.yml").write_text(
-            scaling.alertmanager(
-                self._shipped("alertmanager/alertmanager.yml"),
-                self.pace,
-                str(assets.directory("alertmanager") / "templates" / "*.tmpl"),
-            )
+            scaled_alertmanager(alertmanager, self.pace, templates)
         )
         password = self._directory / "password"
         password.touch(mode=0o600)
@@ -151,60 +149,46 @@ class Stack:
     def _start_simulator(self) -> None:
         self._start(
             "simulator",
-            [
-                *_own_command("ase-simulator"),
-                f"--host={HOST}",
-                f"--port={self.ports.simulator}",
-                f"--speed={self.pace.speed:g}",
-                *self._simulator,
-            ],
+            _own_command("ase-simulator"),
+            f"--host={HOST}",
+            f"--port={self.ports.simulator}",
+            f"--speed={self.pace.speed:g}",
+            *self._simulator,
             # sa has the same password: an administrator can change settings while the demo runs.
             ASE_SIMULATOR_LOGIN=f"{LOGIN}:{self.password()} sa:{self.password()}",
         )
 
+    def _start_listening(self, name: str, program: str, *options: str) -> None:
+        self._start(name, program, *options, f"--web.listen-address={HOST}:{getattr(self.ports, name)}")
+
     def _start_exporter(self) -> None:
-        self._start(
-            "exporter",
-            [
-                *_own_command("ase-exporter"),
-                "serve",
-                f"--config.file={self._directory / 'exporter.yml'}",
-                f"--web.listen-address={HOST}:{self.ports.exporter}",
-            ],
+        exporter = _own_command("ase-exporter")
+        self._start_listening(
+            "exporter", exporter, "serve", f"--config.file={self._directory / 'exporter.yml'}"
         )
 
     def _start_prometheus(self) -> None:
-        self._start(
-            "node_exporter",
-            [
-                _program("prometheus-node-exporter", "node_exporter"),
-                f"--web.listen-address={HOST}:{self.ports.node_exporter}",
-            ],
-        )
-        self._start(
+        data = self._directory
+        self._start_listening("node_exporter", _program("prometheus-node-exporter", "node_exporter"))
+        self._start_listening(
             "alertmanager",
-            [
-                _program("prometheus-alertmanager", "alertmanager"),
-                f"--config.file={self._directory / 'alertmanager.yml'}",
-                f"--storage.path={self._directory / 'alertmanager'}",
-                f"--web.listen-address={HOST}:{self.ports.alertmanager}",
-                "--cluster.listen-address=",
-            ],
+            _program("prometheus-alertmanager", "alertmanager"),
+            f"--config.file={data / 'alertmanager.yml'}",
+            f"--storage.path={data / 'alertmanager'}",
+            "--cluster.listen-address=",
         )
-        self._start(
+        self._start_listening(
             "prometheus",
-            [
-                _program("prometheus"),
-                f"--config.file={self._directory / 'prometheus.yml'}",
-                f"--storage.tsdb.path={self._directory / 'prometheus'}",
-                f"--web.listen-address={HOST}:{self.ports.prometheus}",
-            ],
+            _program("prometheus"),
+            f"--config.file={data / 'prometheus.yml'}",
+            f"--storage.tsdb.path={data / 'prometheus'}",
         )
 
     def _start_grafana(self, home: Path) -> None:
         self._start(
             "grafana",
-            [*_grafana_command(home), f"--homepath={home}"],
+            *_grafana_command(home),
+            f"--homepath={home}",
             GF_SERVER_HTTP_ADDR=HOST,
             GF_SERVER_HTTP_PORT=str(self.ports.grafana),
             GF_PATHS_DATA=str(self._directory / "grafana"),
@@ -220,7 +204,7 @@ class Stack:
             SCRAPE_INTERVAL=f"{math.ceil(self.pace.scrape_interval)}s",
         )
 
-    def _start(self, name: str, command: Sequence[str], **environment: str) -> None:
+    def _start(self, name: str, *command: str, **environment: str) -> None:
         self._processes.start(name, command, os.environ | environment)
 
     def _await(self, name: str, url: str, deadline: float) -> None:
@@ -263,9 +247,9 @@ def _program(*names: str) -> str:
     raise UserError(f"demo: {names[-1]} is not installed: `make demo` installs it")
 
 
-def _own_command(name: str) -> list[str]:
+def _own_command(name: str) -> str:
     """Return the path of a command of this project, installed beside the running Python. Raises UserError."""
     command = Path(sys.executable).parent / name
     if not command.exists():
         raise MissingExtraError(f"demo needs {name}", "demo")
-    return [str(command)]
+    return str(command)

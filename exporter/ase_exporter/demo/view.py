@@ -27,9 +27,9 @@ def live(run: Run | None, now: RunFigures, firing: Iterable[Mapping[str, str]], 
     table.add_column("now", justify="right")
     for cache in CACHES:
         value = now.contention[cache]
-        table.add_row(f"spinlock contention, {cache}", Text(percent(value), style=_colour(value)))
-    table.add_row("CPU busy", percent(now.cpu_busy))
-    table.add_row("throughput per CPU unit", number(now.throughput))
+        table.add_row(f"spinlock contention, {cache}", Text(_percent(value), style=_colour(value)))
+    table.add_row("CPU busy", _percent(now.cpu_busy))
+    table.add_row("throughput per CPU unit", _number(now.throughput))
     alerts = sorted({_alert(labels) for labels in firing})
     table.add_row("firing alerts", Text("\n".join(alerts) or "none", style="red" if alerts else "green"))
     return Group(table, Text(note, style="dim"))
@@ -57,19 +57,17 @@ def comparison(measured: Mapping[str, RunFigures], published: Mapping[str, RunFi
 
 def _cells(measured: RunFigures, published: RunFigures) -> list[tuple[str, str]]:
     return [
-        *((percent(measured.contention[cache]), percent(published.contention[cache])) for cache in CACHES),
-        (percent(measured.cpu_busy), percent(published.cpu_busy)),
-        (number(measured.throughput), number(published.throughput)),
+        *((_percent(measured.contention[cache]), _percent(published.contention[cache])) for cache in CACHES),
+        (_percent(measured.cpu_busy), _percent(published.cpu_busy)),
+        (_number(measured.throughput), _number(published.throughput)),
     ]
 
 
-def percent(ratio: float | None) -> str:
-    """Format a ratio as a percentage with one decimal."""
+def _percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.1f} %"
 
 
-def number(value: float | None) -> str:
-    """Format a number with one decimal."""
+def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 MAX_BODY_BYTES = 10_000_000
@@ -72,9 +71,7 @@ class Webhook:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
 
@@ -90,16 +87,10 @@ class Webhook:
 
     def _receive(self, receiver: str, message: dict[str, Any]) -> None:
         received = time.time()
+        group = message["groupLabels"]
         alerts = [
-            Notification(
-                received,
-                receiver,
-                alert["status"],
-                message["groupLabels"],
-                alert["labels"],
-                alert["annotations"],
-            )
-            for alert in message["alerts"]
+            Notification(received, receiver, each["status"], group, each["labels"], each["annotations"])
+            for each in message["alerts"]
         ]
         with self._arrived:
             self._notifications.extend(alerts)

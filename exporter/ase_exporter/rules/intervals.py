@@ -24,11 +24,11 @@ LOOKBACK = 300.0
 _BASELINE = "ase_change_baseline"
 # These count intervals between scrapes: all their windows grow with the interval.
 _COUNTING = "ase_spinlock_alerts"
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 _PART = re.compile(r"(\d+)(ms|[smhdwy])")
-_DURATION = r"(?:\d+(?:ms|[smhdwy]))+"
-_RANGE = re.compile(rf"\[({_DURATION})(?::({_DURATION}))?\]")
-_OFFSET = re.compile(rf"\boffset ({_DURATION})")
+DURATION = r"(?:\d+(?:ms|[smhdwy]))+"
+_RANGE = re.compile(rf"\[({DURATION})(?::({DURATION}))?\]")
+_OFFSET = re.compile(rf"\boffset ({DURATION})")
 
 
 def rule_files(interval: float, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -80,16 +80,17 @@ def _expression(expr: str, interval: float, *, baseline: bool) -> str:
 
 
 def _stretched(expr: str, factor: float) -> str:
-    ranges = _RANGE.sub(lambda match: f"[{_text(factor * _seconds(match[1]))}]", expr)
-    return _OFFSET.sub(lambda match: f"offset {_text(factor * _seconds(match[1]))}", ranges)
+    ranges = _RANGE.sub(lambda match: f"[{_text(factor * seconds_of(match[1]))}]", expr)
+    return _OFFSET.sub(lambda match: f"offset {_text(factor * seconds_of(match[1]))}", ranges)
 
 
 def _longer(duration: str, seconds: float) -> str:
-    return duration if _seconds(duration) >= seconds else _text(seconds)
+    return duration if seconds_of(duration) >= seconds else _text(seconds)
 
 
-def _seconds(duration: str) -> float:
-    return sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(duration))
+def seconds_of(duration: str) -> float:
+    """Seconds of a Prometheus duration such as 1h30m."""
+    return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(duration))
 
 
 def _text(seconds: float) -> str:

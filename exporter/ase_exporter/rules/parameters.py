@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,60 +14,6 @@ from ase_exporter.errors import UserError
 
 PARAMETERS = assets.directory("parameters.yaml")
 
-# Names of their own for what is set most often: the classes of spinlocks, as in the label `class`.
-SHORT_NAMES = {
-    "data_cache": "spinlock.cache_warning",
-    "descriptor": "spinlock.descriptor_warning",
-    "lock_hashtable": "spinlock.other_warning",
-}
-
-# Numbers that must lie from 0 to 1. The kind of every other parameter follows from its shipped value.
-RATIOS = frozenset(
-    {
-        "cache.procedure_loads",
-        "change.contention_rise",
-        "cpu.busy",
-        "cpu.saturated",
-        "cpu.spinning_critical",
-        "cpu.spinning_warning",
-        "cpu.throughput_share",
-        "diagnosis.busy",
-        "diagnosis.cpu_lost",
-        "diagnosis.disk_share",
-        "diagnosis.full",
-        "diagnosis.full_engine",
-        "diagnosis.grown",
-        "diagnosis.idle",
-        "diagnosis.idle_engine",
-        "diagnosis.lock_share",
-        "diagnosis.log_share",
-        "diagnosis.network_share",
-        "diagnosis.other_share",
-        "diagnosis.queue_share",
-        "diagnosis.severe_share",
-        "diagnosis.some_share",
-        "diagnosis.used_up",
-        "diagnosis.usual_counts",
-        "diagnosis.waiting_requests",
-        "hugepages.page_tables_share",
-        "locks.used",
-        "log.critical",
-        "log.semaphore_waits",
-        "log.warning",
-        "server.connections_used",
-        "space.critical",
-        "space.forecast_free",
-        "space.warning",
-        "spinlock.cache_warning",
-        "spinlock.critical",
-        "spinlock.descriptor_warning",
-        "spinlock.few_grabs_engine_share",
-        "spinlock.min_engine_share",
-        "spinlock.other_warning",
-        "spinlock.share",
-        "tlb.min_ratio",
-    }
-)
 # https://prometheus.io/docs/prometheus/latest/configuration/configuration/#configuration-file
 _DURATION = re.compile(r"(?=\d)(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?")
 
@@ -105,8 +52,8 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
 
 
 def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
-    if name in SHORT_NAMES:
-        return SHORT_NAMES[name]
+    if name in (short := _kinds()["short_names"]):
+        return str(short[name])
     candidates = [each for each in shipped if name in (each, each.partition(".")[2])]
     if len(candidates) == 1:
         return candidates[0]
@@ -142,7 +89,7 @@ def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
         fits = isinstance(value, str) and re.fullmatch(r"[^\s\"'\\]+", value)
         return None if fits else "text without spaces or quotes"
     number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-    if name in RATIOS:
+    if name in ratios():
         return None if 0 <= number <= 1 else "a ratio from 0 to 1"
     return None if 0 <= number < math.inf else "a number, 0 or more"
 
@@ -158,3 +105,16 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not all(isinstance(group, dict) for group in content.values()):
         raise DefinitionError(f"{path}: expected groups of parameters, as in parameters.yaml")
     return {f"{group}.{name}": value for group, values in content.items() for name, value in values.items()}
+
+
+@cache
+def ratios() -> frozenset[str]:
+    """The names of all ratios."""
+    return frozenset(f"{group}.{name}" for group, names in _kinds()["ratios"].items() for name in names)
+
+
+@cache
+def _kinds() -> dict[str, Any]:
+    """What parameter_kinds.yaml holds."""
+    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "parameter_kinds.yaml").read_text())
+    return loaded

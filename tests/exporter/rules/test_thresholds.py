@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from alerts.parameters import parameters
 
 from ase_exporter.report.verdict import state
 from ase_exporter.rules import thresholds
+from ase_exporter.rules.parameters import parameters
 
 
 @pytest.mark.parametrize(

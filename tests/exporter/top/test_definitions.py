@@ -4,11 +4,11 @@ import re
 
 import pytest
 import yaml
-from alerts.parameters import parameters
 from tests.paths import REPOSITORY
 
 from ase_exporter.advise.remedies import remedies
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.rules.parameters import parameters
 from ase_exporter.top import figures, sampling
 
 RULES = REPOSITORY / "alerts" / "rules"
