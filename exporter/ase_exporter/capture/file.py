@@ -20,7 +20,7 @@ from annotated_types import Ge, Lt
 from pydantic import SkipValidation, TypeAdapter, ValidationError
 
 from ase_exporter.ase.database_error import Kind
-from ase_exporter.config.fields import Check
+from ase_exporter.config.fields import Validator
 from ase_exporter.errors import UserError
 
 FORMAT, VERSION = "ase-exporter capture", 1
@@ -52,11 +52,11 @@ def _known_type(name: str) -> str:
     return name
 
 
-class Column(NamedTuple):
+class ColumnType(NamedTuple):
     """A column as the driver reports it. type: name of the Python type; size: characters, bytes or digits."""
 
     name: str
-    type: Annotated[str, Check(_known_type)]
+    type: Annotated[str, Validator(_known_type)]
     size: Number
     scale: Number
     nullable: bool
@@ -74,7 +74,7 @@ class Result(_Strict):
     """One result of a statement: the messages before it, then the rows. columns: None without a result set."""
 
     messages: Sequence[str] = ()
-    columns: Sequence[Column] | None = None
+    columns: Sequence[ColumnType] | None = None
     rows: Sequence[Sequence[SkipValidation[Value]]] = ()
 
 
@@ -100,7 +100,7 @@ class Failure(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement(_Strict):
+class Execution(_Strict):
     """One execution of a statement, or a login that failed (LOGIN).
 
     scrape: counts from 1. seconds: until its last row was fetched. at: seconds from the begin of the capture to that
@@ -110,7 +110,7 @@ class Statement(_Strict):
     scrape: Annotated[int, Ge(1)]
     sql: str
     seconds: Seconds
-    results: Sequence[Annotated[Result, Check(_decoded)]] = ()
+    results: Sequence[Annotated[Result, Validator(_decoded)]] = ()
     error: Failure | None = None
     at: Seconds | None = None
 
@@ -121,7 +121,7 @@ class Statement(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Header(_Strict):
+class CaptureHeader(_Strict):
     """Where a capture comes from.
 
     created: UTC, ISO 8601. names: `pseudonyms` or `kept`. driver: versions of pyodbc, the driver manager and FreeTDS.
@@ -141,8 +141,8 @@ class Header(_Strict):
 class Capture:
     """A header and the statements in the order of their execution."""
 
-    header: Header
-    statements: Sequence[Statement]
+    header: CaptureHeader
+    statements: Sequence[Execution]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +169,14 @@ def lines(capture: Capture) -> Iterator[str]:
     yield end_line(len(capture.statements))
 
 
-def header_line(header: Header) -> str:
+def header_line(header: CaptureHeader) -> str:
     """The first line of a file."""
     return _json(
         {"format": FORMAT, "version": VERSION} | asdict(header) | {"driver": dict(header.driver or {})}
     )
 
 
-def statement_line(statement: Statement) -> str:
+def statement_line(statement: Execution) -> str:
     """The line of one statement."""
     return _json(_statement(statement))
 
@@ -215,17 +215,19 @@ def parse(texts: Iterable[str], where: str) -> Capture:
     return Capture(header, list(statements))
 
 
-def read(texts: Iterable[str], where: str) -> tuple[Header, Iterator[Statement]]:
+def read(texts: Iterable[str], where: str) -> tuple[CaptureHeader, Iterator[Execution]]:
     """The header and, one by one, the statements of a file, given its lines. Both raise UserError, as `parse` does."""
     numbered = enumerate(texts, start=1)
     for number, text in numbered:
         _validated(_Format, text, f"{where}: line {number}")
-        header = _validated(Header, text, f"{where}: line {number}")
+        header = _validated(CaptureHeader, text, f"{where}: line {number}")
         return header, _statements(numbered, header, where)
     raise _incomplete(where)
 
 
-def _statements(numbered: Iterator[tuple[int, str]], header: Header, where: str) -> Iterator[Statement]:
+def _statements(
+    numbered: Iterator[tuple[int, str]], header: CaptureHeader, where: str
+) -> Iterator[Execution]:
     for number, text in numbered:
         line = f"{where}: line {number}"
         if _END.match(text):
@@ -233,7 +235,7 @@ def _statements(numbered: Iterator[tuple[int, str]], header: Header, where: str)
             if _validated(_End, text, line).end != number - 2:
                 raise UserError(f"{line}: end: expected {number - 2}, the number of statements")
             break
-        statement = _validated(Statement, text, line)
+        statement = _validated(Execution, text, line)
         if statement.scrape > header.scrapes:
             raise UserError(f"{line}: scrape: expected at most {header.scrapes}, the header's number")
         yield statement
@@ -283,7 +285,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _statement(statement: Statement) -> dict[str, Any]:
+def _statement(statement: Execution) -> dict[str, Any]:
     line: dict[str, Any] = {
         "scrape": statement.scrape,
         "sql": statement.sql,
@@ -330,7 +332,7 @@ _DECODERS: dict[str, Callable[[str], Value]] = {
 _JSON_TYPES = {"bool": bool, "int": int, "str": str}
 
 
-def _decode(value: Any, column: Column) -> Value:
+def _decode(value: Any, column: ColumnType) -> Value:
     if value is None or type(value) is _JSON_TYPES.get(column.type):
         return cast(Value, value)
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from ase_exporter.ase.connection import DatabaseError, Row
-from ase_exporter.capture.file import Capture, Statement
+from ase_exporter.capture.file import Capture, Execution
 
 NOT_RECORDED = "not in the capture"
 # As the simulator's replay has it; a server has no message of that number.
@@ -25,13 +25,13 @@ class Playback:
     """One scrape of a capture. Statements that it lacks are answered from the scrapes before, else after it."""
 
     def __init__(self, capture: Capture, scrape: int = 1) -> None:
-        self._by_sql: dict[str, Statement] = {}
+        self._by_sql: dict[str, Execution] = {}
         for each in capture.statements:
             known = self._by_sql.get(each.sql)
             if known is None or known.scrape < each.scrape <= scrape:
                 self._by_sql[each.sql] = each
 
-    def add(self, statements: Iterable[Statement]) -> None:
+    def add(self, statements: Iterable[Execution]) -> None:
         """Go on to a later scrape, with these statements."""
         self._by_sql.update((each.sql, each) for each in statements)
 

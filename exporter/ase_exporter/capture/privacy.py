@@ -17,7 +17,7 @@ from importlib.resources import files
 
 import yaml
 
-from ase_exporter.capture.file import Capture, Column, Result, Statement, Value
+from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, Value
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
 from ase_exporter.changes.detect import identifier
 
@@ -181,7 +181,7 @@ class _Hiding:
         self._pseudonyms = pseudonyms
         self._tables = tables
 
-    def statement(self, statement: Statement, *, only_names: bool) -> Statement:
+    def statement(self, statement: Execution, *, only_names: bool) -> Execution:
         """The statement without names. only_names: leave texts alone."""
         sql, error = statement.sql, statement.error
         return replace(
@@ -221,7 +221,7 @@ class _Hiding:
             self._pseudonyms.name(column),
         ]
 
-    def _column(self, sql: str, column: Column, values: Sequence[Value], only_names: bool) -> list[Value]:
+    def _column(self, sql: str, column: ColumnType, values: Sequence[Value], only_names: bool) -> list[Value]:
         if column.type == "bytearray":
             return [
                 value and bytes(len(value)) for value in values if value is None or isinstance(value, bytes)

@@ -7,7 +7,7 @@ from typing import Any
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.login import Permission
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
-from ase_exporter.capture.file import LOGIN, Column, Failure, Result, Statement
+from ase_exporter.capture.file import LOGIN, ColumnType, Execution, Failure, Result
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.metrics.columns import Columns
 
@@ -20,7 +20,7 @@ class Recorder:
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self.scrape = 1
-        self.statements: list[Statement] = []
+        self.statements: list[Execution] = []
         self.driver: dict[str, str] = {}
         self.monotonic = clock.monotonic
         self._began = clock.monotonic()
@@ -61,9 +61,9 @@ class Recorder:
             return
         failure = None if error is None else Failure(error.kind, error.number, _text(error))
         seconds, at = self.monotonic() - started, started - self._began
-        self.statements.append(Statement(self.scrape, sql, seconds, results, failure, at))
+        self.statements.append(Execution(self.scrape, sql, seconds, results, failure, at))
 
-    def take(self) -> list[Statement]:
+    def take(self) -> list[Execution]:
         """What was recorded since the last call; the next scrape begins."""
         taken, self.statements = self.statements, []
         self.scrape += 1
@@ -120,8 +120,8 @@ class RecordingConnection(Connection):
 
 def _column(
     name: str, kind: type, _: object, size: int, __: object, scale: int | None, nullable: bool | None
-) -> Column:
-    return Column(name, kind.__name__, size, scale or 0, nullable is not False)
+) -> ColumnType:
+    return ColumnType(name, kind.__name__, size, scale or 0, nullable is not False)
 
 
 def _value(value: Any) -> Any:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from ase_exporter.ase.connection import DatabaseError, Endpoint
 from ase_exporter.ase.login import Login
-from ase_exporter.capture.file import Capture, Header
+from ase_exporter.capture.file import Capture, CaptureHeader
 from ase_exporter.capture.recording import Recorder
 from ase_exporter.capture.statements import PROCEDURES, statements_digest
 from ase_exporter.catalogue import Catalogue
@@ -76,7 +76,7 @@ def take_capture(
     _run_procedures(target, auth, plan, recorder, clock, on_progress)
     if plan.sysmon_seconds:
         on_progress(Progress(f"sp_sysmon: {_sample(config, target, plan.sysmon_seconds, recorder)}"))
-    header = Header(
+    header = CaptureHeader(
         exporter=version("ase-exporter"),
         created=created.isoformat(timespec="seconds"),
         scrapes=plan.scrapes,

@@ -14,8 +14,8 @@ from typing import BinaryIO, Self
 
 from ase_exporter.capture.file import (
     MAX_SIZE,
-    Header,
-    Statement,
+    CaptureHeader,
+    Execution,
     end_line,
     header_line,
     read,
@@ -34,7 +34,7 @@ class CaptureWriter:
     Raises UserError if the file cannot be written.
     """
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(self, path: Path, header: CaptureHeader) -> None:
         self.is_full = False
         self._path = path
         self._header = replace(header, scrapes=1)
@@ -53,7 +53,7 @@ class CaptureWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def add(self, statements: Sequence[Statement]) -> None:
+    def add(self, statements: Sequence[Execution]) -> None:
         """Append the statements of scrapes, unless the file is full."""
         data = "".join(statement_line(each) + "\n" for each in statements).encode()
         if self.is_full or self._size + len(data) > MAX_SIZE:
@@ -89,7 +89,7 @@ class CaptureWriter:
             raise UserError(f"--record {self._path}: {error.strerror}") from None
 
 
-def read_scrapes(path: Path) -> tuple[Header, Iterator[list[Statement]]]:
+def read_scrapes(path: Path) -> tuple[CaptureHeader, Iterator[list[Execution]]]:
     """The header, then the statements of each scrape that has any. Both raise UserError if it is not a capture."""
     header, statements = read(text_lines(path), str(path))
     return header, (list(found) for _, found in groupby(statements, key=lambda each: each.scrape))

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from annotated_types import Ge, Le, MinLen
 
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.config.fields import Check, Strict
+from ase_exporter.config.fields import Strict, Validator
 
 # By unit of a column: the factor to the base unit, and the base unit. The size of a server page is replaced by the
 # server's own.
@@ -56,9 +56,9 @@ def _is_column(text: str) -> str:
     return text
 
 
-ColumnName = Annotated[str, Check(_is_column)]
-Unit = Annotated[str, Check(_is_unit)]
-Since = Annotated[str, Check(_is_version)]
+ColumnName = Annotated[str, Validator(_is_column)]
+Unit = Annotated[str, Validator(_is_unit)]
+Since = Annotated[str, Validator(_is_version)]
 Lookup = Literal[
     "wait_event", "wait_class", "spinlock_class", "database", "version", "edition", "log_problem"
 ]
@@ -86,7 +86,7 @@ def _expand(labels: object) -> object:
     return labels
 
 
-Labels = Annotated[dict[str, Label], Check(_expand, before=True)]
+Labels = Annotated[dict[str, Label], Validator(_expand, before=True)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

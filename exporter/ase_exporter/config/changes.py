@@ -6,7 +6,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt
 
-from ase_exporter.config.fields import Check, Seconds, Strict
+from ase_exporter.config.fields import Seconds, Strict, Validator
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 
@@ -38,12 +38,12 @@ class GrafanaConfig(Strict):
     system does not trust it.
     """
 
-    url: Annotated[str, Check(_http)]
+    url: Annotated[str, Validator(_http)]
     token_file: Path
     tags: tuple[str, ...] = ()
     timeout: Annotated[Seconds, Gt(0)] = 10.0
     max_backoff: Annotated[Seconds, Gt(0)] = 60.0
-    ca_file: Annotated[Path, Check(_certificates)] | None = None
+    ca_file: Annotated[Path, Validator(_certificates)] | None = None
 
     def read_token(self) -> str:
         """The current token. Raises UserError if its file cannot be read."""

@@ -27,7 +27,7 @@ class Strict:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Validator:
     """Annotation that adds a check to a type: a function that returns the value to use, or raises ValueError.
 
     before: the function gets the raw value from the file, before pydantic converts it to the type.
@@ -45,7 +45,7 @@ class Check:
 
 
 def matching(pattern: str) -> Callable[[str], str]:
-    """A function for `Check` that requires the whole text to match a pattern; the error shows the pattern."""
+    """A function for `Validator` that requires the whole text to match a pattern; the error shows the pattern."""
     compiled = re.compile(pattern.removeprefix("^").removesuffix("$"))
 
     def check(text: str) -> str:
@@ -69,10 +69,10 @@ def _moment(value: object) -> object:
 
 
 # A duration: seconds, or text such as 10s.
-Seconds = Annotated[float, Check(_seconds, before=True), Ge(0)]
+Seconds = Annotated[float, Validator(_seconds, before=True), Ge(0)]
 
 # A moment: Unix seconds, or text as `times.parse_moment` takes it.
-Moment = Annotated[float, Check(_moment, before=True)]
+Moment = Annotated[float, Validator(_moment, before=True)]
 
 
 def _share(value: object) -> object:
@@ -85,4 +85,4 @@ def _share(value: object) -> object:
 
 
 # A ratio, or a percentage as text.
-Share = Annotated[float, Check(_share, before=True), Gt(0), Le(1)]
+Share = Annotated[float, Validator(_share, before=True), Gt(0), Le(1)]

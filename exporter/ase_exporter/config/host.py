@@ -8,7 +8,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt, MinLen
 
-from ase_exporter.config.fields import Check, Seconds, Strict
+from ase_exporter.config.fields import Seconds, Strict, Validator
 
 
 def _pattern(text: str) -> str:
@@ -33,7 +33,7 @@ def _known_size(size: str) -> str:
     return size
 
 
-Pattern = Annotated[str, Check(_pattern)]
+Pattern = Annotated[str, Validator(_pattern)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +81,7 @@ class Perf(Strict):
 
     binary: str = "perf"
     interval: Annotated[Seconds, Ge(0.1)] = 10.0
-    profile: Annotated[str, Check(_known_profile)] = "auto"
+    profile: Annotated[str, Validator(_known_profile)] = "auto"
     events: Mapping[str, str] = field(default_factory=dict)
     server: str | None = None
 
@@ -97,7 +97,7 @@ class Required(Strict):
 
     ase_memory: Annotated[int, Gt(0)] | None = None
     memory_bytes: Annotated[int, Gt(0)] | None = None
-    page_size: Annotated[str, Check(_known_size)] = "2MiB"
+    page_size: Annotated[str, Validator(_known_size)] = "2MiB"
     headroom: Annotated[int, Ge(0)] = 512
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from ase_exporter.config.fields import Check, Seconds, Strict
+from ase_exporter.config.fields import Seconds, Strict, Validator
 
 _PATTERN = re.compile(r"(?P<host>[A-Za-z0-9_*][A-Za-z0-9_.*/-]*):(?P<port>[0-9]{1,5})")
 _ADDRESS = re.compile(r"(?P<host>[a-z0-9_][a-z0-9_.-]{0,99}):(?P<port>[0-9]{1,5})")
@@ -47,7 +47,7 @@ class AllowlistEntry(Strict):
     names only.
     """
 
-    address: Annotated[str, Check(_pattern)]
+    address: Annotated[str, Validator(_pattern)]
     auth: str = "default"
     module: str = "default"
     charset: str = "UTF-8"
@@ -96,7 +96,7 @@ class ProbeAllowlist(Strict):
     idle_timeout: Seconds = 600.0
 
 
-def split(address: str) -> tuple[str, int] | None:
+def split_address(address: str) -> tuple[str, int] | None:
     """Host and port of a lower-case HOST:PORT; None for anything else.
 
     A host that a resolver would read as a number must be a dotted quad: 2130706433 and 0x7f.1 mean 127.0.0.1.

@@ -13,7 +13,7 @@ from typing import Annotated
 from annotated_types import Ge, Le
 
 from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.config.fields import Check, Seconds, Share, Strict, matching
+from ase_exporter.config.fields import Seconds, Share, Strict, Validator, matching
 from ase_exporter.config.host import HostConfig
 from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
@@ -108,8 +108,8 @@ class Target(Strict):
     without a scrape after which the connection is closed; by default it is kept.
     """
 
-    name: Annotated[str, Check(_target_name)]
-    host: Annotated[str, Check(_host)]
+    name: Annotated[str, Validator(_target_name)]
+    host: Annotated[str, Validator(_host)]
     port: Annotated[int, Ge(1), Le(65535)] = DEFAULT_PORT
     auth: str = "default"
     module: str = "default"

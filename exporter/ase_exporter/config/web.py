@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ase_exporter.config.fields import Check, Strict, matching
+from ase_exporter.config.fields import Strict, Validator, matching
 
 # By the names that exporter-toolkit, a Go library, has for them: OpenSSL's names.
 CIPHER_SUITES = {
@@ -36,8 +36,8 @@ def _cipher_suite(name: str) -> str:
 
 TlsVersion = Literal["TLS12", "TLS13"]
 ClientAuthType = Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"]
-CipherSuite = Annotated[str, Check(_cipher_suite)]
-BcryptHash = Annotated[str, Check(_bcrypt_hash)]
+CipherSuite = Annotated[str, Validator(_cipher_suite)]
+BcryptHash = Annotated[str, Validator(_bcrypt_hash)]
 HeaderName = Literal[
     "Content-Security-Policy",
     "Strict-Transport-Security",
@@ -45,7 +45,7 @@ HeaderName = Literal[
     "X-Frame-Options",
     "X-XSS-Protection",
 ]
-HeaderValue = Annotated[str, Check(matching(r"^[\x20-\x7e]*$"))]
+HeaderValue = Annotated[str, Validator(matching(r"^[\x20-\x7e]*$"))]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

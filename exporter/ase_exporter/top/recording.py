@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ase_exporter.ase.connection import DatabaseError
-from ase_exporter.capture.file import LOGIN, Capture, Header, Statement
+from ase_exporter.capture.file import LOGIN, Capture, CaptureHeader, Execution
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.recording import Recorder
 from ase_exporter.capture.statements import statements_digest
@@ -42,7 +42,7 @@ class Recording:
         if path.exists():
             raise UserError(f"--record {path}: exists already; expected a new file")
         self.recorder = Recorder(clock)
-        header = Header(
+        header = CaptureHeader(
             exporter=version("ase-exporter"),
             created=datetime.fromtimestamp(clock.time(), UTC).isoformat(timespec="milliseconds"),
             scrapes=1,
@@ -83,7 +83,7 @@ class Replayer:
     were those of the recording. target: the name to show.
     """
 
-    def __init__(self, header: Header, target: str, catalogue: Catalogue) -> None:
+    def __init__(self, header: CaptureHeader, target: str, catalogue: Catalogue) -> None:
         self._header = header
         self._target = target
         self._catalogue = catalogue
@@ -98,7 +98,7 @@ class Replayer:
         self._planned: Sequence[PlannedCollector] = ()
         self._cost = CostTotals()
 
-    def sample(self, statements: Sequence[Statement]) -> Sample:
+    def sample(self, statements: Sequence[Execution]) -> Sample:
         """The sample of one scrape. Never raises: an error is part of the sample."""
         first = statements[0]
         self._time.passed = (first.scrape - 1) * self._header.interval if first.at is None else first.at
@@ -129,7 +129,7 @@ class Replayer:
             facts=self._facts,
         )
 
-    def _read(self, current: Mapping[str, Statement]) -> dict[str, str]:
+    def _read(self, current: Mapping[str, Execution]) -> dict[str, str]:
         """Read what this scrape has; returns the collectors that are missing, with the reason."""
         if self._facts is None or SERVER in current:
             self._facts = read_facts(self._playback.query, self._facts)
@@ -149,7 +149,7 @@ class Replayer:
             self._changes.note(self._watch.take_snapshot(self._playback.query))
         return missing
 
-    def _collect(self, collector: PlannedCollector, current: Mapping[str, Statement]) -> list[Family]:
+    def _collect(self, collector: PlannedCollector, current: Mapping[str, Execution]) -> list[Family]:
         """Its families; none if it was not due in this scrape."""
         answers = [self._playback.query(sql) for sql in collector.statements]
         if not all(sql in current for sql in collector.statements):
@@ -157,7 +157,7 @@ class Replayer:
         return collector.families(answers, self._counters, self._time.passed, lambda problem: None)
 
 
-def _fatal(statements: Sequence[Statement]) -> DatabaseError | None:
+def _fatal(statements: Sequence[Execution]) -> DatabaseError | None:
     """The error that ended the scrape, if one did: of the login, or of the connection."""
     for each in statements:
         if each.error and (each.sql == LOGIN or each.error.kind in ("lost", "out_of_step")):
@@ -171,7 +171,7 @@ def _kind(error: Exception) -> str:
     return error.kind if isinstance(error, DatabaseError) else "unreadable"
 
 
-def _cost(before: CostTotals, statements: Sequence[Statement]) -> CostTotals:
+def _cost(before: CostTotals, statements: Sequence[Execution]) -> CostTotals:
     return CostTotals(
         before.scrapes + 1,
         before.statements + len(statements),

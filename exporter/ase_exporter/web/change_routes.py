@@ -13,7 +13,7 @@ from ase_exporter.changes.change import ANNOTATION, HOST, Change, new_id
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import StoreError
-from ase_exporter.config.fields import Check, Moment, Strict, matching
+from ase_exporter.config.fields import Moment, Strict, Validator, matching
 from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
 from ase_exporter.web.write_access import Handler
@@ -43,7 +43,7 @@ class Annotation(Strict):
     target: str = ""
     tags: Annotated[tuple[Annotated[str, MinLen(1), MaxLen(100)], ...], MaxLen(20)] = ()
     who: Annotated[str, MaxLen(100)] = ""
-    id: Annotated[str, Check(matching("^[0-9a-f]{16}$"))] = field(default_factory=new_id)
+    id: Annotated[str, Validator(matching("^[0-9a-f]{16}$"))] = field(default_factory=new_id)
     at: Moment | None = None
 
 

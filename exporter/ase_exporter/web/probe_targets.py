@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 
 from ase_exporter.config import Config, Target
-from ase_exporter.config.probe_allowlist import AllowlistEntry, is_address, split
+from ase_exporter.config.probe_allowlist import AllowlistEntry, is_address, split_address
 
 # Returns the addresses of a host name; none if it cannot be resolved.
 LookUp = Callable[[str], Awaitable[Sequence[str]]]
@@ -17,7 +17,7 @@ async def find(config: Config, address: str, look_up: LookUp) -> Target | None:
     target then has that address as its host, so that the login goes to the address that was checked.
     """
     address = address.lower()
-    place = split(address)
+    place = split_address(address)
     if place is None:
         return None
     host, port = place

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from ase_exporter.capture.file import Capture, Column, Header, Result, Statement, Value
+from ase_exporter.capture.file import Capture, CaptureHeader, ColumnType, Execution, Result, Value
 from ase_exporter.capture.playback import Playback, select_items
 from ase_exporter.catalogue import Catalogue, load_catalogue, plan
 from ase_exporter.catalogue.differences import documented_columns
@@ -39,7 +39,7 @@ class Pasted:
     cells: list[list[str]]
     table: str = ""
 
-    def column(self, index: int) -> tuple[Column, list[Value]]:
+    def column(self, index: int) -> tuple[ColumnType, list[Value]]:
         """A column and its values, with the type that all of them fit."""
         return guess(self.names[index], self.widths[index], [row[index] for row in self.cells])
 
@@ -51,7 +51,7 @@ def capture_of(text: str, ase_version: str) -> Capture:
     catalogue, _ = load_catalogue()
     columns = _known_columns(catalogue)
     scrapes: Counter[str] = Counter()
-    statements: list[Statement] = []
+    statements: list[Execution] = []
     tables: defaultdict[str, list[Pasted]] = defaultdict(list)
     for number, each in enumerate(found, start=1):
         each.table = _table(each, columns)
@@ -59,9 +59,9 @@ def capture_of(text: str, ase_version: str) -> Capture:
             tables[each.table].append(each)
         sql = _sql(each, number)
         scrapes[sql] += 1
-        statements.append(Statement(scrapes[sql], sql, 0.0, [_result(each)]))
+        statements.append(Execution(scrapes[sql], sql, 0.0, [_result(each)]))
     count = max(scrapes.values())
-    header = Header("isql", datetime.now(UTC).isoformat(timespec="seconds"), count, 0.0, driver={})
+    header = CaptureHeader("isql", datetime.now(UTC).isoformat(timespec="seconds"), count, 0.0, driver={})
     facts = _facts(banner, tables, found)
     capture = Capture(header, facts)
     return replace(capture, statements=[*facts, *_collectors(catalogue, capture, tables, count), *statements])
@@ -97,7 +97,7 @@ def result_sets(text: str) -> Iterator[Pasted]:
             yield Pasted(" ".join(sql).replace(" go", " ").strip(), names, widths, cells)
 
 
-def guess(name: str, width: int, cells: Sequence[str]) -> tuple[Column, list[Value]]:
+def guess(name: str, width: int, cells: Sequence[str]) -> tuple[ColumnType, list[Value]]:
     """The type that all values of a column fit: whole numbers, numbers, dates, else text. NULL fits all."""
     present = [cell for cell in cells if cell != "NULL"]
     nullable = len(present) < len(cells)
@@ -105,18 +105,20 @@ def guess(name: str, width: int, cells: Sequence[str]) -> tuple[Column, list[Val
         largest = max(abs(int(cell)) for cell in present)
         if largest < 1 << 63:
             size = 10 if largest < 1 << 31 else 19
-            return Column(name, "int", size, 0, nullable), [None if c == "NULL" else int(c) for c in cells]
+            return ColumnType(name, "int", size, 0, nullable), [
+                None if c == "NULL" else int(c) for c in cells
+            ]
         digits = min(38, max(map(len, present)))
-        return Column(name, "Decimal", digits, 0, nullable), [
+        return ColumnType(name, "Decimal", digits, 0, nullable), [
             None if c == "NULL" else Decimal(c) for c in cells
         ]
     if present and all(_INTEGER.match(cell) or _NUMBER.match(cell) for cell in present):
-        return Column(name, "float", 53, 0, nullable), [None if c == "NULL" else float(c) for c in cells]
+        return ColumnType(name, "float", 53, 0, nullable), [None if c == "NULL" else float(c) for c in cells]
     dates = [_date(cell) for cell in cells]
     if present and all(date is not None or cell == "NULL" for date, cell in zip(dates, cells, strict=True)):
-        return Column(name, "datetime", 23, 3, nullable), list(dates)
+        return ColumnType(name, "datetime", 23, 3, nullable), list(dates)
     size = max([width, 1, *map(len, present)])
-    return Column(name, "str", size, 0, nullable), [None if c == "NULL" else c for c in cells]
+    return ColumnType(name, "str", size, 0, nullable), [None if c == "NULL" else c for c in cells]
 
 
 def _date(cell: str) -> datetime | None:
@@ -175,12 +177,12 @@ def _result(pasted: Pasted) -> Result:
     return Result((), [column for column, _ in columns], list(zip(*(v for _, v in columns), strict=True)))
 
 
-def _facts(banner: str, tables: Mapping[str, Sequence[Pasted]], found: Sequence[Pasted]) -> list[Statement]:
+def _facts(banner: str, tables: Mapping[str, Sequence[Pasted]], found: Sequence[Pasted]) -> list[Execution]:
     text, number = ("str", 255, 0, True), ("int", 10, 0, True)
-    server = [Column("", *text), Column("", *text), Column("", *number)]
-    facts = [Statement(1, SERVER, 0.0, [Result((), server, [(banner, "PASTED", 2048)])])]
-    role = [Result((), [Column("", *number)], [(1,)])]
-    facts.append(Statement(1, "select proc_role('mon_role')", 0.0, role))
+    server = [ColumnType("", *text), ColumnType("", *text), ColumnType("", *number)]
+    facts = [Execution(1, SERVER, 0.0, [Result((), server, [(banner, "PASTED", 2048)])])]
+    role = [Result((), [ColumnType("", *number)], [(1,)])]
+    facts.append(Execution(1, "select proc_role('mon_role')", 0.0, role))
     options = [
         (row[0], int(row[pasted.names.index("Run Value")]))
         for pasted in found
@@ -188,8 +190,8 @@ def _facts(banner: str, tables: Mapping[str, Sequence[Pasted]], found: Sequence[
         for row in pasted.cells
         if _INTEGER.match(row[pasted.names.index("Run Value")])
     ]
-    columns = [Column("name", *text), Column("value", *number)]
-    facts.append(Statement(1, OPTIONS, 0.0, [Result((), columns, list(dict(options).items()))]))
+    columns = [ColumnType("name", *text), ColumnType("value", *number)]
+    facts.append(Execution(1, OPTIONS, 0.0, [Result((), columns, list(dict(options).items()))]))
     kinds = {"str": "varchar", "float": "float", "Decimal": "numeric", "datetime": "datetime"}
     rows = [
         (table, column.name, kinds.get(column.type, "int" if column.size == 10 else "bigint"))
@@ -197,14 +199,14 @@ def _facts(banner: str, tables: Mapping[str, Sequence[Pasted]], found: Sequence[
         for column in (pasted[0].column(index)[0] for index in range(len(pasted[0].names)))
     ]
     language = " where Language = 'en_US'" if parse_version(banner) >= parse_version("15.7") else ""
-    columns = [Column(name, *text) for name in ("TableName", "ColumnName", "TypeName")]
-    facts.append(Statement(1, COLUMNS + language, 0.0, [Result((), columns, rows)]))
+    columns = [ColumnType(name, *text) for name in ("TableName", "ColumnName", "TypeName")]
+    facts.append(Execution(1, COLUMNS + language, 0.0, [Result((), columns, rows)]))
     return facts
 
 
 def _collectors(
     catalogue: Catalogue, capture: Capture, tables: Mapping[str, Sequence[Pasted]], scrapes: int
-) -> Iterator[Statement]:
+) -> Iterator[Execution]:
     """What the exporter would send for the pasted tables, with the rows that it would get."""
     facts = read_facts(Playback(capture).query)
     for planned in plan(catalogue, facts, dict.fromkeys(catalogue.collectors, True)):
@@ -213,7 +215,7 @@ def _collectors(
             continue
         for scrape, pasted in enumerate(tables[table][:scrapes], start=1):
             if result := _selected(planned.statements[0], pasted):
-                yield Statement(scrape, planned.statements[0], 0.0, [result])
+                yield Execution(scrape, planned.statements[0], 0.0, [result])
 
 
 def _selected(sql: str, pasted: Pasted) -> Result | None:

@@ -15,11 +15,11 @@ from tests.exporter.capture.recorded import catalogue
 
 from ase_exporter.capture.file import (
     Capture,
-    Column,
+    CaptureHeader,
+    ColumnType,
+    Execution,
     Failure,
-    Header,
     Result,
-    Statement,
     Value,
     dump,
     lines,
@@ -33,7 +33,7 @@ from ase_simulator.replay.file import CaptureError, read_capture
 from ase_simulator.replay.file import parse as parse_replay
 
 MUTATIONS = 150
-HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 3, 15.0, driver={"FreeTDS": "1.3.17"})
+HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 3, 15.0, driver={"FreeTDS": "1.3.17"})
 
 VALUES: dict[str, st.SearchStrategy[Value]] = {
     "bool": st.booleans(),
@@ -52,13 +52,13 @@ SIZES = {"int": (10, 0), "float": (53, 0), "str": (255, 0), "bytearray": (255, 0
 @st.composite
 def results(draw: st.DrawFn) -> Result:
     kinds = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4))
-    columns = [Column(draw(st.text(max_size=9)), kind, *SIZES.get(kind, (23, 3)), True) for kind in kinds]
+    columns = [ColumnType(draw(st.text(max_size=9)), kind, *SIZES.get(kind, (23, 3)), True) for kind in kinds]
     row = st.tuples(*[st.none() | VALUES[kind] for kind in kinds]).map(list)
     return Result(draw(st.lists(st.text(), max_size=2)), columns, draw(st.lists(row, max_size=4)))
 
 
 STATEMENTS = st.builds(
-    Statement,
+    Execution,
     scrape=st.integers(1, 3),
     sql=st.text(min_size=1),
     seconds=st.floats(0, 100).map(lambda seconds: round(seconds, 6)),
@@ -70,7 +70,7 @@ STATEMENTS = st.builds(
 
 
 @given(statements=st.lists(STATEMENTS, max_size=4))
-def test_what_was_recorded_comes_back(statements: list[Statement]) -> None:
+def test_what_was_recorded_comes_back(statements: list[Execution]) -> None:
     taken = Capture(HEADER, statements)
     assert parse(list(lines(taken)), "x") == taken
     assert len(parse_replay(list(lines(taken)), "x")) == len(statements)
@@ -78,7 +78,7 @@ def test_what_was_recorded_comes_back(statements: list[Statement]) -> None:
 
 def test_equal_captures_give_equal_files(tmp_path: Path) -> None:
     taken = Capture(
-        HEADER, [Statement(1, "select 1", 0.5, [Result((), [Column("", "int", 10, 0, False)], [[1]])])]
+        HEADER, [Execution(1, "select 1", 0.5, [Result((), [ColumnType("", "int", 10, 0, False)], [[1]])])]
     )
     path = tmp_path / "a.capture.gz"
     path.write_bytes(dump(taken))
@@ -86,22 +86,22 @@ def test_equal_captures_give_equal_files(tmp_path: Path) -> None:
 
 
 SERVER_COLUMNS = [
-    Column("", "str", 255, 0, True),
-    Column("", "str", 30, 0, True),
-    Column("", "int", 10, 0, True),
+    ColumnType("", "str", 255, 0, True),
+    ColumnType("", "str", 30, 0, True),
+    ColumnType("", "int", 10, 0, True),
 ]
 OTHER_COLUMNS = [
-    Column("n", "Decimal", 18, 2, True),
-    Column("d", "datetime", 23, 3, True),
-    Column("t", "time", 12, 3, True),
-    Column("b", "bytearray", 9, 0, True),
+    ColumnType("n", "Decimal", 18, 2, True),
+    ColumnType("d", "datetime", 23, 3, True),
+    ColumnType("t", "time", 12, 3, True),
+    ColumnType("b", "bytearray", 9, 0, True),
 ]
 SERVER_ROW: list[Value] = ["Adaptive Server Enterprise/16.0", "X", 2048]
 OTHER_ROW: list[Value] = [Decimal("1.50"), datetime(2026, 1, 2, 3, 4, 5), time(3, 4), b"ab"]
 EXAMPLE = [
-    Statement(1, SERVER, 0.1, [Result(["hello"], SERVER_COLUMNS, [SERVER_ROW])]),
-    Statement(2, "select n, d, t, b from x", 0.1, [Result((), OTHER_COLUMNS, [OTHER_ROW, [None] * 4])]),
-    Statement(3, "select 1 from y", 0.1, [], Failure("query_failed", 208, "y not found")),
+    Execution(1, SERVER, 0.1, [Result(["hello"], SERVER_COLUMNS, [SERVER_ROW])]),
+    Execution(2, "select n, d, t, b from x", 0.1, [Result((), OTHER_COLUMNS, [OTHER_ROW, [None] * 4])]),
+    Execution(3, "select 1 from y", 0.1, [], Failure("query_failed", 208, "y not found")),
 ]
 GOOD = [json.loads(line) for line in lines(Capture(HEADER, EXAMPLE))]
 JUNK: list[object] = [

@@ -9,13 +9,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.paths import SHARED
 
-from ase_exporter.capture.file import Capture, Column, Failure, Header, Result, Statement, Value, lines
+from ase_exporter.capture.file import (
+    Capture,
+    CaptureHeader,
+    ColumnType,
+    Execution,
+    Failure,
+    Result,
+    Value,
+    lines,
+)
 from ase_exporter.capture.privacy import Pseudonyms, system_names, vocabulary, with_pseudonyms
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import CACHES, COLUMNS, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
 from ase_exporter.changes import detect
 
-HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 1, 15.0)
+HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 15.0)
 BANNER = "Adaptive Server Enterprise/16.0 SP04/EBF 30399 SMP/P/x86_64/SLES 12.4/ase160/3587/64-bit/FBO/Wed Aug 24 2022"
 # Words that cannot be part of anything else in the file.
 SECRET = st.from_regex(r"[A-Z]{2}[a-z]{5,9}[0-9]{2}", fullmatch=True)
@@ -32,21 +41,21 @@ NAME = st.one_of(
 )
 
 
-def text(name: str) -> Column:
-    return Column(name, "str", 255, 0, True)
+def text(name: str) -> ColumnType:
+    return ColumnType(name, "str", 255, 0, True)
 
 
 def statement(
-    sql: str, columns: list[Column], *rows: list[Value], messages: list[str] | None = None
-) -> Statement:
-    return Statement(1, sql, 0.1, [Result(messages or [], columns, list(rows))])
+    sql: str, columns: list[ColumnType], *rows: list[Value], messages: list[str] | None = None
+) -> Execution:
+    return Execution(1, sql, 0.1, [Result(messages or [], columns, list(rows))])
 
 
-def printed(sql: str, *messages: str) -> Statement:
-    return Statement(1, sql, 10.0, [Result(messages)])
+def printed(sql: str, *messages: str) -> Execution:
+    return Execution(1, sql, 10.0, [Result(messages)])
 
 
-def capture(*statements: Statement) -> Capture:
+def capture(*statements: Execution) -> Capture:
     return Capture(HEADER, list(statements))
 
 
@@ -88,7 +97,7 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
     planted = [
         statement(SERVER, [text(""), text(""), text("")], [BANNER, server, "2048"]),
         statement(
-            DATABASES, [Column("dbid", "int", 10, 0, False), text("name")], [1, "master"], [7, database]
+            DATABASES, [ColumnType("dbid", "int", 10, 0, False), text("name")], [1, "master"], [7, database]
         ),
         statement(CACHES, [text("CacheName")], ["default data cache"], [cache]),
         statement(
@@ -100,15 +109,15 @@ def test_planted_names_are_nowhere_in_the_file(names: list[str]) -> None:
             "exec sp_helpcache", [text("Cache Name"), text("Entity Name")], [cache, f"{database}.dbo.{thing}"]
         ),
         printed("sp_sysmon '00:00:10', 'noclear'", f"Server Name:   {server}", f"  Cache: {cache}"),
-        Statement(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, error)),
-        Statement(
+        Execution(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, error)),
+        Execution(
             1,
             "exec sp_who",
             0.1,
             [Result([error], [text("a")], [[f"from {address} by {login}"]])],
         ),
-        Statement(
-            1, "select b", 0.1, [Result([], [Column("b", "bytearray", 99, 0, True)], [[server.encode()]])]
+        Execution(
+            1, "select b", 0.1, [Result([], [ColumnType("b", "bytearray", 99, 0, True)], [[server.encode()]])]
         ),
     ]
     for sql, columns in COLLECTORS:
@@ -149,13 +158,13 @@ def test_another_key_gives_other_pseudonyms() -> None:
 def test_the_same_name_has_one_pseudonym_in_tables_texts_and_sql() -> None:
     bindings = detect.OBJECT_BINDINGS.format(database="payroll")
     taken = capture(
-        statement(DATABASES, [Column("dbid", "int", 10, 0, False), text("name")], [7, "payroll"]),
+        statement(DATABASES, [ColumnType("dbid", "int", 10, 0, False), text("name")], [7, "payroll"]),
         statement(CACHES, [text("CacheName")], ["log cache"]),
         statement(
             SPINLOCKS, [text("SpinlockName")], ["log cache"], ["bufspin log cache"], ["Resource->rdes_spin"]
         ),
         statement(bindings, [text("name")], ["salaries"]),
-        Statement(1, "select 1", 0.0, [], Failure("query_failed", 911, "Database 'payroll' does not exist")),
+        Execution(1, "select 1", 0.0, [], Failure("query_failed", 911, "Database 'payroll' does not exist")),
     )
     hidden, pseudonyms = with_pseudonyms(taken, b"key")
     database, cache = pseudonyms.word("payroll"), f"{pseudonyms.word('log')} {pseudonyms.word('cache')}"
@@ -191,20 +200,20 @@ def test_names_of_spinlocks_that_real_servers_have_stay_readable() -> None:
 
 
 def test_numbers_dates_and_sizes_stay() -> None:
-    columns = [Column("SPID", "int", 10, 0, False), Column("a", "float", 53, 0, True)]
+    columns = [ColumnType("SPID", "int", 10, 0, False), ColumnType("a", "float", 53, 0, True)]
     taken = capture(statement("select SPID, a from master..monProcess", columns, [17, 0.5]))
     assert with_pseudonyms(taken, b"key")[0].statements == taken.statements
     assert replace(taken.header, names="pseudonyms") == with_pseudonyms(taken, b"key")[0].header
 
 
-def failed(text_: str) -> Statement:
-    return Statement(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, text_))
+def failed(text_: str) -> Execution:
+    return Execution(1, "select 1 from master..monLocks", 0.1, [], Failure("query_failed", 10330, text_))
 
 
-DATABASE_COLUMNS = [Column("dbid", "int", 10, 0, False), text("name")]
+DATABASE_COLUMNS = [ColumnType("dbid", "int", 10, 0, False), text("name")]
 
 
-def databases(*names: str) -> Statement:
+def databases(*names: str) -> Execution:
     rows: list[list[Value]] = [[7, name] for name in names]
     return statement(DATABASES, DATABASE_COLUMNS, *rows)
 
@@ -224,7 +233,7 @@ def databases(*names: str) -> Statement:
         (
             statement(
                 SERVER,
-                [text(""), text(""), Column("", "int", 10, 0, True)],
+                [text(""), text(""), ColumnType("", "int", 10, 0, True)],
                 [BANNER.replace("SLES 12.4", "aseprod01 Linux host.zorgmax.example"), "X", 2048],
             ),
             ["zorg", "prod01"],
@@ -244,7 +253,7 @@ def databases(*names: str) -> Statement:
         ),
     ],
 )
-def test_a_secret_in_an_unexpected_place_is_replaced(planted: Statement, secrets: list[str]) -> None:
+def test_a_secret_in_an_unexpected_place_is_replaced(planted: Execution, secrets: list[str]) -> None:
     file = written(capture(planted))
     for secret in secrets:
         assert secret not in file.partition('"sql":')[2].partition('"results"')[2]

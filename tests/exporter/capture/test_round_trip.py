@@ -26,7 +26,7 @@ from tests.exporter.capture.recorded import (
     scrape,
 )
 
-from ase_exporter.capture.file import Capture, Column, Result, Statement, comparable, dump, lines
+from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, comparable, dump, lines
 from ase_exporter.capture.statements import statements_digest
 from ase_exporter.catalogue.facts import MECHANISM
 from ase_exporter.commands.capture_report import capture_report
@@ -101,13 +101,13 @@ def test_a_replay_gives_what_was_recorded(path: Path) -> None:
     assert_kept(taken, capture_again(taken))
 
 
-def rewritten(taken: Capture, change: Callable[[Statement], Statement | None], digest: str) -> Capture:
+def rewritten(taken: Capture, change: Callable[[Execution], Execution | None], digest: str) -> Capture:
     """A capture with other statements. change: gives None for one to leave out."""
     statements = list(filter(None, map(change, taken.statements)))
     return replace(taken, header=replace(taken.header, statements_digest=digest), statements=statements)
 
 
-def older(statement: Statement) -> Statement | None:
+def older(statement: Execution) -> Execution | None:
     """What an older exporter would have recorded: other columns and conditions, and fewer facts."""
     sql = statement.sql
     if sql == MECHANISM:
@@ -117,7 +117,7 @@ def older(statement: Statement) -> Statement | None:
     if sql.endswith("from master..monNetworkIO"):
         # A column that is no longer read, so that the replay selects the others.
         (result,) = statement.results
-        columns = [Column("Obsolete", "int", 10, 0, False), *(result.columns or ())]
+        columns = [ColumnType("Obsolete", "int", 10, 0, False), *(result.columns or ())]
         rows = [[7, *row] for row in result.rows]
         changed = sql.replace("select ", "select Obsolete, ")
         return replace(statement, sql=changed, results=[Result(result.messages, columns, rows)])

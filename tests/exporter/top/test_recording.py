@@ -12,7 +12,7 @@ from tests.exporter.capture.recorded import record as record_capture
 from tests.exporter.top.watching import catalogue, one_step, watched
 
 from ase_exporter.capture import stream
-from ase_exporter.capture.file import Failure, Header, Result, Statement, load
+from ase_exporter.capture.file import CaptureHeader, Execution, Failure, Result, load
 from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
 from ase_exporter.errors import UserError
@@ -20,7 +20,7 @@ from ase_exporter.top.frames import Frame
 from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_simulator.replay.file import read_capture
 
-HEADER = Header("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
+HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
 
 
 def figures(given: Frame) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_a_recorder_that_is_killed_leaves_a_whole_capture(tmp_path: Path, scrape
     path = tmp_path / "x.capture.gz"
     writer = CaptureWriter(path, HEADER)
     statements = [
-        Statement(number, f"select {number}", 0.1, [], at=2.0 * number) for number in range(1, scrapes + 1)
+        Execution(number, f"select {number}", 0.1, [], at=2.0 * number) for number in range(1, scrapes + 1)
     ]
     for each in statements:
         writer.add([each])
@@ -109,7 +109,7 @@ def test_a_recording_ends_before_it_is_too_large_to_be_read(
     notes = []
     for _ in range(4):
         recording.recorder.statements = [
-            Statement(recording.recorder.scrape, "select 1", 0.1, [Result(["x" * 700])])
+            Execution(recording.recorder.scrape, "select 1", 0.1, [Result(["x" * 700])])
         ]
         notes.append(recording.save())
     recording.close()
@@ -121,7 +121,7 @@ def test_a_full_disk_is_a_note_and_not_the_end(tmp_path: Path) -> None:
     recording = Recording(tmp_path / "x.capture.gz", catalogue(), 2.0)
     recording._writer._file.close()
     recording._writer._file = open("/dev/full", "wb", buffering=0)  # noqa: PTH123, SIM115
-    recording.recorder.statements = [Statement(1, "select 1", 0.1)]
+    recording.recorder.statements = [Execution(1, "select 1", 0.1)]
     assert "No space left on device" in recording.save()
     recording.close()
 
@@ -199,7 +199,7 @@ def test_a_feed_plays_pauses_and_stops(tmp_path: Path) -> None:
 
 def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> None:
     path = tmp_path / "x.capture.gz"
-    statement = Statement(1, "-- login", 0.1, error=Failure("login_failed", 4002, "Login failed."), at=0.0)
+    statement = Execution(1, "-- login", 0.1, error=Failure("login_failed", 4002, "Login failed."), at=0.0)
     with CaptureWriter(path, HEADER) as writer:
         writer.add([statement])
     (only,) = replayed(path)
