@@ -1,7 +1,7 @@
 """One change, detected or annotated by a user, and its text."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -85,23 +85,27 @@ def from_differences(
     not_before: float,
     moments: dict[str, float],
     events: Iterable[Event] = (),
+    last_read: Mapping[str, float] | None = None,
 ) -> list[Change]:
     """Changes from the differences between two snapshots, completed from the audit trail.
 
-    at, not_before: times of the new and the old snapshot. moments: as in `ConfigSnapshot`. An event of a type that
-    no snapshot shows (a trace flag) becomes a change itself.
+    at, not_before: times of the new and the old snapshot. moments, last_read: as in `ConfigSnapshot`. An event of a
+    type that no snapshot shows (a trace flag) becomes a change itself.
     """
-    unused = [event for event in events if event.at > not_before - _CLOCK_SLACK]
+    read_before = last_read or {}
+    oldest = min([not_before, *read_before.values()])
+    unused = [event for event in events if event.at > oldest - _CLOCK_SLACK]
     changes = []
     for difference in differences:
+        earliest = min(not_before, read_before.get(difference.part, not_before))
         event = next((event for event in unused if _explains(event, difference)), None)
         if event is not None:
             unused.remove(event)
         exact = event.at if event else moments.get(difference.kind)
         # The server's clock may have jumped, or daylight saving time have begun, since then.
-        if exact is not None and not not_before - _CLOCK_SLACK <= exact <= at + _CLOCK_SLACK:
+        if exact is not None and not earliest - _CLOCK_SLACK <= exact <= at + _CLOCK_SLACK:
             exact = None
-        when = at if exact is None else min(max(exact, not_before), at)
+        when = at if exact is None else min(max(exact, earliest), at)
         changes.append(
             Change(
                 id=new_id(),
@@ -111,7 +115,7 @@ def from_differences(
                 old=difference.old,
                 new=difference.new,
                 at=when,
-                not_before=not_before if exact is None else None,
+                not_before=earliest if exact is None else None,
                 who=event.who if event else "",
                 source="audit" if event else "snapshot",
             )

@@ -1,8 +1,9 @@
 """Configuration snapshots of one ASE, by plain selects over the target's one connection.
 
-Parts that the server's version or the login's roles do not allow are left out, and tried again later.
+A part that the server refuses, or answers too slowly, is left out alone and tried again later, less and less often.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,12 +19,18 @@ Query = Callable[[str], Sequence[Sequence[Any]]]
 Objects = dict[str, dict[str, Setting]]
 ReadObjects = Callable[[Query], Objects]
 
-# Seconds until a part that could not be read is tried again: a role may have been granted.
+# Seconds until a part that could not be read is tried again, doubled with each further time: a role may have been
+# granted. Databases are many, and one that the login is no user of stays so for longer.
 RETRY = 300.0
+MAX_RETRY, MAX_DATABASE_RETRY = 3600.0, 21600.0
 # Bindings are read database by database; more would take too many statements for one snapshot.
 MAX_DATABASES = 200
+# Databases that may refuse the login in one snapshot; the others are tried in later ones.
+MAX_REFUSALS = 3
 _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
+# How the names of parts begin that are read inside of a database.
+_IN_DATABASE = "in database "
 _VOLATILE_OPTIONS = frozenset(map(str.lower, volatile.OPTIONS))
 _VOLATILE_DATABASE_OPTIONS = frozenset(map(str.lower, volatile.DATABASE_OPTIONS))
 
@@ -53,6 +60,12 @@ OPTION_BITS = (
 VERSION = "select @@version"
 BOOT = "select @@boottime, datediff(ss, @@boottime, getdate())"
 CLEARED = "select CountersCleared, datediff(ss, CountersCleared, getdate()) from master..monState"
+# Databases that are online and that nobody has for himself: not model, not suspect, loading, recovering, offline,
+# upgrading, standby, quiesced, shut down, dropped, proxy or archive, and not for one user or their owner alone.
+ENTERABLE = (
+    "select name from master..sysdatabases where name <> 'model' and status & 6496 = 0"
+    " and isnull(status2, 0) & 1584 = 0 and isnull(status3, 0) & 4206730 = 0"
+)
 DATABASE_BINDINGS = (
     "select d.name, a.char_value from master..sysattributes a, master..sysdatabases d"
     " where a.class = 3 and a.attribute = 0 and a.object_type = 'D' and a.object = d.dbid"
@@ -76,41 +89,92 @@ class PartSource:
     read: ReadObjects
 
 
+@dataclass(slots=True)
+class _LeftOut:
+    """A part that could not be read: how often in a row, why the last time, and until when it is not tried again."""
+
+    times: int
+    reason: DatabaseError
+    until: float
+
+
 class ConfigWatcher:
-    """Takes a configuration snapshot of one target at an interval. Used on the target's own thread."""
+    """Takes a configuration snapshot of one target at an interval. Used on the target's own thread.
+
+    seconds, statements: what the last snapshot took.
+    """
 
     def __init__(self, interval: float, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._interval = interval
+        self.interval = interval
+        self.seconds, self.statements = 0.0, 0
         self._clock = clock
-        self._next = clock.monotonic()
         self._last_asked: float | None = None
         self._last_taken: float | None = None
         self._last_parts: bytes | None = None
-        self._unreadable: dict[str, float] = {}
+        # When each part was last read, by the monotonic clock.
+        self._read_at: dict[str, float] = {}
+        self._left_out: dict[str, _LeftOut] = {}
+        self._missing: dict[str, DatabaseError] = {}
         self._last_events: frozenset[tuple[object, ...]] | None = None
+        self._events_at: float | None = None
 
-    def due(self) -> bool:
-        """Whether to take a snapshot in this scrape, so that the next one shows a change within the interval."""
+    def due(self, interval: float | None = None) -> bool:
+        """Whether to take a snapshot in this scrape, so that the next one shows a change within the interval.
+
+        interval: in place of its own.
+        """
         now = self._clock.monotonic()
         period = 0.0 if self._last_asked is None else now - self._last_asked
         self._last_asked = now
+        if self._last_taken is None:
+            return True
         # Half a scrape period of tolerance: scrapes come a little early or late.
-        return now + 1.5 * period >= self._next
+        return now + 1.5 * period >= self._last_taken + (interval or self.interval)
 
-    def take_snapshot(self, query: Query) -> ConfigSnapshot:
-        """Read all parts once. Raises DatabaseError, and keeps no state, if time is up or the connection is lost."""
+    def take_snapshot(self, query: Query, limit: float = math.inf) -> ConfigSnapshot:
+        """Read all parts once, until a limit (monotonic). Raises DatabaseError if the connection is lost."""
         began, now = self._clock.monotonic(), self._clock.time()
-        self._next = began + self._interval
+        self.statements = 0
+
+        def counted(sql: str) -> Sequence[Sequence[Any]]:
+            self.statements += 1
+            return query(sql)
+
+        try:
+            return self._take(_Reading(counted, limit, began, now))
+        finally:
+            self.seconds = self._clock.monotonic() - began
+            self._last_taken = began
+
+    @property
+    def missing(self) -> dict[str, DatabaseError]:
+        """What the last snapshot lacks though the server should have it, with the error."""
+        return self._missing
+
+    @property
+    def refused_databases(self) -> dict[str, DatabaseError]:
+        """Databases that cannot be entered, with the error: object bindings in them are not seen."""
+        return {
+            what.removeprefix(_IN_DATABASE): each.reason
+            for what, each in self._left_out.items()
+            if what.startswith(_IN_DATABASE)
+        }
+
+    def _take(self, reading: "_Reading") -> ConfigSnapshot:
         parts: dict[str, Part] = {}
         ages: dict[str, float] = {}
+        errors: dict[str, DatabaseError] = {}
         for source in SOURCES:
             if source.kind in parts:
                 continue
-            objects = self._try(f"{source.kind} {source.name}", partial(source.read, query))
+            what = f"{source.kind} {source.name}"
+            objects = self._try(reading, what, partial(source.read, reading.query))
             if objects is not None:
                 parts[source.kind] = Part(source.kind, source.name, objects)
+            elif what in self._left_out:
+                errors[source.kind] = self._left_out[what].reason
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
-            rows = self._try(kind, partial(query, statement))
+            rows = self._try(reading, kind, partial(reading.query, statement))
             if rows and isinstance(rows[0][0], datetime):
                 stamp = rows[0][0].isoformat(" ", "seconds")
                 parts[kind] = Part(kind, kind, {"server": {"": Setting(stamp)}})
@@ -120,42 +184,76 @@ class ConfigWatcher:
             option, caches = parts["option"], parts["cache"].objects
             own = {name: value for name, value in option.objects.items() if name not in caches}
             parts["option"] = Part(option.kind, option.source, own)
-        if "database" in parts:
-            self._read_bindings(query, sorted(parts["database"].objects), parts)
-        events = self._events(query)
+        self._read_bindings(reading, parts)
+        events = self._events(reading)
+        # Few servers have an audit trail: only one that is too slow is worth a word.
+        trail = self._left_out.get("ch_events")
+        if trail and trail.reason.kind == "deadline":
+            errors["audit trail"] = trail.reason
+        self._missing = {kind: error for kind, error in errors.items() if kind not in parts}
         encoded = encode(parts)
         snapshot = ConfigSnapshot(
-            at=now,
+            at=reading.now,
             encoded_parts=None if encoded == self._last_parts else encoded,
-            moments={kind: now - age for kind, age in ages.items()},
+            moments={kind: reading.now - age for kind, age in ages.items()},
             events=events,
-            monotonic=began,
+            monotonic=reading.began,
+            last_read=self._read_earlier(parts, reading),
         )
-        self._last_parts, self._last_taken = encoded, began
+        self._last_parts = encoded
         return snapshot
 
-    def _read_bindings(self, query: Query, databases: Sequence[str], parts: dict[str, Part]) -> None:
-        rows = self._try("binding", partial(query, DATABASE_BINDINGS))
+    def _read_earlier(self, parts: Parts, reading: "_Reading") -> dict[str, float]:
+        """The Unix times at which parts that the snapshot before lacked were last read; notes that they are now."""
+        earlier = {
+            key: reading.now - (reading.began - at)
+            for key, at in self._read_at.items()
+            if key in parts and self._last_taken is not None and at < self._last_taken
+        }
+        self._read_at.update(dict.fromkeys(parts, reading.began))
+        return earlier
+
+    def _read_bindings(self, reading: "_Reading", parts: dict[str, Part]) -> None:
+        rows = self._try(reading, "binding", partial(reading.query, DATABASE_BINDINGS))
         if rows is not None:
             objects = {_text(name): {"": Setting(_text(cache_name))} for name, cache_name in rows}
             parts["binding:"] = Part("binding", "sysattributes", objects)
-        for database in databases[:MAX_DATABASES]:
+        names = self._try(reading, "enterable databases", partial(reading.query, ENTERABLE)) or ()
+        databases = sorted(_text(row[0]) for row in names)
+        # Those that cannot be entered now were not refused: what is known of them says nothing any more.
+        for what in [what for what in self._left_out if what.startswith(_IN_DATABASE)]:
+            if what.removeprefix(_IN_DATABASE) not in databases:
+                del self._left_out[what]
+        asked = refused = 0
+        for database in self._by_last_reading(databases):
+            known = f"binding:{database}" in self._read_at
+            if asked >= MAX_DATABASES or (refused >= MAX_REFUSALS and not known):
+                continue
+            asked += 1
             sql = OBJECT_BINDINGS.format(database=identifier(database))
-            rows = self._try(f"binding {database}", partial(query, sql))
-            if rows is not None:
-                objects = {
-                    _bound_name(database, name, index): {"": Setting(_text(cache_name))}
-                    for name, index, cache_name in rows
-                }
-                parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
+            rows = self._try(reading, _IN_DATABASE + database, partial(reading.query, sql))
+            if rows is None:
+                refused += 1
+                continue
+            objects = {
+                _bound_name(database, name, index): {"": Setting(_text(cache_name))}
+                for name, index, cache_name in rows
+            }
+            parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
 
-    def _events(self, query: Query) -> tuple[Event, ...]:
+    def _by_last_reading(self, databases: Sequence[str]) -> Sequence[str]:
+        """Those that are not to wait; the ones that were never read, or longest ago, come first."""
+        ready = [database for database in databases if not self._waits(_IN_DATABASE + database)]
+        return sorted(ready, key=lambda name: self._read_at.get(f"binding:{name}", -math.inf))
+
+    def _events(self, reading: "_Reading") -> tuple[Event, ...]:
         window = _FIRST_AUDIT_WINDOW
-        if self._last_taken is not None:
-            window = int(2 * self._interval + self._clock.monotonic() - self._last_taken)
-        rows = self._try("ch_events", partial(query, EVENTS.format(seconds=window)))
+        if self._events_at is not None:
+            window = int(2 * self.interval + self._clock.monotonic() - self._events_at)
+        rows = self._try(reading, "ch_events", partial(reading.query, EVENTS.format(seconds=window)))
         if rows is None:
             return ()
+        self._events_at = reading.began
         now = self._clock.time()
         keys = [tuple(row[:-1]) for row in rows]
         earlier, self._last_events = self._last_events, frozenset(keys)
@@ -168,16 +266,39 @@ class ConfigWatcher:
             )
         return tuple(sorted(events, key=lambda event: event.at)[-_MAX_EVENTS:])
 
-    def _try(self, what: str, read: Callable[[], Any]) -> Any:
-        if self._unreadable.get(what, 0.0) > self._clock.monotonic():
+    def _waits(self, what: str) -> bool:
+        """Whether a part is not tried yet."""
+        return what in self._left_out and self._clock.monotonic() < self._left_out[what].until
+
+    def _try(self, reading: "_Reading", what: str, read: Callable[[], Any]) -> Any:
+        """What a source gives; None if it is left out. A failure costs the source alone, unless it costs all."""
+        if self._waits(what) or self._clock.monotonic() >= reading.limit:
             return None
         try:
-            return read()
+            answer = read()
         except DatabaseError as error:
-            if not error.usable or error.kind == "deadline":
+            if not error.usable:
                 raise
-            self._unreadable[what] = self._clock.monotonic() + RETRY
+            earlier = self._left_out.get(what)
+            times = earlier.times + 1 if earlier else 1
+            longest = MAX_DATABASE_RETRY if what.startswith(_IN_DATABASE) else MAX_RETRY
+            wait = min(longest, RETRY * 2.0 ** min(times - 1, 10))
+            # Its traceback would keep all frames alive.
+            reason = error.with_traceback(None)
+            self._left_out[what] = _LeftOut(times, reason, self._clock.monotonic() + wait)
             return None
+        self._left_out.pop(what, None)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One snapshot being taken. limit, began: monotonic times; now: Unix time of its beginning."""
+
+    query: Query
+    limit: float
+    began: float
+    now: float
 
 
 def read_options(query: Query) -> Objects:

@@ -278,6 +278,7 @@ class Journal:
             not_before=not_before,
             moments=dict(config_snapshot.moments),
             events=config_snapshot.events,
+            last_read=config_snapshot.last_read,
         )
 
     def _not_before(self, target: str, config_snapshot: ConfigSnapshot, seen_at: float) -> float:

@@ -59,7 +59,8 @@ class ConfigSnapshot:
 
     at: Unix time. encoded_parts: see `encode`; None if they equal those of the previous snapshot. moments: kind ->
     Unix time since which its value holds, for kinds whose source has that time (a restart). monotonic: when it was
-    taken by the monotonic clock, if known: the wall clock may have jumped since the snapshot before.
+    taken by the monotonic clock, if known: the wall clock may have jumped since the snapshot before. last_read: key ->
+    Unix time of the last reading of a part that the snapshot before lacked.
     """
 
     at: float
@@ -67,16 +68,18 @@ class ConfigSnapshot:
     moments: Mapping[str, float] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     monotonic: float | None = None
+    last_read: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that differs between two snapshots; '' if it is absent."""
+    """One value that differs between two snapshots; '' if it is absent. part: the key of the part that it is in."""
 
     kind: str
     name: str
     old: str
     new: str
+    part: str = field(default="", compare=False)
 
 
 def encode(parts: Parts) -> bytes:
@@ -136,9 +139,9 @@ def compare(old: Parts, new: Parts) -> list[Difference]:
         for name in sorted(before.objects.keys() | after.objects.keys()):
             was, now = before.objects.get(name), after.objects.get(name)
             if was is not None and now is not None:
-                differences += _attributes(after.kind, name, was, now)
+                differences += _attributes(key, after.kind, name, was, now)
             elif after.kind in _CREATED_KINDS:
-                differences.append(Difference(after.kind, name, _summary(was), _summary(now)))
+                differences.append(Difference(after.kind, name, _summary(was), _summary(now), key))
     return [difference for difference in differences if not _follows_from(difference, differences)]
 
 
@@ -163,7 +166,7 @@ def _resizes_pool(difference: Difference) -> bool:
 
 
 def _attributes(
-    kind: str, name: str, was: Mapping[str, Setting], now: Mapping[str, Setting]
+    part: str, kind: str, name: str, was: Mapping[str, Setting], now: Mapping[str, Setting]
 ) -> Iterable[Difference]:
     known = was.keys() | now.keys() if kind in _CREATED_KINDS else was.keys() & now.keys()
     resized = any(
@@ -176,11 +179,11 @@ def _attributes(
             continue
         label = f"{name}: {attribute}" if attribute else name
         if old.value != new.value:
-            yield Difference(kind, label, shorten(old.value), shorten(new.value))
+            yield Difference(kind, label, shorten(old.value), shorten(new.value), part)
         elif old.run != new.run and new.run == new.value and old.run is not None:
             # A run value that reaches the configured value is a change taking effect. Other movements of run
             # values are the server's own.
-            yield Difference(kind, f"{label} (run value)", shorten(old.run), shorten(new.run))
+            yield Difference(kind, f"{label} (run value)", shorten(old.run), shorten(new.run), part)
 
 
 def _summary(attributes: Mapping[str, Setting] | None) -> str:

@@ -19,7 +19,9 @@ def print_check(report: TargetReport) -> None:
     console.print(f"{escape(report.name)}: {escape(facts.server_name)}, ASE {facts.version}")
     if not report.gaps and not report.failures and not report.mismatches:
         console.print(f"Nothing is missing. {report.executed} collectors were executed.")
-    for line in [*_sa_role(report), *_failures(report.failures), *_gaps(report.gaps), *_differences(report)]:
+    for line in [*_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
+        console.print(line, soft_wrap=True)
+    for line in [*_differences(report), *_closed_databases(report)]:
         console.print(line, soft_wrap=True)
 
 
@@ -68,6 +70,14 @@ def _differences(report: TargetReport) -> Iterator[str]:
         yield f"\n{count} columns that this exporter does not know: the server is newer, please report them"
         for table, columns in report.unknown.items():
             yield f"  {escape(table)}: {escape(_shortened(columns, _COLUMNS_SHOWN))}"
+
+
+def _closed_databases(report: TargetReport) -> Iterator[str]:
+    if report.closed_databases:
+        (name, error), *others = report.closed_databases
+        more = f" and {len(others)} more" if others else ""
+        yield f"\ndatabase {escape(name)}{more}: {escape(str(error))}"
+        yield "  changes of cache bindings of the objects in it are not seen; everything else is"
 
 
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from ase_exporter.scraping.module_collector import PING
 from ase_exporter.scraping.target_scraper import CLUSTER_SETUP, SESSION_SETUP
 from ase_exporter.sysmon import runner
 
+_CHANGE_METRICS = ("ase_change_timestamp_seconds", "ase_changes_total")
 # The share of the timeout that one collector may take, so that a slow one does not cost all others.
 _COLLECTOR_SHARE = 0.25
 # The proxy tables of versions before 15.0 are read through a server of the name loopback: 7205 (no connection to it),
@@ -44,7 +45,10 @@ class CollectorFailure:
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """The result for one target. unknown: columns by table that nothing exports. executed: number of collectors."""
+    """The result for one target. unknown: columns by table that nothing exports. executed: number of collectors.
+
+    closed_databases: some of those that do not let the login in, with the server's message.
+    """
 
     name: str
     login: str
@@ -55,6 +59,7 @@ class TargetReport:
     unknown: dict[str, tuple[str, ...]]
     executed: int
     uses_sa_role: tuple[str, ...]
+    closed_databases: tuple[tuple[str, DatabaseError], ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -77,6 +82,12 @@ class StatementReport:
     name: str
     facts: ServerFacts
     statements: Sequence[Statements]
+
+
+def _unseen_changes(watch: ConfigWatcher) -> Iterator[CollectorFailure]:
+    for part, error in watch.missing.items():
+        note = f"changes of {part} are not seen; the exporter tries again, less and less often"
+        yield CollectorFailure(str(error), note, ("changes",), _CHANGE_METRICS)
 
 
 def usual_cause(message: str) -> str:
@@ -131,6 +142,7 @@ class TargetCheck:
             mismatches = type_mismatches(self._catalogue, facts, self._selection)
             mismatched = {mismatch.collector for mismatch in mismatches}
             failures = [*self._misspelt(planned, facts), *self._execute(planned, mismatched)]
+            watch = self._watch_once()
         finally:
             self._close()
         return TargetReport(
@@ -138,7 +150,8 @@ class TargetCheck:
             login=self._auth.user,
             facts=facts,
             gaps=find_gaps(self._catalogue, facts, self._selection, self._auth.user),
-            failures=failures,
+            failures=[*failures, *_unseen_changes(watch)],
+            closed_databases=tuple(watch.refused_databases.items()),
             mismatches=mismatches,
             unknown=unknown_columns(self._catalogue, facts),
             executed=len(planned),
@@ -146,6 +159,15 @@ class TargetCheck:
                 each.name for each in planned if "sa_role" in self._catalogue.collectors[each.name].roles
             ),
         )
+
+    def _watch_once(self) -> ConfigWatcher:
+        """What has taken one snapshot of the configuration, if changes are detected at all."""
+        watch = ConfigWatcher(self._config.changes.interval)
+        if self._config.changes.enabled:
+            self._limit = self._deadline
+            with contextlib.suppress(DatabaseError):
+                watch.take_snapshot(self._query, self._deadline)
+        return watch
 
     def statements(self) -> StatementReport:
         """Everything that the exporter sends to this server, once all roles are granted and all options on."""
@@ -158,9 +180,7 @@ class TargetCheck:
             ]
             found += self._collector_statements(facts)
             if self._config.changes.enabled:
-                self._limit = self._deadline
-                with contextlib.suppress(DatabaseError):
-                    ConfigWatcher(self._config.changes.interval).take_snapshot(self._query)
+                self._watch_once()
                 title = f"configuration changes: every {self._config.changes.interval:g} s"
                 found.append(Statements(title, tuple(self._take_sent())))
             found.append(Statements("when no collector is due: whether the server is up", (PING,)))

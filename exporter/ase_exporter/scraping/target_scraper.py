@@ -14,14 +14,14 @@ from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING, Timing
-from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity
+from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.families import Family, single
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, encode, restore
 from ase_exporter.scraping.budget import Budget, session_cpu
@@ -44,6 +44,8 @@ SESSION_SETUP = (
     " set chained off set rowcount 0 set quoted_identifier off set language us_english"
     " set transaction isolation level 0 set lock wait 2"
 )
+# What detects configuration changes, beside the collectors.
+CHANGES = "changes"
 # Cluster Edition: the rows of all instances, told apart by InstanceID, whatever the server's default is.
 CLUSTER_SETUP = "set system_view cluster"
 
@@ -164,7 +166,11 @@ class TargetScraper:
 
     def stretches(self) -> dict[str, float]:
         """Collectors that are read less often to keep the budget, with how many times their own interval."""
-        return {name: stretch for name, stretch in self._collector.stretches() if stretch > 1}
+        return {name: stretch for name, stretch in self._stretches() if stretch > 1}
+
+    def _stretches(self) -> list[tuple[str, float]]:
+        changes = (CHANGES, self._budget.stretch(CHANGES, self._clock.monotonic()))
+        return [*self._collector.stretches(), changes]
 
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
@@ -210,24 +216,65 @@ class TargetScraper:
         malloc.give_back()
 
     def _watch_configuration(self, result: ScrapeResult, session: Session) -> None:
-        """Take a snapshot of the server's configuration if one is due."""
-        if self._watch is None or result.collectors is not None:
-            return
-        if not self._watch.due():
-            result.outcomes["changes"] = CollectorOutcome(0.0, self._last_watch_reason)
+        """Take a snapshot of the server's configuration if one is due, at the interval that the budget allows."""
+        watch = self._watch
+        if watch is None or result.collectors is not None:
             return
         started, reason = self._clock.monotonic(), ""
+        interval = self._budget.request(CHANGES, started, watch.interval)
+        if not watch.due(interval):
+            result.outcomes[CHANGES] = CollectorOutcome(0.0, self._last_watch_reason)
+            return
         limit = started + (result.deadline - started) * self._timing.collector_share
+        known = dict(watch.missing)
         try:
-            result.config_snapshot = self._watch.take_snapshot(lambda sql: session.query(sql, limit))
+            result.config_snapshot = watch.take_snapshot(
+                lambda sql: session.query(sql, self._timing.limit(limit, self._clock)), limit
+            )
         except DatabaseError as error:
             reason = error.kind
-            if not error.usable:
-                raise
-            log.warning("target %s: looking for changes: %s", self.name, error)
+            raise
         finally:
             self._last_watch_reason = reason
-            result.outcomes["changes"] = CollectorOutcome(self._clock.monotonic() - started, reason)
+            self._budget.record(CHANGES, watch.seconds)
+            result.outcomes[CHANGES] = CollectorOutcome(watch.seconds, reason)
+        for part in watch.missing.keys() - known.keys():
+            log.warning("target %s: changes of %s are not seen: %s", self.name, part, watch.missing[part])
+
+    def _change_detection(self) -> list[Family]:
+        """What the last configuration snapshot took, and what it lacks."""
+        if self._watch is None:
+            return []
+        return [
+            single(
+                "ase_exporter_changes_statements",
+                "gauge",
+                "Statements that the last configuration snapshot sent.",
+                self._watch.statements,
+            ),
+            single(
+                "ase_exporter_changes_seconds",
+                "gauge",
+                "Time that the statements of the last configuration snapshot took.",
+                self._watch.seconds,
+            ),
+            single(
+                "ase_exporter_changes_databases_refused",
+                "gauge",
+                "Databases that let the login not in: object bindings in them are not seen.",
+                len(self._watch.refused_databases),
+            ),
+            Family(
+                "ase_exporter_changes_unseen",
+                "gauge",
+                "1 for a kind of change that is not seen: the server refuses its source or answers too slowly.",
+                ("kind", "reason"),
+                [
+                    ((part, unavailable_reason(error.number) or error.kind), 1.0)
+                    for part, error in sorted(self._watch.missing.items())
+                ],
+            ),
+        ]
 
     def _add_diagnostics(self, result: ScrapeResult) -> None:
         if self._session is not None:
@@ -241,6 +288,7 @@ class TargetScraper:
             *self.cost.families(),
             *self._update_budget(result),
             *self._collector.counters.families(),
+            *(family for family in self._change_detection() if family.samples),
         ]
         if self._sysmon is not None and result.collectors is None:
             result.diagnostics += self._sysmon.families()
@@ -251,7 +299,7 @@ class TargetScraper:
         cpu = session_cpu(result.collected.get("own_session", ())) if own else None
         if message := self._budget.update(self._clock.monotonic(), self.cost.seconds, cpu):
             log.warning("target %s: %s", self.name, message, extra={"target": self.name})
-        stretches = self._collector.stretches()
+        stretches = self._stretches()
         result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)
         return self._budget.families(stretches)
 

@@ -33,5 +33,6 @@ class ChangeLog:
                 not_before=not_before,
                 moments=dict(snapshot.moments),
                 events=snapshot.events,
+                last_read=snapshot.last_read,
             )
             self.changes = (*self.changes, *found)[-MAX_CHANGES:]
