@@ -26,7 +26,7 @@ MAX_RETRY, MAX_DATABASE_RETRY = 3600.0, 21600.0
 # Bindings are read database by database; more would take too many statements for one snapshot.
 MAX_DATABASES = 200
 # Databases that may refuse the login in one snapshot; the others are tried in later ones.
-MAX_REFUSALS = 3
+MAX_REFUSED = 3
 _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
 # How the names of parts begin that are read inside of a database.
@@ -227,7 +227,7 @@ class ConfigWatcher:
         asked = refused = 0
         for database in self._by_last_reading(databases):
             known = f"binding:{database}" in self._read_at
-            if asked >= MAX_DATABASES or (refused >= MAX_REFUSALS and not known):
+            if asked >= MAX_DATABASES or (refused >= MAX_REFUSED and not known):
                 continue
             asked += 1
             sql = OBJECT_BINDINGS.format(database=identifier(database))

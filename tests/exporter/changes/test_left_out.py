@@ -12,7 +12,7 @@ from tests.exporter.simulated import PASSWORD, Simulated, run
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import from_differences
-from ase_exporter.changes.detect import ENTERABLE, MAX_REFUSALS, ConfigWatcher
+from ase_exporter.changes.detect import ENTERABLE, MAX_REFUSED, ConfigWatcher
 from ase_exporter.changes.snapshot import ConfigSnapshot, Part, compare, decode
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Module, Scrape, Target
@@ -90,7 +90,7 @@ def test_databases_that_refuse_are_few_in_each_snapshot_and_cost_the_others_noth
     for _ in range(6 * 60):
         server.entered.clear()
         server.snapshot()
-        assert sum(not let_in for _, let_in in server.entered) <= MAX_REFUSALS
+        assert sum(not let_in for _, let_in in server.entered) <= MAX_REFUSED
     # By now each is known: the open ones are read in each snapshot.
     assert {name for name, let_in in server.entered if let_in} == set(server.databases) - server.closed
     assert server.watch.refused_databases.keys() == server.closed
