@@ -19,6 +19,15 @@ _NAME = "ase-exporter"
 # typer exports no name for the base class of the errors in a command line.
 _UsageError: Any = typer.BadParameter.__base__
 
+
+class _InOrder(typer.core.TyperGroup):
+    """Lists commands in the order of COMMANDS, whether they are loaded or not."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return [name for name in COMMANDS if name in self.commands]
+
+
 # What the list of commands says, and the first paragraph of each command's help: its function's docstring follows.
 COMMANDS = {
     "serve": "Serve metrics over HTTP until SIGTERM or Ctrl-C.",
@@ -51,6 +60,7 @@ def build(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
     """The application with these commands. The others are only listed: to import all of them takes a second."""
     made = typer.Typer(
         name=_NAME,
+        cls=_InOrder,
         help="Prometheus exporter for SAP ASE: shows where a database spins instead of works.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,

@@ -88,4 +88,7 @@ def test_a_command_is_a_line_and_a_module_also_with_a_hyphen(
     assert run("slow-queries", "--limit=2").stdout == "the 2 slowest\n"
     helped = run("slow-queries", "--help").stdout
     assert "List the slowest queries." in helped and "Only those that have ended." in helped
-    assert "List the slowest queries." in run("--help").stdout
+    listed = run("--help").stdout
+    assert "List the slowest queries." in listed
+    # In the order of COMMANDS, before and after it is loaded.
+    assert listed == CliRunner().invoke(build(), ["--help"]).output
