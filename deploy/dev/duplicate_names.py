@@ -1,7 +1,8 @@
 """Checks that a name means one thing: no function or class of a module has the name of one in another package.
 
-A package is a folder of ase_exporter, or a module beside them. Names that begin with an underscore are left out: their
-scope is the module. duplicate_names.yaml lists by reason the names that may be used again, and nothing else.
+A package is a folder of ase_exporter, or a module beside them. Left out are names that begin with an underscore, whose
+scope is the module, and functions that are commands, which have the names that users type. duplicate_names.yaml lists
+by reason the names that may be used again, and nothing else.
 """
 
 import ast
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+
+from ase_exporter.commands.app import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "exporter" / "ase_exporter"
@@ -34,6 +37,8 @@ def definitions(package: Path) -> Iterator[Definition]:
         folder = relative.parts[0]
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, _DEFINING) and not node.name.startswith("_"):
+                if folder == "commands" and node.name.replace("_", "-") in COMMANDS:
+                    continue
                 yield Definition(node.name, folder, f"{relative}:{node.lineno}")
 
 

@@ -24,5 +24,8 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """As `read_bytes`, of UTF-8 with any line ends. Raises OSError or UnicodeDecodeError."""
-    return read_bytes(path, max_bytes).decode().replace("\r\n", "\n")
+    """The UTF-8 text of a regular file, with any line ends. Raises OSError, also for another encoding."""
+    try:
+        return read_bytes(path, max_bytes).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise OSError(errno.EILSEQ, "not UTF-8 text") from None

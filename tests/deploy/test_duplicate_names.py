@@ -9,6 +9,9 @@ from tests.paths import REPOSITORY
 CHECK = runpy.run_path(str(REPOSITORY / "deploy" / "dev" / "duplicate_names.py"))
 FILES = {
     "top/view.py": "def percent(x): ...\ndef _own(x): ...\n",
+    "commands/check.py": "def check(): ...\ndef percent(x): ...\n",
+    "commands/percent.py": "def check(): ...\n",
+    "top/check.py": "def check(): ...\n",
     "top/text.py": "class Row: ...\n",
     "report/html.py": "async def percent(x): ...\ndef _own(x): ...\n",
     "report/page.py": "class Row:\n    def inner(self): ...\n",
@@ -19,7 +22,7 @@ FILES = {
 @pytest.mark.parametrize(
     ("allowed", "expected"),
     [
-        (["Row"], ["percent: report/html.py:1, top/view.py:1: rename all but one"]),
+        (["Row"], ["percent: commands/check.py:2, report/html.py:1, top/view.py:1: rename all but one"]),
         (["percent", "Row"], []),
         (["percent", "Row", "inner"], ["inner: no two packages have it: remove the line"]),
     ],

@@ -91,9 +91,8 @@ class ExporterClient:
             raise UserError("--user: expected --password-file with it")
         try:
             return read_text(self.password_file).rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            raise UserError(f"--password-file: {self.password_file}: {reason}") from error
+        except OSError as error:
+            raise UserError(f"--password-file: {self.password_file}: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)

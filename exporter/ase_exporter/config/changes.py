@@ -49,9 +49,8 @@ class GrafanaConfig(Strict):
         """The current token. Raises UserError if its file cannot be read."""
         try:
             token = read_text(self.token_file).strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            raise UserError(f"Grafana token file {self.token_file}: {reason}") from error
+        except OSError as error:
+            raise UserError(f"Grafana token file {self.token_file}: {error.strerror}") from error
         if not token.isascii() or not token.isprintable() or not token:
             raise UserError(f"Grafana token file {self.token_file}: expected one line with a token")
         return token

@@ -25,6 +25,11 @@ class Strict:
     __slots__ = ()
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
+    def require_one_of(self, *names: str) -> None:
+        """Raises ValueError unless exactly one of these settings is given."""
+        if sum(getattr(self, name) is not None for name in names) != 1:
+            raise ValueError(f"expected exactly one of {', '.join(names)}")
+
 
 @dataclass(frozen=True, slots=True)
 class Validator:
@@ -56,23 +61,22 @@ def matching(pattern: str) -> Callable[[str], str]:
     return check
 
 
-def _seconds(value: object) -> object:
-    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(EXPECTED_DURATION)
-    return parse_duration(value) if isinstance(value, str) else value
+def _time(parse: Callable[[str], float], expected: str) -> Validator:
+    """Reads text by `parse`; other values have to be finite numbers."""
 
+    def read(value: object) -> object:
+        if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+            raise ValueError(expected)
+        return parse(value) if isinstance(value, str) else value
 
-def _moment(value: object) -> object:
-    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(EXPECTED_MOMENT)
-    return parse_moment(value, time.time()) if isinstance(value, str) else value
+    return Validator(read, before=True)
 
 
 # A duration: seconds, or text such as 10s.
-Seconds = Annotated[float, Validator(_seconds, before=True), Ge(0)]
+Seconds = Annotated[float, _time(parse_duration, EXPECTED_DURATION), Ge(0)]
 
 # A moment: Unix seconds, or text as `times.parse_moment` takes it.
-Moment = Annotated[float, Validator(_moment, before=True)]
+Moment = Annotated[float, _time(lambda text: parse_moment(text, time.time()), EXPECTED_MOMENT)]
 
 
 def _share(value: object) -> object:

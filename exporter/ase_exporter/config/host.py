@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, MinLen
 
@@ -27,12 +27,6 @@ def _known_profile(name: str) -> str:
     return name
 
 
-def _known_size(size: str) -> str:
-    if size not in ("2MiB", "1GiB"):
-        raise ValueError("expected 2MiB or 1GiB")
-    return size
-
-
 Pattern = Annotated[str, Validator(_pattern)]
 
 
@@ -52,8 +46,7 @@ class ProcessGroup(Strict):
 
     def __post_init__(self) -> None:
         """Raises ValueError if settings conflict."""
-        if (self.name is None) == (self.pid_file is None):
-            raise ValueError("expected exactly one of name, pid_file")
+        self.require_one_of("name", "pid_file")
         if self.server is not None and re.compile(self.server).groups < 1:
             raise ValueError("server: expected a pattern with a group, such as -s(\\S+)")
 
@@ -97,13 +90,12 @@ class Required(Strict):
 
     ase_memory: Annotated[int, Gt(0)] | None = None
     memory_bytes: Annotated[int, Gt(0)] | None = None
-    page_size: Annotated[str, Validator(_known_size)] = "2MiB"
+    page_size: Literal["2MiB", "1GiB"] = "2MiB"
     headroom: Annotated[int, Ge(0)] = 512
 
     def __post_init__(self) -> None:
         """Raises ValueError if settings conflict."""
-        if (self.ase_memory is None) == (self.memory_bytes is None):
-            raise ValueError("expected exactly one of ase_memory, memory_bytes")
+        self.require_one_of("ase_memory", "memory_bytes")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,9 +50,8 @@ def _read(password_file: Path) -> str:
     where = f"password file {password_file}" if absolute else f"password_file (relative to {Path.cwd()})"
     try:
         text = read_text(password_file, MAX_PASSWORD_FILE)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UserError(f"{where}: {reason}") from error
+    except OSError as error:
+        raise UserError(f"{where}: {error.strerror}") from error
     if not (password := text.rstrip("\r\n")):
         raise UserError(f"{where}: expected a password, found nothing")
     return password
@@ -69,9 +68,7 @@ class Auth(Strict):
 
     def __post_init__(self) -> None:
         """Raises ValueError if settings conflict."""
-        given = [self.password is not None, self.password_file is not None, self.password_env is not None]
-        if sum(given) != 1:
-            raise ValueError("expected exactly one of password, password_file, password_env")
+        self.require_one_of("password", "password_file", "password_env")
 
     def read_password(self) -> str:
         """The current password. Raises UserError if its file or variable cannot be read."""

@@ -38,9 +38,8 @@ def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
     """The validated content of a file. Raises UserError with file, line and key for whatever is wrong."""
     try:
         text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UserError(f"{path}: cannot be read: {reason}") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     return parse(text, form, str(path))
 
 
