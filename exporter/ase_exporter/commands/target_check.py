@@ -18,6 +18,7 @@ from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.scraping.module_collector import PING
+from ase_exporter.scraping.refused_databases import RefusedDatabases
 from ase_exporter.scraping.target_scraper import CLUSTER_SETUP, SESSION_SETUP
 from ase_exporter.sysmon import runner
 
@@ -241,10 +242,11 @@ class TargetCheck:
         """
         counters = CounterStore()
         failed: dict[str, list[str]] = {}
+        refused = RefusedDatabases(self._target.name)
         for collector in planned:
             self._limit = min(self._deadline, time.monotonic() + self._timeout * _COLLECTOR_SHARE)
             try:
-                answers = [self._query(sql) for sql in collector.statements]
+                answers = refused.ask(collector.statements, self._query)
                 tolerate = (lambda problem: None) if collector.name in mismatched else None
                 collector.families(answers, counters, time.monotonic(), tolerate)
             except UnreadableError as error:
@@ -253,7 +255,16 @@ class TargetCheck:
                 failed.setdefault(str(error), []).append(collector.name)
                 if not error.usable:
                     self._close()
-        return [
+        closed = [
+            CollectorFailure(
+                str(error),
+                f"the free space of {name} is not known; that of the other databases is",
+                ("database_space",),
+                ("ase_database_free_bytes",),
+            )
+            for name, error in refused.reasons.items()
+        ]
+        return closed + [
             CollectorFailure(
                 message,
                 usual_cause(message),

@@ -22,6 +22,7 @@ from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.scraping.budget import Budget
+from ase_exporter.scraping.refused_databases import RefusedDatabases
 from ase_exporter.scraping.result import ScrapeResult
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class ModuleCollector:
         self.module = module
         self.counters = counters or CounterStore()
         self.unavailable: dict[str, str] = {}
+        self.refused_databases = RefusedDatabases(target, clock)
         self._target = target
         self._budget = budget
         self._recheck_interval = recheck_interval
@@ -204,7 +206,7 @@ class ModuleCollector:
         batch_error: DatabaseError | None = None
         started = self._monotonic()
         try:
-            selects = [collector.statements[0] for collector in quick]
+            selects = [self.refused_databases.without(collector.statements[0]) for collector in quick]
             for rows in session.query_batch(selects, lambda: self._limit(result)):
                 answers.append((rows, self._monotonic() - started))
                 started = self._monotonic()
@@ -235,7 +237,7 @@ class ModuleCollector:
         started, limit = self._monotonic(), self._limit(result)
         query = session.query_columns if collector.by_columns else session.query
         try:
-            answers = [query(sql, limit) for sql in collector.statements]
+            answers = self.refused_databases.ask(collector.statements, lambda sql: query(sql, limit))
         except DatabaseError as error:
             self._record_failure(collector, error, result, self._monotonic() - started)
             if not error.usable:

@@ -289,6 +289,12 @@ class TargetScraper:
             *self._update_budget(result),
             *self._collector.counters.families(),
             *(family for family in self._change_detection() if family.samples),
+            single(
+                "ase_exporter_databases_left_out",
+                "gauge",
+                "Databases that refuse to be opened, so that their free space is not known; the log names them.",
+                len(self._collector.refused_databases.reasons),
+            ),
         ]
         if self._sysmon is not None and result.collectors is None:
             result.diagnostics += self._sysmon.families()

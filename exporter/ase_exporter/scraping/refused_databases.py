@@ -1,0 +1,91 @@
+"""Leaves databases that refuse to be opened out of selects over all databases, so that each costs only itself.
+
+The state of a database says most of it beforehand (catalogue, database_space), but not all: it may change meanwhile, a
+local temporary database of Cluster Edition opens on its own instance alone (969), and a login may be no user (916).
+"""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.clock import SYSTEM_CLOCK, Clock
+
+log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+# Messages that name a database that cannot be opened or used, as the first name in quotes.
+MESSAGES = frozenset({911, 916, 921, 922, 923, 924, 926, 927, 930, 937, 938, 950, 959, 969})
+# Where a select lists the databases that it leaves out.
+_LIST = "d.name not in ('model'"
+_NAME = re.compile("'([^']+)'")
+# Of one reading: each takes another select.
+MAX_NEW = 3
+# Seconds until a database is tried again; doubled with each further time.
+FIRST_WAIT, MAX_WAIT = 300.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """times: in a row. until: when it is tried again (monotonic)."""
+
+    times: int
+    until: float
+    reason: DatabaseError
+
+
+class RefusedDatabases:
+    """The databases of one target that refused lately."""
+
+    def __init__(self, target: str, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._target = target
+        self._clock = clock
+        self._refused: dict[str, _Refused] = {}
+
+    @property
+    def reasons(self) -> dict[str, DatabaseError]:
+        """Why each refused, by database."""
+        return {name: each.reason for name, each in self._refused.items()}
+
+    def without(self, sql: str) -> str:
+        """The select without the databases that are not to be tried yet."""
+        now = self._clock.monotonic()
+        names = [name.replace("'", "''") for name, each in self._refused.items() if now < each.until]
+        return sql.replace(_LIST, "', '".join([_LIST[:-1], *names]) + "'") if names else sql
+
+    def ask(self, statements: Sequence[str], query: Callable[[str], Answer]) -> list[Answer]:
+        """The answers to the statements, asked again without each database that refuses. Raises DatabaseError."""
+        for _ in range(MAX_NEW):
+            try:
+                return self._asked(statements, query)
+            except DatabaseError as error:
+                if not any(_LIST in sql for sql in statements) or not self._note(error):
+                    raise
+        return self._asked(statements, query)
+
+    def _asked(self, statements: Sequence[str], query: Callable[[str], Answer]) -> list[Answer]:
+        answers = [query(self.without(sql)) for sql in statements]
+        if any(_LIST in sql for sql in statements):
+            now = self._clock.monotonic()
+            # Those that were tried again and did not refuse.
+            self._refused = {name: each for name, each in self._refused.items() if now < each.until}
+        return answers
+
+    def _note(self, error: DatabaseError) -> bool:
+        """Leave out the database that an error names; whether there is a new one."""
+        found = _NAME.search(str(error))
+        now = self._clock.monotonic()
+        if not error.usable or error.number not in MESSAGES or not found:
+            return False
+        earlier = self._refused.get(found[1])
+        if earlier and now < earlier.until:
+            return False
+        times = earlier.times + 1 if earlier else 1
+        wait = min(MAX_WAIT, FIRST_WAIT * 2.0 ** min(times - 1, 10))
+        self._refused[found[1]] = _Refused(times, now + wait, error.with_traceback(None))
+        if not earlier:
+            log.warning("target %s: database %s is left out: %s", self._target, found[1], error)
+        return True

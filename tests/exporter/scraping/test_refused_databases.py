@@ -1,0 +1,117 @@
+"""A database that refuses to be opened costs its own free space alone, whatever the server says of it."""
+
+import random
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.exporter.simulated import PASSWORD, Simulated, run
+
+from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.clock import Clock
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.scraping.refused_databases import FIRST_WAIT, MAX_NEW, RefusedDatabases
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_simulator.contracts import Server
+from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.lookup import space
+
+CATALOGUE, _ = load_catalogue()
+SELECT = "select 1 from master..sysdatabases d where d.name not in ('model')"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Simulated]:
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as simulated:
+        yield simulated
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_database_that_refuses_costs_its_own_free_space(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    usual = _free(server)[-1]
+    refusing = set(rng.sample(sorted(usual), rng.randrange(1, MAX_NEW + 1)))
+    number = rng.choice((921, 924, 926, 950))
+
+    def check(server: Server, database: int | None) -> None:
+        for row in server.table("sysdatabases"):
+            if row["dbid"] == database and row["name"] in refusing:
+                raise SqlError(number, row["name"])
+
+    monkeypatch.setattr(space, "_check_available", check)
+    assert _free(server) == [usual - refusing, usual - refusing]
+
+
+def _free(server: Simulated) -> list[set[str]]:
+    """The databases whose free space is known, in two scrapes of a new target."""
+    host, port = server.address
+    target = TargetScraper(
+        Target(name="PROD", host=host, port=port),
+        Auth(user="monitor", password=PASSWORD),
+        Module(),
+        Scrape(connect_timeout=60.0, budget=None),
+        CATALOGUE,
+        clock=Clock(),
+    )
+    found = []
+    for _ in range(2):
+        result = ScrapeResult(time.monotonic() + 60)
+        target.scrape(result)
+        assert not {name: each.reason for name, each in result.outcomes.items() if each.reason}
+        (free,) = [
+            each for each in result.collected["database_space"] if each.name == "ase_database_free_bytes"
+        ]
+        found.append({labels[0] for labels, _ in free.samples})
+    target.close()
+    return found
+
+
+class Refusing:
+    """A server where databases refuse, one at a time as a real one says it. asked: the selects so far."""
+
+    def __init__(self, *databases: str) -> None:
+        self.databases = list(databases)
+        self.asked: list[str] = []
+
+    def query(self, sql: str) -> list[tuple[int]]:
+        self.asked.append(sql)
+        for name in self.databases:
+            if "'" + name.replace("'", "''") + "'" not in sql:
+                text = f"You can access database '{name}' only from its owner instance 'ASE2'."
+                raise DatabaseError("query_failed", text, 969, usable=True)
+        return [(1,)]
+
+
+def test_a_database_is_tried_again_later_and_comes_back() -> None:
+    now = [0.0]
+    refused = RefusedDatabases("PROD", Clock(monotonic=lambda: now[0]))
+    server = Refusing("tempdb_ase2", "x'; drop table t --")
+    # The name in quotes ends at its own quote: it cannot be left out, and does not get into the select.
+    with pytest.raises(DatabaseError):
+        refused.ask([SELECT], server.query)
+    assert not any("drop" in sql for sql in server.asked)
+    del server.databases[1]
+    server.asked.clear()
+    for _ in range(10):
+        assert refused.ask([SELECT], server.query) == [[(1,)]]
+    assert len(server.asked) == 10 and refused.reasons.keys() >= {"tempdb_ase2"}
+    now[0] += FIRST_WAIT
+    server.databases.clear()
+    refused.ask([SELECT], server.query)
+    assert server.asked[-1] == SELECT and refused.reasons == {}
+
+
+def test_other_errors_and_other_selects_are_left_alone() -> None:
+    refused = RefusedDatabases("PROD")
+    for sql, number, usable in ((SELECT, 208, True), (SELECT, 969, False), ("select 1", 969, True)):
+
+        def query(_: str, number: int = number, usable: bool = usable) -> None:
+            raise DatabaseError("query_failed", "database 'a'", number, usable=usable)
+
+        with pytest.raises(DatabaseError):
+            refused.ask([sql], query)
+    assert refused.reasons == {}
