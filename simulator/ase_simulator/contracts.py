@@ -4,7 +4,7 @@
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -115,6 +115,53 @@ class Option:
     run: int
     memory_used: int = 0
     text: str = ""
+
+
+@dataclass(slots=True)
+class ClientLock:
+    """A lock that a client session holds or, while `requested`, waits for.
+
+    kind: as monLocks.LockType; row: 0 for the whole table. blocking: another session waits for it.
+    """
+
+    database_id: int
+    object_id: int
+    kind: str
+    row: int = 0
+    requested: bool = False
+    blocking: bool = False
+
+
+@dataclass(slots=True)
+class ClientState:
+    """What a client session does at present, as the process and lock tables show it.
+
+    command: as monProcess.Command; sql: the text of its batch. wait_event: 0 while it runs; wait_since: when its wait
+    began. transaction, began: name and start of its open transaction, '' and None without one. waits: number and
+    seconds of its finished waits by event.
+    """
+
+    database: str = "master"
+    database_id: int = 1
+    command: str = "AWAITING COMMAND"
+    sql: str = ""
+    wait_event: int = 250
+    wait_since: datetime | None = None
+    blocked_by: int = 0
+    transaction: str = ""
+    began: datetime | None = None
+    transactions: int = 0
+    rollbacks: int = 0
+    locks: list[ClientLock] = field(default_factory=list)
+    waits: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+    def wait(self, event: int, now: datetime) -> None:
+        """Begin to wait for an event, or to run with event 0; what it waited for until now is counted."""
+        if self.wait_event and self.wait_since is not None:
+            count, seconds = self.waits.get(self.wait_event, (0, 0.0))
+            passed = max((now - self.wait_since).total_seconds(), 0.0)
+            self.waits[self.wait_event] = count + 1, seconds + passed
+        self.wait_event, self.wait_since = event, now if event else None
 
 
 class ServerError(Exception):
@@ -232,6 +279,10 @@ class Server(Protocol):
 
     def attach(self, request: LoginRequest) -> int:
         """Start a session: returns its spid, which sysprocesses and the monProcess tables now show."""
+        ...
+
+    def client(self, spid: int) -> ClientState:
+        """What that session does, which its owner keeps up to date."""
         ...
 
     def detach(self, spid: int) -> None:

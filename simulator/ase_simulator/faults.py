@@ -1,8 +1,12 @@
 """Scripted faults of a server, switched on and off by scenarios and tests while it runs."""
 
+import logging
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class Faults:
     authentication: who checks passwords (@@authmech). directory_down: LDAP or PAM does not answer, so that logins
     fail as with a wrong password (4002).
     instances: of Cluster Edition; their rows are seen with `set system_view cluster`. system_view: of new sessions.
+    strict: a batch ends where it asks for what is not simulated. refused: how often each such thing was asked for.
     """
 
     mute: bool = False
@@ -53,6 +58,14 @@ class Faults:
     directory_down: bool = False
     instances: int = 1
     system_view: Literal["instance", "cluster"] = "instance"
+
+    strict: bool = False
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def not_simulated(self, what: str) -> None:
+        """Log and count a request for what is not simulated."""
+        self.refused[what] += 1
+        _log.warning("not simulated: %s", what)
 
     def strikes(self, request: str) -> bool:
         """Whether hang, seconds_per_row and broken apply to a request, given by its text or procedure name."""

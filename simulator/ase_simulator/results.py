@@ -4,7 +4,7 @@
 imports the other.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
@@ -144,52 +144,8 @@ class OutputParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class BulkTarget:
-    """INSERT BULK: the client's next message holds rows of a table.
-
-    columns: of the table; defaults: values of columns that have one, by name. store: takes rows of values of
-    these types, one for each column; raises ServerError.
-    """
-
-    columns: Sequence[Column]
-    defaults: Mapping[str, object]
-    store: Callable[[Sequence[Type], Sequence[Sequence[object]]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class TextTarget:
-    """WRITETEXT BULK: the client's next message holds one text or image. store: takes it; raises ServerError."""
-
-    type: Type
-    store: Callable[[object], None]
-
-
-class PointedText(str):
-    """A text with the pointer by which WRITETEXT finds it: 16 bytes."""
-
-    pointer: bytes
-
-
-class PointedImage(bytes):
-    """An image with the pointer by which WRITETEXT finds it: 16 bytes."""
-
-    pointer: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Disconnect:
     """The server drops the connection here (fatal errors, `shutdown`, scripted faults)."""
 
 
-Result = (
-    Rows
-    | Affected
-    | Ended
-    | Message
-    | EnvChange
-    | ReturnStatus
-    | OutputParameters
-    | BulkTarget
-    | TextTarget
-    | Disconnect
-)
+Result = Rows | Affected | Ended | Message | EnvChange | ReturnStatus | OutputParameters | Disconnect

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ase_simulator.model.inventory import WorkloadTable
-from ase_simulator.model.sessions import FIRST_USER_SPID
+from ase_simulator.model.sessions import FIRST_USER_SPID, Client
 from ase_simulator.model.world import World
 
 SYSTEM_TASKS = (
@@ -38,7 +38,7 @@ class Process:
     """One process. wait_event: 0 while it runs; engine: -1 where it is on none.
 
     user: number among the workload's users, -1 for others. blocked_by: spid, 0 if it waits for no lock.
-    table: what it works on.
+    table: what it works on; client: the session of a real client.
     """
 
     spid: int
@@ -59,6 +59,7 @@ class Process:
     user: int = -1
     blocked_by: int = 0
     table: WorkloadTable | None = None
+    client: Client | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,9 @@ def _system(world: World) -> Iterator[Process]:
 
 
 def _clients(world: World) -> Iterator[Process]:
+    now = world.clock.utc(world.clock.seconds())
     for client in world.sessions.clients.values():
-        request = client.request
+        request, state = client.request, client.state
         yield Process(
             spid=client.spid,
             kpid=client.kpid,
@@ -111,14 +113,16 @@ def _clients(world: World) -> Iterator[Process]:
             host=request.hostname,
             program=request.program,
             address=request.address,
-            database="master",
-            database_id=1,
-            command="SELECT",
-            status="running",
-            wait_event=0,
-            waiting_s=0,
-            engine=client.spid % len(world.online),
+            database=state.database,
+            database_id=state.database_id,
+            command=state.command,
+            status=_status(state.wait_event),
+            wait_event=state.wait_event,
+            waiting_s=int((now - state.wait_since).total_seconds()) if state.wait_since else 0,
+            engine=client.spid % len(world.online) if not state.wait_event else -1,
             since=client.since,
+            blocked_by=state.blocked_by,
+            client=client,
         )
 
 

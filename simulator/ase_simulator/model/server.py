@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from ase_simulator.contracts import LoginRequest, Option, Row, ServerError
+from ase_simulator.contracts import ClientState, LoginRequest, Option, Row, ServerError
 from ase_simulator.faults import Faults
 from ase_simulator.model.errorlog import Change
 from ase_simulator.model.tables import TABLES
@@ -169,6 +169,10 @@ class SimulatedServer:
         """A session begins: its spid."""
         self._settle()
         return self.world.sessions.attach(request, self.world.seconds)
+
+    def client(self, spid: int) -> ClientState:
+        """What that session does."""
+        return self.world.sessions.state(spid)
 
     def detach(self, spid: int) -> None:
         """That session is over."""

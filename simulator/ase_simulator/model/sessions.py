@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ase_simulator.contracts import LoginRequest
+from ase_simulator.contracts import ClientState, LoginRequest
 
 FIRST_CLIENT_SPID = 20
 FIRST_USER_SPID = 1020
@@ -22,6 +22,7 @@ class Client:
     statements: int = 0
     rows: int = 0
     cpu_ms: float = 0.0
+    state: ClientState = field(default_factory=ClientState)
 
 
 @dataclass(slots=True)
@@ -40,6 +41,11 @@ class Sessions:
         self._logins += 1
         self.clients[spid] = Client(spid, _FIRST_KPID + self._logins, request, seconds)
         return spid
+
+    def state(self, spid: int) -> ClientState:
+        """What a session does; of one that was dropped, a state that nobody sees."""
+        client = self.clients.get(spid)
+        return client.state if client else ClientState()
 
     def detach(self, spid: int) -> None:
         """A session is over."""

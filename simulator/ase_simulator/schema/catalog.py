@@ -11,6 +11,9 @@ from ase_simulator.results import Type
 from ase_simulator.schema.profiles import Profile, profiles
 from ase_simulator.schema.types import parse_type
 
+NEWEST = "16.0 SP04"
+"""The profile that has every column of today's servers."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:

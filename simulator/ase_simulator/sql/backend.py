@@ -8,10 +8,9 @@ from ase_simulator.schema.catalog import catalog
 from ase_simulator.sql.errors import message
 from ase_simulator.sql.logins import Login, Logins, standard_logins
 from ase_simulator.sql.lookup.object_ids import catalog_object_ids
-from ase_simulator.sql.lookup.server_facts import boot_time, run_value
+from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
 from ase_simulator.sql.session import SqlSession
-from ase_simulator.sql.state.monitor_table import add_table
 from ase_simulator.sql.state.server_state import ServerState
 
 
@@ -37,7 +36,6 @@ class SqlBackend:
             object_ids=catalog_object_ids(tables),
             system_procedures=frozenset(PROCEDURES) | SCRIPTED.keys(),
         )
-        add_table(self.shared.permanent, boot_time(server))
 
     @property
     def name(self) -> str:
@@ -56,8 +54,9 @@ class SqlBackend:
             return message(4002)
         login.failures = 0
         spid = self.server.attach(request)
-        self.shared.sessions.add(spid)
-        return SqlSession(self.server, self.shared, login, request, spid)
+        session = SqlSession(self.server, self.shared, login, request, spid)
+        self.shared.sessions[spid] = session
+        return session
 
     def _accepts(self, login: Login, request: LoginRequest) -> bool:
         """Whether the password is right; too many wrong ones lock the login, unless LDAP or PAM checks them.

@@ -4,17 +4,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from ase_simulator.contracts import LoginRequest, Row, Server
-from ase_simulator.results import Type
+from ase_simulator.contracts import ClientState, LoginRequest, Row, Server
+from ase_simulator.results import TransactionState, Type
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.engine import EmbeddedEngine
+from ase_simulator.sql.state.locks import Locker, Locks
 from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.settings import Settings
-from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.state.transactions import Transactions
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure
@@ -54,6 +55,16 @@ class FunctionContext(Protocol):
         ...
 
     @property
+    def transaction(self) -> TransactionState:
+        """What the last statement left of the transaction."""
+        ...
+
+    @property
+    def lock_timeout(self) -> float | None:
+        """How long the session waits for a lock; None for ever."""
+        ...
+
+    @property
     def roles(self) -> Sequence[str]:
         """Active roles, in ASE's order."""
         ...
@@ -89,13 +100,16 @@ class StatementContext(ProcedureContext, Protocol):
     engine: EmbeddedEngine
     frame: Frame
     transactions: Transactions
-    temporary: dict[str, TemporaryTable]
+    activity: ClientState
+    locks: Locks
+    locker: Locker
+    temporary: dict[str, ClientTable]
     procedures: dict[str, CreateProcedure]
     cursors: dict[str, DeclaredCursor]
     mark_types: Sequence[Type]
     frozen: dict[str, list[Row]] | None
 
-    def table(self, database: str, name: str) -> TableDefinition | TemporaryTable:
+    def table(self, database: str, name: str) -> TableDefinition | ClientTable:
         """A table by its database ('' for the current one) and name; raises SqlError 208, 911, 937."""
         ...
 
@@ -121,6 +135,10 @@ class StatementContext(ProcedureContext, Protocol):
 
     def drop_temporary(self, names: Iterable[str]) -> None:
         """Drop temporary tables; a caller's table that one hid is seen again."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that many simulated seconds, or until KILL."""
         ...
 
     def ended(self) -> bool:

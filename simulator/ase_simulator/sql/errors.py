@@ -20,6 +20,8 @@ def _messages() -> dict[int, tuple[int, int, str]]:
 
 _MESSAGES = _messages()
 
+NOT_SIMULATED = 20999
+
 
 def all_messages() -> Mapping[int, tuple[int, int, str]]:
     """Severity, state and text of every message, by number."""
@@ -27,12 +29,24 @@ def all_messages() -> Mapping[int, tuple[int, int, str]]:
 
 
 class SqlError(ServerError):
-    """An error with ASE's own message. line: within its batch, set once the statement is known."""
+    """An error with ASE's own message. line: within its batch, set once the statement is known.
 
-    def __init__(self, number: int, *words: object, line: int = 1) -> None:
+    detail: what the embedded engine said.
+    """
+
+    def __init__(self, number: int, *words: object, line: int = 1, detail: str = "") -> None:
         severity, state, text = _MESSAGES[number]
         super().__init__(number, text.format(*words), severity, state)
         self.message = replace(self.message, line=line)
+        self.detail = detail
+
+
+class NotSimulatedError(SqlError):
+    """What ASE does and the simulator does not. what: names no object and no value of the client."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(NOT_SIMULATED, what)
+        self.what = what
 
 
 def message(number: int, *words: object) -> Message:

@@ -1,37 +1,47 @@
 """One logged-in connection: settings, variables, tables, and the context of everything that runs in it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from ase_simulator.contracts import Description, LoginRequest, Parameter, Row, Server
 from ase_simulator.results import Message, Result, Rows, TransactionState, Type
-from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.schema.catalog import NEWEST, TableDefinition, catalog
 from ase_simulator.schema.profiles import Profile
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.execute.calls import completed, function_value
 from ase_simulator.sql.execute.describe import describe
 from ase_simulator.sql.execute.interpreter import Interpreter
+from ase_simulator.sql.execute.target import create_table, drop_table
 from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.arithmetic import OPERATORS, STATISTICAL_AGGREGATES
 from ase_simulator.sql.functions.globals import GLOBALS
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
-from ase_simulator.sql.lookup.server_facts import run_value
+from ase_simulator.sql.lookup.server_facts import boot_time, run_value
 from ase_simulator.sql.state.config_history import AUDIT_SWITCHES
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.engine import EmbeddedEngine
+from ase_simulator.sql.state.locks import Locker
 from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.settings import Settings
-from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.state.transactions import Transactions
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure
 from ase_simulator.sql.types.convert import as_type
-from ase_simulator.sql.types.values import EngineValue
+from ase_simulator.sql.types.rules import DATETIME, INT
+from ase_simulator.sql.types.values import EngineValue, microseconds
 
+_MONITOR_COLUMNS = (
+    "cpu_busy", "io_busy", "idle", "pack_received", "pack_sent", "pack_errors", "total_read", "total_write",
+    "total_errors", "connections",
+)  # fmt: skip
 # CPU milliseconds charged to a session per select and per row: fixed, so that a simulated server shows the
 # same figures at every speed and under every load of the machine.
+_AWAITING_COMMAND = 250
 STATEMENT_MS = 0.2
 ROW_MS = 0.005
 
@@ -47,7 +57,7 @@ class SqlSession:
         self.login = login
         self.request = request
         self.spid = spid
-        self.temporary: dict[str, TemporaryTable] = {}
+        self.temporary: dict[str, ClientTable] = {}
         self.names = Names(server, shared, login, self.temporary)
         self.settings = Settings(
             language=request.language or login.language, system_view=server.faults.system_view
@@ -62,13 +72,29 @@ class SqlSession:
         self.identity = 0
         self.cursors: dict[str, DeclaredCursor] = {}
         self.traceflags: set[str] = set()
-        self.engine = EmbeddedEngine()
-        self.transactions = Transactions(self.engine, self.temporary)
+        self.engine = EmbeddedEngine(shared.store.uri)
+        self.activity = server.client(spid)
+        self.locks = shared.locks
+        self.locker = Locker(spid, self.activity, server.now)
+        self.locks.add(self.locker)
+        self.transactions = Transactions(self.locks, self.locker)
+        self._ended = asyncio.Event()
         self._register_functions()
         self.mark_types: Sequence[Type] = ()
         self.frozen: dict[str, list[Row]] | None = None
         self._closed = False
+        self._install()
         self._seen: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
+
+    def _install(self) -> None:
+        """The first session creates master..spt_monitor, in which sp_monitor keeps the figures that it saw last."""
+        if self.shared.permanent.find("master", "spt_monitor") is not None:
+            return
+        columns = [("lastrun", DATETIME), *((name, INT) for name in _MONITOR_COLUMNS)]
+        made = create_table(self, "master", "spt_monitor", columns)
+        values = ", ".join([str(microseconds(boot_time(self.server))), *("0" for _ in _MONITOR_COLUMNS)])
+        self.engine.run(f"INSERT INTO {made.handle} VALUES ({values})")
+        made.next_row = 2
 
     @property
     def profile(self) -> Profile:
@@ -89,6 +115,11 @@ class SqlSession:
     def trancount(self) -> int:
         """How many transactions are nested."""
         return self.transactions.depth
+
+    @property
+    def lock_timeout(self) -> float | None:
+        """How long the session waits for a lock; None for ever."""
+        return self.locker.timeout
 
     @property
     def roles(self) -> list[str]:
@@ -119,13 +150,29 @@ class SqlSession:
 
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
         """Run a batch."""
-        async for result in Interpreter(self).batch(sql, parameters):
-            yield self._accounted(result)
+        with self._working():
+            async for result in Interpreter(self).batch(sql, parameters):
+                yield self._accounted(result)
 
     async def call(self, procedure: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
         """Run one procedure."""
-        async for result in Interpreter(self).remote_call(procedure, parameters):
-            yield self._accounted(result)
+        with self._working():
+            async for result in Interpreter(self).remote_call(procedure, parameters):
+                yield self._accounted(result)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """The process tables show that the session runs a batch, and then that it waits for the next."""
+        activity = self.activity
+        activity.wait(0, self.server.now())
+        activity.command = "SELECT"
+        try:
+            yield
+        finally:
+            activity.wait(_AWAITING_COMMAND, self.server.now())
+            activity.command, activity.sql = "AWAITING COMMAND", ""
+            activity.database = self.database
+            activity.database_id = self.names.databases().get(self.database, 1)
 
     def _accounted(self, result: Result) -> Result:
         """A result whose rows are charged to this session after the client read them."""
@@ -149,14 +196,36 @@ class SqlSession:
         if not self._closed:
             self._closed = True
             self.transactions.rollback()
+            self.locks.remove(self.spid)
             self.engine.close()
-            self.shared.sessions.discard(self.spid)
-            self.shared.killed.discard(self.spid)
-            self.server.detach(self.spid)
+            if not self.locker.killed:
+                del self.shared.sessions[self.spid]
+                self.server.detach(self.spid)
+
+    def kill(self) -> None:
+        """KILL: what waits or sleeps ends at once, and so does the session; a running statement ends first."""
+        self.locker.killed = True
+        idle = self.activity.command == "AWAITING COMMAND"
+        self._ended.set()
+        if idle:
+            self.transactions.rollback()
+        del self.shared.sessions[self.spid]
+        self.server.detach(self.spid)
+        self.locks.wake()
 
     def ended(self) -> bool:
         """Whether KILL or a shutdown ended this session; its next batch fails."""
-        return self.spid in self.shared.killed or not self.server.running
+        return self.locker.killed or not self.server.running
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that many simulated seconds, or until KILL."""
+        sleeping = asyncio.ensure_future(self.server.sleep(seconds))
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait({sleeping, ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            ended.cancel()
 
     def check_loaded(self, database: str) -> None:
         """Raises SqlError 937 if LOAD DATABASE holds the database."""
@@ -203,15 +272,12 @@ class SqlSession:
 
     def drop_temporary(self, names: Iterable[str]) -> None:
         """Drop temporary tables; a caller's table that one hid is seen again."""
-        for name in names:
-            dropped = self.temporary.pop(name)
-            self.engine.drop(dropped.handle)
-            if dropped.hidden is not None:
-                self.temporary[name] = dropped.hidden
+        for name in list(names):
+            drop_table(self, "", name)
 
     # -- used by compiled queries -------------------------------------------------------------------------
 
-    def table(self, database: str, name: str) -> TableDefinition | TemporaryTable:
+    def table(self, database: str, name: str) -> TableDefinition | ClientTable:
         """A table by database and name."""
         stored = self.temporary.get(name)
         if stored is not None:
@@ -221,7 +287,10 @@ class SqlSession:
         self.check_loaded(database)
         place = database or self.database
         permanent = self.shared.permanent.find(place, name)
-        found = permanent.table if permanent else self.shared.catalog.find(name, place)
+        if permanent is not None:
+            return permanent
+        tables = catalog(NEWEST) if self.frame.system else self.shared.catalog
+        found = tables.find(name, place)
         if found is None:
             raise SqlError(208, name)
         faults = self.server.faults

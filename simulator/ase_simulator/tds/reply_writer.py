@@ -9,7 +9,6 @@ from ase_simulator.contracts import ServerError, Session
 from ase_simulator.faults import Break, Faults
 from ase_simulator.results import (
     Affected,
-    BulkTarget,
     Disconnect,
     Ended,
     EnvChange,
@@ -19,11 +18,9 @@ from ase_simulator.results import (
     Result,
     ReturnStatus,
     Rows,
-    TextTarget,
     TransactionState,
 )
 from ase_simulator.tds import tokens
-from ase_simulator.tds.bulk import BulkReader
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.packets import Reply
 from ase_simulator.tds.rows import RowFormat, parameter_formats, parameter_values
@@ -56,10 +53,7 @@ async def closing(results: AsyncIterator[Result]) -> AsyncIterator[None]:
 
 
 class ReplyWriter:
-    """Writes one reply. A DONE is held back until it is clear whether more follows.
-
-    awaited: what the client's next message is for, if it holds rows or a text.
-    """
+    """Writes one reply. A DONE is held back until it is clear whether more follows."""
 
     def __init__(self, reply: Reply, dialect: Dialect, server: str, faults: Faults, session: Session) -> None:
         self._session = session
@@ -69,7 +63,6 @@ class ReplyWriter:
         self._faults = faults
         self._held: tuple[DoneToken, int, int, TransactionState] | None = None
         self._failed = False
-        self.awaited: BulkTarget | TextTarget | None = None
 
     def add(self, token: bytes) -> None:
         """Append a token, after the DONE that was held back."""
@@ -202,13 +195,6 @@ class ReplyWriter:
                 types = [(column.name, wire_type(column.type, True, dialect)) for column in columns]
                 formats = parameter_formats(dialect, types, status=OUTPUT_PARAMETER)
                 self._reply.add(formats + parameter_values(types, values))
-            case BulkTarget():
-                for rows in BulkReader(result, dialect).description():
-                    self.done(Done.COUNT, await self.rows(rows))
-                self.awaited = result
-            case TextTarget():
-                self.done()
-                self.awaited = result
             case Disconnect():
                 await self._reply.push()
                 raise DisconnectError

@@ -52,60 +52,8 @@ class Dynamic:
 
 
 @dataclass(frozen=True, slots=True)
-class CursorDeclare:
-    """Declares a server cursor over a select; prepared: sql is the name of a prepared statement."""
-
-    name: str
-    sql: str
-    prepared: bool = False
-
-
-class FetchDirection(IntEnum):
-    """Which row to fetch first."""
-
-    NEXT = 1
-    PREVIOUS = 2
-    FIRST = 3
-    LAST = 4
-    ABSOLUTE = 5
-    RELATIVE = 6
-
-
-@dataclass(frozen=True, slots=True)
-class CursorRows:
-    """CURINFO: sets the number of rows a fetch returns (rows > 0), or requests the cursor's state."""
-
-    id: int
-    name: str
-    rows: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CursorOpen:
-    """Runs the cursor's select."""
-
-    id: int
-    name: str
-    parameters: list[Parameter] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class CursorFetch:
-    """Fetches the next rows."""
-
-    id: int
-    name: str
-    direction: FetchDirection = FetchDirection.NEXT
-    offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CursorClose:
-    """Closes the cursor and may forget it."""
-
-    id: int
-    name: str
-    deallocate: bool
+class CursorRequest:
+    """Any request about a server cursor, which is not simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,22 +78,9 @@ class Logout:
     """The client leaves."""
 
 
-Request = (
-    Language
-    | RpcRequest
-    | Dynamic
-    | CursorDeclare
-    | CursorRows
-    | CursorOpen
-    | CursorFetch
-    | CursorClose
-    | SecurityMessage
-    | OptionCommand
-    | Logout
-)
-_Parametrised = Language | RpcRequest | Dynamic | CursorOpen | SecurityMessage
+Request = Language | RpcRequest | Dynamic | CursorRequest | SecurityMessage | OptionCommand | Logout
+_Parametrised = Language | RpcRequest | Dynamic | SecurityMessage
 
-_OVER_PREPARED = 0x08
 _PARAMFMT2 = 0x20
 _PARAMFMT = 0xEC
 _PARAMS = 0xD7
@@ -211,60 +146,12 @@ def _dynamic_of(part: Fields, read_length: Callable[[Fields], int], dialect: Dia
     return Dynamic(kind, name, sql)
 
 
-def _declare(fields: Fields, dialect: Dialect) -> CursorDeclare:
-    part = fields.part(fields.u2())
-    name = dialect.decode(part.short_bytes())
-    options = part.u1()
-    part.u1()
-    return CursorDeclare(name, dialect.decode(part.take(part.u2())), bool(options & _OVER_PREPARED))
-
-
-def _declare_wide(fields: Fields, dialect: Dialect) -> CursorDeclare:
-    part = fields.part(fields.u4())
-    name = dialect.decode(part.short_bytes())
-    options = part.u4()
-    part.u1()
-    return CursorDeclare(name, dialect.decode(part.take(part.u4())), bool(options & _OVER_PREPARED))
-
-
-def _cursor(part: Fields, dialect: Dialect) -> tuple[int, str]:
-    """A cursor is identified by its id, or by id 0 and its name while the client does not know its id."""
-    cursor = part.i4()
-    return cursor, "" if cursor else dialect.decode(part.short_bytes())
-
-
-def _cursor_rows(status_size: str) -> Callable[[Fields, Dialect], CursorRows]:
-    def read(fields: Fields, dialect: Dialect) -> CursorRows:
-        part = fields.part(fields.u2())
-        cursor, name = _cursor(part, dialect)
-        part.u1()
-        part.unpack(status_size)
-        words = [part.i4() for _ in range(3) if part]
-        return CursorRows(cursor, name, max(0, words[-1]) if words else 0)
+def _cursor(length: Callable[[Fields], int]) -> Callable[[Fields, Dialect], CursorRequest]:
+    def read(fields: Fields, _dialect: Dialect) -> CursorRequest:
+        fields.take(length(fields))
+        return CursorRequest()
 
     return read
-
-
-def _open(fields: Fields, dialect: Dialect) -> CursorOpen:
-    part = fields.part(fields.u2())
-    return CursorOpen(*_cursor(part, dialect))
-
-
-def _fetch(fields: Fields, dialect: Dialect) -> CursorFetch:
-    part = fields.part(fields.u2())
-    cursor, name = _cursor(part, dialect)
-    code = part.u1()
-    try:
-        direction = FetchDirection(code)
-    except ValueError:
-        raise ProtocolError(f"unknown fetch direction {code}") from None
-    return CursorFetch(cursor, name, direction, part.i4() if part else 0)
-
-
-def _close(fields: Fields, dialect: Dialect) -> CursorClose:
-    part = fields.part(fields.u2())
-    cursor, name = _cursor(part, dialect)
-    return CursorClose(cursor, name, deallocate=bool(part.u1() & 1))
 
 
 def _message(fields: Fields, _dialect: Dialect) -> SecurityMessage:
@@ -284,19 +171,19 @@ def _logout(fields: Fields, _dialect: Dialect) -> Logout:
 
 
 READERS: dict[int, Callable[[Fields, Dialect], Request]] = {
-    0x10: _declare_wide,
+    0x10: _cursor(Fields.u4),
     0x21: _language,
-    0x23: _declare_wide,
+    0x23: _cursor(Fields.u4),
     0x62: _dynamic2,
     0x65: _message,
     0x71: _logout,
-    0x80: _close,
-    0x82: _fetch,
-    0x83: _cursor_rows("H"),
-    0x84: _open,
-    0x86: _declare,
-    0x87: _cursor_rows("I"),
-    0x88: _cursor_rows("I"),
+    0x80: _cursor(Fields.u2),
+    0x82: _cursor(Fields.u2),
+    0x83: _cursor(Fields.u2),
+    0x84: _cursor(Fields.u2),
+    0x86: _cursor(Fields.u2),
+    0x87: _cursor(Fields.u2),
+    0x88: _cursor(Fields.u2),
     0xA6: _option,
     0xE6: _call,
     0xE7: _dynamic,

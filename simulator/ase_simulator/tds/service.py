@@ -1,27 +1,19 @@
-"""A logged-in session's requests: batches, procedures, prepared statements, cursors."""
+"""A logged-in session's requests: batches, procedures, prepared statements."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 
-from ase_simulator.contracts import Description, Parameter, ServerError, Session
+from ase_simulator.contracts import Description, Parameter, Session
 from ase_simulator.faults import Faults
-from ase_simulator.results import Affected, BulkTarget, Ended, Message, Result, Rows, TextTarget
+from ase_simulator.results import Message
 from ase_simulator.tds import tokens
-from ase_simulator.tds.bulk import BulkReader, read_text
-from ase_simulator.tds.cursors import Cursors, ServerCursor
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.packets import ClientMessage, PacketType, ProtocolError, Reply
-from ase_simulator.tds.reply_writer import MAX_INFORMATION_SEVERITY, ReplyWriter, closing
+from ase_simulator.tds.reply_writer import ReplyWriter
 from ase_simulator.tds.requests import (
-    CursorClose,
-    CursorDeclare,
-    CursorFetch,
-    CursorOpen,
-    CursorRows,
+    CursorRequest,
     Dynamic,
     DynamicKind,
-    FetchDirection,
     Language,
     Logout,
     OptionCommand,
@@ -30,7 +22,7 @@ from ase_simulator.tds.requests import (
     read_requests,
 )
 from ase_simulator.tds.rows import RowFormat, parameter_formats
-from ase_simulator.tds.tokens import CursorStatus, Done
+from ase_simulator.tds.tokens import Done
 from ase_simulator.tds.types import wire_type
 
 MAX_STATEMENTS = 1000
@@ -50,20 +42,13 @@ class Service:
         self._server = server
         self._faults = faults
         self._statements: dict[str, str] = {}
-        self._cursors = Cursors()
         self._options: dict[int, bytes] = {}
-        self._awaited: BulkTarget | TextTarget | None = None
 
     async def respond(self, message: ClientMessage) -> bool:
         """Answer one message; False after a logout."""
         answer = ReplyWriter(self._reply, self._dialect, self._server, self._faults, self._session)
-        awaited, self._awaited = self._awaited, None
         if message.kind is PacketType.BULK:
-            if awaited is None:
-                raise ProtocolError("data without INSERT BULK or WRITETEXT BULK")
-            await answer.batch(_stored(awaited, message.body, self._dialect), "")
-            await answer.finish()
-            return True
+            raise ProtocolError("data without INSERT BULK or WRITETEXT BULK")
         keep_open = True
         for request in read_requests(message.body, self._dialect):
             if isinstance(request, Logout):
@@ -72,7 +57,6 @@ class Service:
                 break
             await self._serve(request, answer)
         await answer.finish()
-        self._awaited = answer.awaited
         return keep_open
 
     async def acknowledge_attention(self) -> None:
@@ -89,12 +73,9 @@ class Service:
                 await answer.procedure(self._session.call(procedure, parameters), procedure)
             case Dynamic():
                 await self._dynamic(request, answer)
-            case CursorDeclare():
-                self._declare(request, answer)
-            case CursorRows(id=number, name=name) | CursorOpen(id=number, name=name):
-                await self._with_cursor(request, number, name, answer)
-            case CursorFetch(id=number, name=name) | CursorClose(id=number, name=name):
-                await self._with_cursor(request, number, name, answer)
+            case CursorRequest():
+                self._faults.not_simulated("cursors of client libraries")
+                answer.error(Message(20999, 16, 1, "not simulated: cursors of client libraries"))
             case OptionCommand():
                 self._option(request, answer)
             case _:
@@ -171,113 +152,6 @@ class Service:
         types = [("", wire_type(kind, True, self._dialect)) for kind in described.parameters]
         if types:
             answer.add(parameter_formats(self._dialect, types))
-
-    def _declare(self, request: CursorDeclare, answer: ReplyWriter) -> None:
-        sql = request.sql
-        if request.prepared:
-            if sql not in self._statements:
-                answer.error(_missing_statement(sql))
-                return
-            sql = self._statements[sql]
-        described = self._session.describe(sql)
-        if isinstance(described, Message):
-            answer.error(described)
-            return
-        cursor = self._cursors.declare(request.name, sql)
-        if cursor is None:
-            text = f"There is already another cursor with the name '{request.name}' at the nesting level '0'."
-            answer.error(Message(7344, 16, 1, text))
-            return
-        self._inform(cursor, CursorStatus.DECLARED, answer)
-        answer.done()
-
-    async def _with_cursor(
-        self,
-        request: CursorRows | CursorOpen | CursorFetch | CursorClose,
-        number: int,
-        name: str,
-        answer: ReplyWriter,
-    ) -> None:
-        cursor = self._cursors.find(number, name)
-        if cursor is None:
-            answer.error(Message(557, 16, 1, f"DECLARE CURSOR for cursor '{name or number}' was not found."))
-            return
-        match request:
-            case CursorRows(rows=rows):
-                cursor.fetch_size = max(1, rows)
-                self._inform(cursor, self._state(cursor) | CursorStatus.ROW_COUNT, answer)
-                answer.done()
-            case CursorOpen(parameters=parameters):
-                await self._open(cursor, parameters, answer)
-            case CursorFetch():
-                await self._fetch(cursor, request.direction, answer)
-            case CursorClose(deallocate=deallocate):
-                self._close(cursor, deallocate, answer)
-
-    @staticmethod
-    def _state(cursor: ServerCursor) -> CursorStatus:
-        return CursorStatus.DECLARED if cursor.rows is None else CursorStatus.OPEN
-
-    def _inform(self, cursor: ServerCursor, status: int, answer: ReplyWriter) -> None:
-        status |= CursorStatus.READ_ONLY
-        answer.add(tokens.cursor_info(self._dialect, cursor.id, status, cursor.fetch_size))
-
-    async def _open(self, cursor: ServerCursor, parameters: list[Parameter], answer: ReplyWriter) -> None:
-        await self._hang_if_scripted(cursor.sql)
-        if cursor.rows is not None:
-            answer.error(Message(7346, 16, 1, f"The cursor '{cursor.name}' is already open."))
-            return
-        results = self._session.execute(cursor.sql, parameters)
-        failed = False
-        async with closing(results):
-            async for result in results:
-                if isinstance(result, Rows) and cursor.rows is None:
-                    cursor.columns, cursor.rows = result.columns, iter(list(result.rows))
-                elif isinstance(result, Message):
-                    failed = failed or result.severity > MAX_INFORMATION_SEVERITY
-                    answer.add(tokens.message(self._dialect, self._server, result))
-        if failed or cursor.rows is None:
-            cursor.rows = None
-            answer.done(Done.ERROR)
-            return
-        self._inform(cursor, CursorStatus.OPEN, answer)
-        answer.add(RowFormat(cursor.columns, self._dialect).encode())
-        answer.done()
-
-    async def _fetch(self, cursor: ServerCursor, direction: FetchDirection, answer: ReplyWriter) -> None:
-        if cursor.rows is None:
-            answer.error(Message(559, 16, 1, f"Attempt to use cursor '{cursor.name}' which is not open."))
-            return
-        if direction is not FetchDirection.NEXT:
-            text = f"The fetch type can only be NEXT for the non-scrollable cursor '{cursor.name}'."
-            answer.error(Message(588, 16, 1, text))
-            return
-        rows = Rows(cursor.columns, cursor.fetch())
-        count = await answer.rows(rows, cursor.sql, formatted=True)
-        answer.done(Done.COUNT, count)
-
-    def _close(self, cursor: ServerCursor, deallocate: bool, answer: ReplyWriter) -> None:
-        cursor.rows = None
-        status = CursorStatus.CLOSED
-        if deallocate:
-            self._cursors.forget(cursor)
-            status |= CursorStatus.DEALLOCATED
-        self._inform(cursor, status, answer)
-        answer.done()
-
-
-async def _stored(target: BulkTarget | TextTarget, body: bytes, dialect: Dialect) -> AsyncIterator[Result]:
-    """Stores what a client sends after INSERT BULK or WRITETEXT BULK."""
-    try:
-        if isinstance(target, BulkTarget):
-            types, rows = BulkReader(target, dialect).rows(body)
-            target.store(types, rows)
-            yield Affected(len(rows))
-        else:
-            target.store(read_text(body, target.type, dialect))
-            yield Ended()
-    except ServerError as error:
-        yield error.message
 
 
 def _missing_statement(name: str) -> Message:

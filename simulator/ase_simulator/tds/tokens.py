@@ -127,27 +127,5 @@ def dynamic_answer(dialect: Dialect, name: str, *, wide: bool) -> bytes:
     return b"\xe7" + dialect.layout.u2(len(body)) + body
 
 
-class CursorStatus(IntFlag):
-    """State of a cursor in CURINFO."""
-
-    DECLARED = 0x01
-    OPEN = 0x02
-    CLOSED = 0x04
-    READ_ONLY = 0x08
-    ROW_COUNT = 0x20
-    DEALLOCATED = 0x40
-
-
-_CURSOR_INFORM = 3
-
-
-def cursor_info(dialect: Dialect, cursor: int, status: int, rows: int = 0) -> bytes:
-    layout = dialect.layout
-    body = layout.i4(cursor) + bytes((_CURSOR_INFORM,)) + layout.u2(status)
-    if status & CursorStatus.ROW_COUNT:
-        body += layout.i4(rows)
-    return b"\x83" + layout.u2(len(body)) + body
-
-
 def _short(data: bytes) -> bytes:
     return bytes((len(data),)) + data

@@ -1,10 +1,10 @@
 """Calibration: the factors found for measured figures make the model show those figures."""
 
 import pytest
+from tests.simulator.model.calibration import Figures, fit
 from tests.simulator.model.worlds import contention, one, total
 
 from ase_simulator.model import load_scenario
-from ase_simulator.model.calibration import Figures, fit
 
 
 def test_a_world_adjusted_by_the_fit_shows_the_figures_it_was_fitted_to() -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from ase_simulator.contracts import LoginRequest, Option, Parameter, Row, Server, ServerError
+from ase_simulator.contracts import ClientState, LoginRequest, Option, Parameter, Row, Server, ServerError
 from ase_simulator.faults import Faults
 from ase_simulator.results import Message, Result, Rows
 from ase_simulator.sql.backend import SqlBackend
@@ -44,6 +44,7 @@ class FakeServer:
         self.calls: list[tuple[object, ...]] = []
         self.accounts: list[tuple[int, int, int, float]] = []
         self.slept: list[float] = []
+        self.states: dict[int, ClientState] = {}
         self.faults = Faults()
         self._options = {name: _option(name, *facts) for name, facts in _OPTIONS.items()}
 
@@ -105,6 +106,9 @@ class FakeServer:
     def attach(self, request: LoginRequest) -> int:
         self.calls.append(("attach", request.user))
         return 20 + len(self.calls)
+
+    def client(self, spid: int) -> ClientState:
+        return self.states.setdefault(spid, ClientState())
 
     def detach(self, spid: int) -> None:
         self.calls.append(("detach", spid))

@@ -9,7 +9,6 @@ from decimal import Decimal
 from ase_simulator.contracts import Description, LoginRequest, Parameter, ServerError
 from ase_simulator.results import (
     Affected,
-    BulkTarget,
     Column,
     Disconnect,
     EnvChange,
@@ -18,7 +17,6 @@ from ase_simulator.results import (
     Result,
     ReturnStatus,
     Rows,
-    TextTarget,
     TransactionState,
     Type,
 )
@@ -170,12 +168,6 @@ class ScriptedBackend:
             "types": lambda: [all_types(nullable=False)],
             "types nullable": lambda: [all_types(nullable=True)],
             "types null": lambda: [all_types(nullable=True, null=True)],
-            "insert bulk": lambda: [
-                BulkTarget(
-                    [Column("n", Type("int"), False), Column("t", Type("text"))], {}, lambda types, rows: None
-                )
-            ],
-            "writetext bulk": lambda: [TextTarget(Type("text"), lambda value: None)],
             "print": lambda: [Message(0, 10, 1, "hello from ASE")],
             "error": lambda: [Message(208, 16, 1, "nothing not found.", line=3)],
             "sets": lambda: [

@@ -196,32 +196,14 @@ def test_prepare_and_execute_may_come_in_one_message(client: RawClient) -> None:
     assert [status & MORE for _, status in statuses(answer)] == [1, 0]
 
 
-OPEN, FETCH, CLOSE, INFO = 0x84, 0x82, 0x80, 0x83
+OPEN = 0x84
 
 
-def test_a_cursor_is_declared_opened_fetched_closed_and_forgotten(client: RawClient) -> None:
+def test_a_cursor_is_refused(client: RawClient) -> None:
     codec = client.codec
-    set_rows = codec.cursor(INFO, "c", b"\1" + codec.u2(0x20) + codec.u4(3))
-    declared = client.ask(codec.declare("c", "numbers 4") + set_rows + codec.cursor(OPEN, "c", b"\0"))
-    assert [t["status"] & 0x67 for t in named(declared, "CURINFO")] == [0x01, 0x21, 0x02]
-    assert named(declared, "ROWFMT2")
-    fetch = codec.cursor(FETCH, "c", b"\1")
-    fetched = [client.ask(fetch) for _ in range(3)]
-    assert [numbers(client, reply) for reply in fetched] == [[0, 1, 2], [3], []]
-    assert [reply[-1]["count"] for reply in fetched] == [3, 1, 0]
-    closed = client.ask(codec.cursor(CLOSE, "c", b"\1"))
-    assert [t["status"] & 0x44 for t in named(closed, "CURINFO")] == [0x44]
-    assert [t["number"] for t in named(client.ask(fetch), "EED")] == [557]
-
-
-def test_a_cursor_runs_a_prepared_statement(client: RawClient) -> None:
-    codec = client.codec
-    client.ask(codec.dynamic(1, "s", "select ?"))
-    client.ask(codec.declare("c", "s", options=0x08))
-    client.ask(codec.cursor(OPEN, "c", b"\1") + codec.parameters([("", 9, False)]))
-    assert numbers(client, client.ask(codec.cursor(FETCH, "c", b"\1"))) == [9]
-    missing = client.ask(codec.declare("d", "nothing", options=0x08))
-    assert [t["number"] for t in named(missing, "EED")] == [2812]
+    declared = client.ask(codec.declare("c", "numbers 4") + codec.cursor(OPEN, "c", b"\0"))
+    assert [token["number"] for token in declared if token.name == "EED"] == [20999, 20999]
+    assert numbers(client, client.ask(codec.language("numbers 2"))) == [0, 1]
 
 
 def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from ase_simulator.contracts import Row
 from ase_simulator.model.inventory import Device
+from ase_simulator.model.sessions import FIRST_USER_SPID
 from ase_simulator.model.version import level
 from ase_simulator.model.world import Fill, World
 
@@ -116,11 +117,9 @@ def sys_logs_hold(world: World) -> Iterator[Row]:
         number = world.inventory.databases[database.name]
         oldest = {
             "dbid": number,
-            "reserved": 0,
             "spid": 1020,
             "page": 1000 + int(world.seconds) % 100000,
             "xactid": b"\x00\x00\x03\xe8\x00\x01",
-            "masterxactid": b"\x00" * 6,
             "starttime": world.date(max(world.seconds - 2, world.started)),
             "name": "$user_transaction",
             "xloid": 2040,
@@ -129,6 +128,58 @@ def sys_logs_hold(world: World) -> Iterator[Row]:
             yield oldest
         if database.replicated:
             yield oldest | {"spid": 0, "name": "$replication_truncation_point", "xloid": 0}
+    yield from _oldest_of_clients(world)
+
+
+def sys_transactions(world: World) -> Iterator[Row]:
+    """systransactions: the open transactions, those of clients and the oldest of the workload's in each database."""
+    yield from _client_transactions(world)
+    for row in sys_logs_hold(world):
+        if int(str(row["spid"])) >= FIRST_USER_SPID:
+            name = str(row["name"])
+            yield {
+                "xactkey": bytes(8) + (1020).to_bytes(6, "big"),
+                "starttime": row["starttime"],
+                "spid": row["spid"],
+                "masterdbid": row["dbid"],
+                "loid": row["xloid"],
+                "namelen": len(name),
+                "xactname": name,
+            }
+
+
+def _client_transactions(world: World) -> Iterator[Row]:
+    for client in world.sessions.clients.values():
+        if client.state.began is not None:
+            yield {
+                "xactkey": client.spid.to_bytes(14, "big"),
+                "starttime": client.state.began,
+                "spid": client.spid,
+                "masterdbid": client.state.database_id,
+                "loid": 2 * client.spid,
+                "namelen": len(client.state.transaction),
+                "xactname": client.state.transaction,
+            }
+
+
+def _oldest_of_clients(world: World) -> Iterator[Row]:
+    """The oldest open transaction of a client in each database."""
+    found: dict[int, Row] = {}
+    for row in sorted(_client_transactions(world), key=lambda row: str(row["starttime"])):
+        number, spid = int(str(row["masterdbid"])), int(str(row["spid"]))
+        found.setdefault(
+            number,
+            {
+                "dbid": number,
+                "spid": spid,
+                "page": 1000 + spid,
+                "xactid": spid.to_bytes(6, "big"),
+                "starttime": row["starttime"],
+                "name": row["xactname"],
+                "xloid": 2 * spid,
+            },
+        )
+    yield from found.values()
 
 
 def mon_open_databases(world: World) -> Iterator[Row]:
@@ -197,6 +248,7 @@ TABLES = {
     "sysusages": sys_usages,
     "syslogins": sys_logins,
     "syslogshold": sys_logs_hold,
+    "systransactions": sys_transactions,
     "monOpenDatabases": mon_open_databases,
     "monTempdbActivity": mon_tempdb_activity,
 }

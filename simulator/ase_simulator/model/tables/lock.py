@@ -30,6 +30,35 @@ def mon_locks(world: World) -> Iterator[Row]:
     for process in wanted:
         number += 1
         yield _lock(world, process, process, number, "Requested", "exclusive", "ROW")
+    yield from _client_locks(world)
+
+
+def _client_locks(world: World) -> Iterator[Row]:
+    """Locks of the sessions of clients on the tables that clients created."""
+    names = {number: name for name, number in world.inventory.databases.items()}
+    for process in process_snapshot(world).processes:
+        for lock in process.client.state.locks if process.client else ():
+            yield {
+                "InstanceID": 0,
+                "SPID": process.spid,
+                "KPID": process.kpid,
+                "DBID": lock.database_id,
+                "ParentSPID": 0,
+                "LockID": process.spid * 2,
+                "Context": 0,
+                "ObjectID": lock.object_id,
+                "LockState": "Requested" if lock.requested else "Granted",
+                "LockType": lock.kind,
+                "LockLevel": "ROW" if lock.row else "TABLE",
+                "WaitTime": process.waiting_s if lock.requested else None,
+                "PageNumber": lock.row // 50 + 1 if lock.row else None,
+                "RowNumber": lock.row % 50 if lock.row else None,
+                "BlockedState": "Blocked" if lock.requested else "Blocking" if lock.blocking else "",
+                "BlockedBy": process.blocked_by * 2 if lock.requested else None,
+                "SourceCodeID": "",
+                "DBName": names.get(lock.database_id),
+                "PartitionID": lock.object_id,
+            }
 
 
 def _lock(world: World, process: Process, on: Process, number: int, state: str, kind: str, level: str) -> Row:
@@ -62,14 +91,23 @@ def _lock(world: World, process: Process, on: Process, number: int, state: str, 
 
 def sys_locks(world: World) -> Iterator[Row]:
     """syslocks: the same locks with the numeric types of that table."""
-    types = {("exclusive intent", "TABLE"): 3, ("exclusive", "ROW"): 9}
+    types = {
+        ("exclusive", "TABLE"): 1,
+        ("shared", "TABLE"): 2,
+        ("exclusive intent", "TABLE"): 3,
+        ("shared intent", "TABLE"): 4,
+        ("exclusive", "ROW"): 8,
+        ("shared", "ROW"): 9,
+    }
     for lock in mon_locks(world):
         kind = types[str(lock["LockType"]), str(lock["LockLevel"])]
         yield {
             "id": lock["ObjectID"],
             "dbid": lock["DBID"],
             "page": lock["PageNumber"] or 0,
-            "type": kind + (256 if lock["BlockedState"] == "Blocking" else 0),
+            "type": kind
+            + (256 if lock["BlockedState"] == "Blocking" else 0)
+            + (1024 if lock["LockState"] == "Requested" else 0),
             "spid": lock["SPID"],
             "row": lock["RowNumber"] or 0,
             "loid": lock["LockID"],

@@ -13,6 +13,9 @@ def _identity(process: Process) -> Row:
     return {"InstanceID": 0, "SPID": process.spid, "KPID": process.kpid}
 
 
+_IDLE = 250
+
+
 def _owned(process: Process) -> Row:
     return _identity(process) | {"ServerUserID": process.suid, "OrigServerUserID": process.suid}
 
@@ -51,6 +54,7 @@ def sys_processes(world: World) -> Iterator[Row]:
             "cpu": world.int32(used["cpu_ms"] / 100),
             "physical_io": world.int32(used["single_reads"] + used["apf_reads"]),
             "blocked": process.blocked_by,
+            "tran_name": process.client.state.transaction if process.client else "",
             "dbid": process.database_id,
             "time_blocked": process.waiting_s if process.blocked_by else 0,
             "network_pktsz": 2048 if process.login else 0,
@@ -64,7 +68,7 @@ def sys_processes(world: World) -> Iterator[Row]:
 def _used(world: World, process: Process) -> dict[str, float]:
     """Usage of a process since its login; over all users each column adds up to the server's."""
     reads = ("logical_reads", "single_reads", "apf_reads", "pages_read", "physical_writes")
-    used = dict.fromkeys(("transactions", "cpu_ms", "wait_ms", *reads), 0.0)
+    used: dict[str, float] = dict.fromkeys(("transactions", "cpu_ms", "wait_ms", "rollbacks", *reads), 0.0)
     client = world.sessions.clients.get(process.spid)
     if process.user >= 0:
         transactions, cpu, wait = world.counters.sessions[process.user].tolist()
@@ -73,7 +77,9 @@ def _used(world: World, process: Process) -> dict[str, float]:
         used |= {"transactions": transactions, "cpu_ms": cpu * 1000, "wait_ms": wait * 1000}
         used |= {name: world.counters.flows[name] * share for name in reads}
     elif client:
+        waited = sum(seconds for event, (_, seconds) in client.state.waits.items() if event != _IDLE)
         used |= {"transactions": client.statements, "cpu_ms": client.cpu_ms, "logical_reads": client.rows}
+        used |= {"wait_ms": waited * 1000, "rollbacks": client.state.rollbacks}
     return used
 
 
@@ -96,7 +102,7 @@ def mon_process_activity(world: World) -> Iterator[Row]:
             "PagesRead": world.int32(used["pages_read"]),
             "PhysicalWrites": world.int32(used["physical_writes"]),
             "PagesWritten": world.int32(used["physical_writes"]),
-            "LocksHeld": 0 if process.wait_event == 250 or not own else 4,
+            "LocksHeld": _locks_held(process),
             "TableAccesses": per("object_uses"),
             "IndexAccesses": per("index_uses"),
             "WorkTables": per("work_tables"),
@@ -111,6 +117,12 @@ def mon_process_activity(world: World) -> Iterator[Row]:
             "IOSize1Page": world.int32(used["single_reads"]),
             "IOSize8Pages": world.int32(used["apf_reads"]),
         }
+
+
+def _locks_held(process: Process) -> int:
+    if process.client:
+        return sum(not lock.requested for lock in process.client.state.locks)
+    return 4 if process.user >= 0 and process.wait_event != _IDLE else 0
 
 
 def mon_process_lookup(world: World) -> Iterator[Row]:
@@ -152,6 +164,9 @@ def mon_process_waits(world: World) -> Iterator[Row]:
         for name, count in flows.items()
         if name.startswith("waits ") and name.split()[1] not in ("19", "57", "61", "179", "260")
     ]
+    for process in process_snapshot(world).processes:
+        for number, (waits, waited) in process.client.state.waits.items() if process.client else ():
+            yield _owned(process) | {"WaitEventID": number, "Waits": waits, "WaitTime": int(waited * 1000)}
     for process in process_snapshot(world).users():
         share = world.counters.sessions[process.user][0] / total if total else 0.0
         for event, count, seconds in events:
@@ -200,13 +215,17 @@ _TEXTS = {
 
 def mon_process_sql_text(world: World) -> Iterator[Row]:
     """Its text."""
+    for process in process_snapshot(world).processes:
+        if process.client and process.client.state.sql:
+            yield _text(process, process.client.state.sql)
     for process in _working(world):
         assert process.table is not None
         text = _TEXTS.get(process.command, "exec new_order 4711").format(process.table.object.name)
-        yield _identity(process) | {
-            "ServerUserID": process.suid,
-            "SQLText": text,
-        }
+        yield _text(process, text)
+
+
+def _text(process: Process, text: str) -> Row:
+    return _identity(process) | {"ServerUserID": process.suid, "SQLText": text}
 
 
 def mon_process_object(world: World) -> Iterator[Row]:

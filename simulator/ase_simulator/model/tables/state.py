@@ -13,7 +13,7 @@ _LOCK_WAIT_THRESHOLD = 5
 def mon_state(world: World) -> Iterator[Row]:
     """One row for the server."""
     waits = [
-        p for p in process_snapshot(world).users() if p.blocked_by and p.waiting_s >= _LOCK_WAIT_THRESHOLD
+        p for p in process_snapshot(world).processes if p.blocked_by and p.waiting_s >= _LOCK_WAIT_THRESHOLD
     ]
     snaps = world.count("procedures") if world.options.run("simplified native access plan") else 0
     yield {

@@ -13,7 +13,7 @@ from ase_simulator.sql.compile.operands import common_type, comparable
 from ase_simulator.sql.compile.scope import Bindings, Output, Scope, Source
 from ase_simulator.sql.compile.symbols import SymbolTable
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.types.rules import INT, Typed, may_be_text
 
 _OUTER_JOIN = re.compile("(LEFT|RIGHT|FULL) JOIN")
@@ -38,7 +38,8 @@ class Load:
 class Compiled:
     """A query ready to run.
 
-    sql holds each load's handle in braces; variables: @variables that it reads; tables: names of all its tables.
+    sql holds each load's handle in braces; variables: @variables that it reads; tables: names of all its tables;
+    client_tables: those of them that clients made.
     """
 
     sql: str
@@ -49,6 +50,7 @@ class Compiled:
     into: exp.Table | None = None
     assigns: Sequence[str] = ()
     tables: Sequence[str] = ()
+    client_tables: Sequence[ClientTable] = ()
 
 
 class QueryCompiler:
@@ -60,6 +62,7 @@ class QueryCompiler:
         self._conditions = self._expressions.conditions
         self._loads: dict[tuple[str, str], Load] = {}
         self._tables: list[str] = []
+        self._client_tables: list[ClientTable] = []
         self._count = 0
 
     def query(self, tree: exp.Expr) -> Compiled:
@@ -83,6 +86,7 @@ class QueryCompiler:
             into.this if into else None,
             assigns,
             self._tables,
+            self._client_tables,
         )
 
     def select(self, tree: exp.Expr, outer: Scope) -> Output:
@@ -274,10 +278,9 @@ class QueryCompiler:
         handle = self._handle()
         alias = node.alias
         names = [alias] if alias else [name, node.name, f"{node.db}.{name}"]
-        if isinstance(found, TemporaryTable):
-            scope.sources.append(
-                Source(names, handle, list(found.columns), name, found.not_null | {found.identity})
-            )
+        if isinstance(found, ClientTable):
+            self._client_tables.append(found)
+            scope.sources.append(Source(names, handle, found.columns, name, found.not_null))
             return f"{found.handle} AS {handle}"
         not_null = frozenset(column.name for column in found.columns if not column.nullable)
         source = Source(

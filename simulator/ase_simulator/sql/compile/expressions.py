@@ -21,10 +21,10 @@ from ase_simulator.sql.compile.operands import (
     type_name,
 )
 from ase_simulator.sql.compile.scope import Bindings, Scope, Select
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.arithmetic import STATISTICAL_AGGREGATES
-from ase_simulator.sql.functions.registry import Function
+from ase_simulator.sql.functions.registry import REFUSED, Function
 from ase_simulator.sql.syntax.grammar import PREFIX
 from ase_simulator.sql.syntax.statements import CreateProcedure
 from ase_simulator.sql.types.rules import (
@@ -184,7 +184,7 @@ class ExpressionCompiler:
             return self._function(function, typed)
         made = self._bindings.symbols.client_function(name)
         if made is None:
-            raise SqlError(14216, name)
+            raise NotSimulatedError(f"{name}()") if name in REFUSED else SqlError(14216, name)
         return _client_function(name, made, typed)
 
     def _function(self, function: Function, arguments: Sequence[Typed]) -> Typed:

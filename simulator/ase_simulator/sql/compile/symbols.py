@@ -4,14 +4,14 @@ from typing import Protocol
 
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import TableDefinition
-from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.syntax.statements import CreateProcedure
 
 
 class SymbolTable(Protocol):
     """Tables and variables by name."""
 
-    def table(self, database: str, name: str) -> TableDefinition | TemporaryTable:
+    def table(self, database: str, name: str) -> TableDefinition | ClientTable:
         """A table by its database ('' for the current one) and name; raises SqlError 208."""
         ...
 

@@ -9,6 +9,8 @@ from ase_simulator.schema.rows import checked
 from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.dictionary.database_tables import (
+    sim_keys,
+    sim_parameters,
     spt_values,
     syscolumns,
     syscomments,
@@ -241,14 +243,12 @@ def sysusers(session: FunctionContext, database: str) -> Iterator[Row]:
 
 
 def sysservers(session: FunctionContext, database: str) -> Iterator[Row]:
-    """sysservers: this server."""
-    yield {
-        "srvid": 0,
-        "srvstatus": 0,
-        "srvname": session.server.name,
-        "srvnetname": session.server.name,
-        "srvclass": 1,
-    }
+    """sysservers: this server, and before 15.0.3 the one behind which the monitoring tables are."""
+    names = [session.server.name] + (["loopback"] if session.profile.level < (15, 0, 3, 0, 0) else [])
+    for number, name in enumerate(names):
+        yield {
+            "srvid": number, "srvstatus": 0, "srvname": name, "srvnetname": session.server.name, "srvclass": 1,
+        }  # fmt: skip
 
 
 def sysmessages(session: FunctionContext, database: str) -> Iterator[Row]:
@@ -306,10 +306,27 @@ def syslisteners(session: FunctionContext, database: str) -> Iterator[Row]:
     yield {"net_type": "tcp", "address_info": "asehost 5000"}
 
 
+def mon_open_object_activity(session: FunctionContext, database: str) -> Iterator[Row]:
+    """monOpenObjectActivity: the workload's tables and those of clients."""
+    yield from session.server.table("monOpenObjectActivity")
+    numbers = session.names.databases()
+    for (home, name), held in session.shared.permanent.by_name.items():
+        changed = held.changed
+        yield {
+            "InstanceID": 0, "DBID": numbers.get(home), "ObjectID": held.number, "IndexID": 0, "DBName": home,
+            "ObjectName": name, "LogicalReads": held.reads + sum(changed.values()), "PhysicalReads": 0, "APFReads": 0,
+            "PagesRead": 0, "PhysicalWrites": 0, "PagesWritten": 0, "RowsInserted": changed["insert"],
+            "RowsDeleted": changed["delete"], "RowsUpdated": changed["update"], "Operations": held.reads,
+            "UsedCount": held.reads, "Inserts": changed["insert"], "Updates": changed["update"],
+            "Deletes": changed["delete"], "LockRequests": sum(changed.values()), "LockWaits": 0,
+        }  # fmt: skip
+
+
 _PRODUCERS: dict[str, Callable[[FunctionContext, str], Iterable[Row]]] = {
     "monTables": mon_tables,
     "monTableColumns": mon_table_columns,
     "monTableParameters": mon_table_parameters,
+    "monOpenObjectActivity": mon_open_object_activity,
     "ch_events": ch_events,
     "sysconfigures": sysconfigures,
     "syscurconfigs": syscurconfigs,
@@ -332,6 +349,8 @@ _PRODUCERS: dict[str, Callable[[FunctionContext, str], Iterable[Row]]] = {
     "syscomments": syscomments,
     "syslisteners": syslisteners,
     "spt_values": spt_values,
+    "simKeys": sim_keys,
+    "simParameters": sim_parameters,
 }
 
 DERIVED = {name: checked(name, produce) for name, produce in _PRODUCERS.items()}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from ase_simulator.contracts import ServerError
 from ase_simulator.results import Message, Result, Type
 from ase_simulator.sql.context import StatementContext
-from ase_simulator.sql.errors import SqlError, message
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
 from ase_simulator.sql.execute.control import LeaveBatch
-from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
+from ase_simulator.sql.procedures import PROCEDURES, REFUSED, SCRIPTED, scripted
 from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, stream
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
@@ -60,10 +60,13 @@ def find(session: StatementContext, name: str) -> SystemProcedure | CreateProced
     found = session.procedures.get(parts[-1]) or made.get((database, parts[-1]))
     if found is None and parts[-1].startswith("sp_"):
         found = made.get(("sybsystemprocs", parts[-1])) or made.get(("master", parts[-1]))
-    system = PROCEDURES.get(parts[-1]) or SCRIPTED.get(parts[-1])
-    if found is None and system is None:
-        raise SqlError(2812, name)
-    return found or system  # type: ignore[return-value]
+    if found is not None:
+        return found
+    if parts[-1] in SCRIPTED:
+        return scripted(parts[-1])
+    if parts[-1] in PROCEDURES:
+        return PROCEDURES[parts[-1]]
+    raise NotSimulatedError(parts[-1]) if parts[-1] in REFUSED else SqlError(2812, name)
 
 
 @contextmanager
@@ -86,7 +89,7 @@ async def run(
     """Yields the results of a call and fills in outcome. Raises SqlError if it cannot start."""
     session = interpreter.session
     found = find(session, name)
-    frame = Frame(procedure=found.name)
+    frame = Frame(procedure=found.name, system=found.name in SCRIPTED and found is scripted(found.name))
     database = session.database
     with _nested(session, frame):
         _bind(found.name, found.parameters, arguments, frame)

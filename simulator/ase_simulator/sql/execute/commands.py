@@ -162,7 +162,7 @@ def _kill(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
         raise SqlError(6104)
     if victim not in session.shared.sessions:
         raise SqlError(6106, number)
-    session.shared.killed.add(victim)
+    session.shared.sessions[victim].kill()
     yield from ()
 
 
@@ -183,7 +183,10 @@ def drop_database(session: StatementContext, name: str) -> None:
     if name not in session.shared.databases or name == session.database:
         raise SqlError(3702, name)
     del session.shared.databases[name]
-    session.shared.permanent.drop_all(name)
+    permanent = session.shared.permanent
+    for held in permanent.in_database(name):
+        del permanent.by_name[name, held.name]
+        session.engine.drop(held.handle)
 
 
 def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:

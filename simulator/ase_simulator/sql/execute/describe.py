@@ -9,7 +9,7 @@ from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.execute import calls, dml
 from ase_simulator.sql.execute.queries import compile_query
-from ase_simulator.sql.execute.target import TargetTable
+from ase_simulator.sql.execute.target import client_table, place_of
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.lexer import Kind, Token
 from ase_simulator.sql.syntax.parser import parse_batch
@@ -54,9 +54,9 @@ def _columns(
         case ast.Insert():
             _inserted(session, statement, marks)
         case ast.Update():
-            with TargetTable(session, *dml.split_name(statement.table)) as target:
-                for column, tokens in statement.assignments:
-                    _alone(tokens, target.columns[target.place(column)][1], marks)
+            table = client_table(session, *dml.split_name(statement.table))
+            for column, tokens in statement.assignments:
+                _alone(tokens, table.columns[place_of(table, column)][1], marks)
             marks |= _tail_marks(session, statement.table, statement.tail)
         case ast.Delete():
             marks |= _tail_marks(session, statement.table, statement.tail)
@@ -66,9 +66,9 @@ def _columns(
 
 
 def _inserted(session: StatementContext, statement: ast.Insert, marks: dict[int, Type]) -> None:
-    with TargetTable(session, *dml.split_name(statement.table)) as target:
-        columns = statement.columns or [name for name, _ in target.columns if name != target.identity]
-        types = [target.columns[target.place(column)][1] for column in columns]
+    table = client_table(session, *dml.split_name(statement.table))
+    columns = statement.columns or [name for name, _ in table.columns if name != table.identity]
+    types = [table.columns[place_of(table, column)][1] for column in columns]
     values = (item for item in _items(statement.values or ()))
     for type_, tokens in zip(types, values, strict=False):
         _alone(tokens, type_, marks)

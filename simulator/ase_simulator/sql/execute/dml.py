@@ -1,15 +1,23 @@
 """INSERT, UPDATE, DELETE, TRUNCATE, CREATE TABLE, DROP TABLE and SELECT INTO."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.compile.compiler import Compiled, table_name
 from ase_simulator.sql.context import StatementContext
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.execute.commands import drop_database
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, run_query
-from ase_simulator.sql.execute.target import TargetTable, create_table, drop_table
+from ase_simulator.sql.execute.target import (
+    TargetTable,
+    add_constraint,
+    client_table,
+    create_table,
+    drop_constraint,
+    drop_table,
+    rebuild,
+)
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.lexer import Kind, Token
 from ase_simulator.sql.types.convert import convert
@@ -34,21 +42,16 @@ def split_name(tokens: ast.Tokens) -> tuple[str, str]:
 
 async def insert(session: StatementContext, statement: ast.Insert, marks: Marks) -> int:
     """Runs an INSERT; returns the number of rows."""
-    database, name = split_name(statement.table)
+    target = TargetTable(session, client_table(session, *split_name(statement.table)))
     if statement.query is not None:
         tokens = list(statement.query)
     else:
         tokens = [word_token("select", statement.line), *(statement.values or ())]
     compiled = compile_query(session, tokens)
     answer = await run_query(session, compiled, marks)
-    rows: list[Sequence[EngineValue]] = list(answer.rows)
-    columns, types = statement.columns, [column.type for column in compiled.columns]
-    for column, tokens_of_default in TargetTable(session, database, name).defaults.items():
-        if columns is not None and column not in columns:
-            type_, value = await evaluate(session, tokens_of_default)
-            columns, types = [*columns, column], [*types, type_]
-            rows = [[*row, value] for row in rows]
-    return store(session, database, name, columns, types, rows)
+    return await store(
+        session, target, statement.columns, [column.type for column in compiled.columns], list(answer.rows)
+    )
 
 
 async def evaluate(
@@ -62,35 +65,50 @@ async def evaluate(
     return compiled.columns[0].type, row[0]
 
 
-def store(
+async def store(
     session: StatementContext,
-    database: str,
-    name: str,
+    target: TargetTable,
     columns: Sequence[str] | None,
     types: Sequence[Type],
-    rows: Iterable[Sequence[EngineValue]],
+    rows: Sequence[Sequence[EngineValue]],
 ) -> int:
     """Inserts rows of these types into the named columns (None: all but the identity); raises SqlError 213."""
-    with TargetTable(session, database, name) as target:
-        if columns is None:
-            columns = [column for column, _ in target.columns if column != target.identity]
-        if len(columns) != len(types):
-            raise SqlError(213)
-        places = [target.place(column) for column in columns]
-        converters = [
-            (place, source, target.columns[place][1]) for place, source in zip(places, types, strict=True)
+    table = target.table
+    if columns is None:
+        columns = [
+            column
+            for column, _ in target.columns
+            if column != table.identity or len(types) == len(target.columns)
         ]
-        target.check_columns(columns)
-        rows = list(rows)
-        target.check_values(places, rows)
-        made_rows = []
-        for row in rows:
-            values: list[EngineValue] = [None] * len(target.columns)
-            for (place, source, wanted), value in zip(converters, row, strict=True):
-                values[place] = fitted(source, wanted, value)
-            made_rows.append(values)
-        target.insert(made_rows)
-        return len(made_rows)
+    if len(columns) != len(types):
+        raise SqlError(213)
+    if table.identity in columns and not identity_insert(session, table.name):
+        raise SqlError(584, table.name)
+    for column, tokens in table.defaults.items():
+        if column not in columns:
+            type_, value = await evaluate(session, tokens)
+            columns, types = [*columns, column], [*types, type_]
+            rows = [[*row, value] for row in rows]
+    places = [target.place(column) for column in columns]
+    converters = [
+        (place, source, target.columns[place][1]) for place, source in zip(places, types, strict=True)
+    ]
+    target.check_columns(columns)
+    target.check_values(places, rows)
+    made_rows = []
+    for row in rows:
+        values: list[EngineValue] = [None] * len(target.columns)
+        for (place, source, wanted), value in zip(converters, row, strict=True):
+            values[place] = fitted(source, wanted, value)
+        made_rows.append(values)
+    await target.insert(made_rows)
+    return len(made_rows)
+
+
+def identity_insert(session: StatementContext, name: str) -> bool:
+    """Whether SET IDENTITY_INSERT lets this session give values for a table's identity column."""
+    words = session.settings.others.get("identity_insert", "").split()
+    return words[-1:] == ["on"] and words[0].split(".")[-1] == name
 
 
 def fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
@@ -102,51 +120,66 @@ def fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
 
 async def update(session: StatementContext, statement: ast.Update, marks: Marks) -> int:
     """Runs an UPDATE; returns the number of rows."""
-    database, name = split_name(statement.table)
+    target, name = _changing(session, statement.table, statement.tail)
     line = statement.line
-    with TargetTable(session, database, _real_name(session, statement.table, statement.tail, name)) as target:
-        places = [target.place(column) for column, _ in statement.assignments]
-        tokens = [word_token("select", line), *_row_number(name, line)]
-        for _, expression in statement.assignments:
-            tokens += [comma_token(line), *expression]
-        compiled, rows = await _changed(session, statement.table, tokens, statement.tail, marks)
-        sources = [column.type for column in compiled.columns[1:]]
-        wanted = [target.columns[place][1] for place in places]
-        last: dict[EngineValue, list[EngineValue]] = {}
-        for row in rows:
-            values = [fitted(s, w, v) for s, w, v in zip(sources, wanted, row[1:], strict=True)]
-            last[row[0]] = [row[0], *values]
-        target.check_values(places, [row[1:] for row in last.values()])
-        target.update(places, list(last.values()))
-        return len(last)
+    places = [target.place(column) for column, _ in statement.assignments]
+    if target.table.identity in [column for column, _ in statement.assignments]:
+        raise SqlError(585, target.table.identity)
+    tokens = [word_token("select", line), *_row_number(name, line)]
+    for column, expression in statement.assignments:
+        if len(expression) == 1 and expression[0].is_word("default"):
+            expression = target.table.defaults.get(column, [word_token("null", line)])
+        tokens += [comma_token(line), *expression]
+    compiled, rows = await _changed(session, target, statement.table, tokens, statement.tail, marks)
+    sources = [column.type for column in compiled.columns[1:]]
+    wanted = [target.columns[place][1] for place in places]
+    last: dict[EngineValue, list[EngineValue]] = {}
+    for row in rows:
+        values = [fitted(s, w, v) for s, w, v in zip(sources, wanted, row[1:], strict=True)]
+        last[row[0]] = [row[0], *values]
+    target.check_values(places, [row[1:] for row in last.values()])
+    target.update(places, list(last.values()))
+    return len(last)
 
 
 async def delete(session: StatementContext, statement: ast.Delete, marks: Marks) -> int:
     """Runs a DELETE; returns the number of rows."""
-    database, name = split_name(statement.table)
-    with TargetTable(session, database, _real_name(session, statement.table, statement.tail, name)) as target:
-        tokens = [word_token("select", statement.line), *_row_number(name, statement.line)]
-        _, rows = await _changed(session, statement.table, tokens, statement.tail, marks)
-        numbers = {row[0] for row in rows}
-        target.delete(sorted(numbers))  # type: ignore[type-var]
-        return len(numbers)
+    target, name = _changing(session, statement.table, statement.tail)
+    tokens = [word_token("select", statement.line), *_row_number(name, statement.line)]
+    _, rows = await _changed(session, target, statement.table, tokens, statement.tail, marks)
+    numbers = {row[0] for row in rows}
+    target.delete(sorted(numbers))  # type: ignore[type-var]
+    return len(numbers)
 
 
-def _real_name(session: StatementContext, table: ast.Tokens, tail: ast.Tokens, name: str) -> str:
-    """`update x … from #t x`: the table behind an alias."""
-    if name in session.temporary:
-        return name
+def _changing(session: StatementContext, table: ast.Tokens, tail: ast.Tokens) -> tuple[TargetTable, str]:
+    """The table that UPDATE or DELETE changes, and its name or alias in the statement."""
+    database, name = split_name(table)
+    place, real = _real_name(session, tail, name)
+    return TargetTable(session, client_table(session, place or database, real)), name
+
+
+def _real_name(session: StatementContext, tail: ast.Tokens, name: str) -> tuple[str, str]:
+    """`update x … from db..t x`: the database and table behind an alias."""
     for place, token in enumerate(tail[1:], 1):
         before = tail[place - 1]
-        if token.text == name and before.is_identifier and not before.is_word("from", "join"):
-            return before.text
-    return name
+        if token.text == name and before.is_identifier and not before.is_word("from", "join", "as"):
+            start = place - 1
+            while start >= 2 and (tail[start].is_operator(".") or tail[start - 1].is_operator(".")):
+                start -= 1
+            return split_name(tail[start:place])
+    return "", name
 
 
 async def _changed(
-    session: StatementContext, table: ast.Tokens, items: list[Token], tail: ast.Tokens, marks: Marks
+    session: StatementContext,
+    target: TargetTable,
+    table: ast.Tokens,
+    items: list[Token],
+    tail: ast.Tokens,
+    marks: Marks,
 ) -> tuple[Compiled, list[Values]]:
-    """The rows that UPDATE or DELETE changes."""
+    """The rows that UPDATE or DELETE changes, locked."""
     tail = list(tail)
     name = table[-1].text
     if tail and tail[0].is_word("from"):
@@ -155,8 +188,11 @@ async def _changed(
     else:
         tail[:0] = [word_token("from", table[0].line), *table]
     compiled = compile_query(session, [*items, *tail])
-    answer: QueryResult = await run_query(session, compiled, marks)
-    return compiled, list(answer.rows)
+    while True:
+        answer: QueryResult = await run_query(session, compiled, marks, changing=target.table)
+        rows = list(answer.rows)
+        if not await target.lock(row[0] for row in rows):
+            return compiled, rows
 
 
 def _row_number(name: str, line: int) -> list[Token]:
@@ -168,14 +204,26 @@ def _row_number(name: str, line: int) -> list[Token]:
     ]
 
 
-def truncate(session: StatementContext, statement: ast.Truncate) -> None:
-    """Runs a TRUNCATE TABLE."""
-    with TargetTable(session, *split_name(statement.table)) as target:
-        target.truncate()
+async def define(session: StatementContext, statement: ast.Statement) -> None:
+    """Runs CREATE, ALTER or DROP of tables and indexes, TRUNCATE TABLE, and DROP of other objects."""
+    match statement:
+        case ast.Truncate():
+            target = TargetTable(session, client_table(session, *split_name(statement.table)))
+            await target.own()
+            target.truncate()
+        case ast.CreateTable():
+            _create(session, statement)
+        case ast.CreateIndex():
+            target = TargetTable(session, client_table(session, *split_name(statement.table)))
+            add_constraint(session, target.table, statement.index)
+        case ast.AlterTable():
+            await _alter(session, statement)
+        case ast.Drop():
+            for tokens in statement.names:
+                await _drop(session, statement.kind, tokens)
 
 
-def create(session: StatementContext, statement: ast.CreateTable) -> None:
-    """A new table."""
+def _create(session: StatementContext, statement: ast.CreateTable) -> None:
     database, name = split_name(statement.table)
     identity = next((column.name for column in statement.columns if column.identity), "")
     defaults = {column.name: column.default for column in statement.columns if column.default is not None}
@@ -183,23 +231,48 @@ def create(session: StatementContext, statement: ast.CreateTable) -> None:
     not_null = frozenset(
         column.name for column in statement.columns if not column.nullable and not column.identity
     )
-    keys = {column for constraint in statement.constraints for column in constraint.columns}
-    for missing in sorted(keys - {column for column, _ in columns}):
-        raise SqlError(207, missing)
     create_table(session, database, name, columns, identity, defaults, not_null, statement.constraints)
 
 
-def create_index(session: StatementContext, statement: ast.CreateIndex) -> None:
-    """CREATE INDEX: only a unique one is kept; raises SqlError 1505 if its key is not unique."""
-    session.table(*split_name(statement.table))
-    if statement.unique is None:
-        return
-    with TargetTable(session, *split_name(statement.table)) as target:
-        try:
-            target.check(statement.unique)
-        except SqlError as error:
-            raise SqlError(1505) if error.message.number == 2601 else error from None
-        target.constraints.append(statement.unique)
+async def _alter(session: StatementContext, statement: ast.AlterTable) -> None:
+    target = TargetTable(session, client_table(session, *split_name(statement.table)))
+    await target.own()
+    table = target.table
+    columns, not_null = dict(table.columns), set(table.not_null)
+    values: dict[str, EngineValue] = {}
+    for column in statement.added:
+        if column.name in columns:
+            raise SqlError(2705, column.name, table.name)
+        columns[column.name] = _kept_type(column)
+        if column.default is not None:
+            source, value = await evaluate(session, column.default)
+            table.defaults[column.name] = column.default
+            values[column.name] = fitted(source, columns[column.name], value)
+        if column.identity or (column.default is None and not column.nullable):
+            raise SqlError(4997, table.name, column.name)
+        if not column.nullable:
+            not_null.add(column.name)
+    for name in [*statement.dropped, *(column.name for column in statement.modified)]:
+        if name not in columns:
+            raise SqlError(4924, name, table.name)
+    for name in statement.dropped:
+        if any(name in each.columns for each in table.constraints):
+            raise SqlError(4924, name, table.name)
+        del columns[name]
+        table.defaults.pop(name, None)
+        not_null.discard(name)
+    for column in statement.modified:
+        if columns[column.name].name != column.type.name:
+            raise NotSimulatedError("ALTER TABLE MODIFY to another type")
+        columns[column.name] = column.type
+        if column.nullable:
+            not_null.discard(column.name)
+    if columns != dict(table.columns) or not_null != table.not_null:
+        rebuild(session, table, list(columns.items()), frozenset(not_null), values=values)
+    for constraint in statement.constraints:
+        add_constraint(session, table, constraint)
+    for name in statement.dropped_constraints:
+        drop_constraint(session, table, name)
 
 
 def _kept_type(column: ast.ColumnSpec) -> Type:
@@ -208,47 +281,41 @@ def _kept_type(column: ast.ColumnSpec) -> Type:
     return replace(column.type, name=varying) if varying else column.type
 
 
-def drop(session: StatementContext, statement: ast.Drop) -> None:
-    """Drops tables or client procedures; raises SqlError 3701."""
-    for tokens in statement.names:
-        database, name = split_name(tokens)
-        if statement.kind == "table":
-            drop_table(session, database, name)
-        elif statement.kind in ("procedure", "function"):
-            made = session.shared.procedures
-            key = (database or session.database, name)
-            if key not in made or (made[key].returns is not None) != (statement.kind == "function"):
-                raise SqlError(3701, statement.kind, name)
-            del made[key]
-        elif statement.kind == "database":
-            drop_database(session, name)
-        elif statement.kind == "index":
-            _drop_index(session, tokens)
-        elif statement.kind != "statistics":
-            raise SqlError(3701, statement.kind, name)
+async def _drop(session: StatementContext, kind: str, tokens: ast.Tokens) -> None:
+    """Drops an object; raises SqlError 3701."""
+    database, name = split_name(tokens)
+    key = (database or session.database, name)
+    made = session.shared.procedures
+    if kind == "table":
+        if name not in session.temporary and session.shared.permanent.find(*key) is not None:
+            await TargetTable(session, client_table(session, database, name)).own()
+        drop_table(session, database, name)
+    elif kind in ("procedure", "function"):
+        if key not in made or (made[key].returns is not None) != (kind == "function"):
+            raise SqlError(3701, kind, name)
+        del made[key]
+    elif kind == "database":
+        drop_database(session, name)
+    elif kind == "index" and len(tokens) > 2:
+        table = client_table(session, *split_name(tokens[:-2]))
+        drop_constraint(session, table, tokens[-1].text)
+    elif kind not in ("view", "trigger", "rule", "default", "index"):
+        raise NotSimulatedError(f"DROP {kind.upper()}")
+    else:
+        raise SqlError(3701, kind, name)
 
 
-def _drop_index(session: StatementContext, tokens: ast.Tokens) -> None:
-    """Drops an index by `table.index`; one that is not unique was never kept."""
-    *_, index = tokens
-    table = tokens[:-2]
-    if table:
-        with TargetTable(session, *split_name(table)) as target:
-            target.constraints[:] = [each for each in target.constraints if each.name != index.text]
-
-
-def into(session: StatementContext, compiled: Compiled, answer: QueryResult) -> int:
+async def into(session: StatementContext, compiled: Compiled, answer: QueryResult) -> int:
     """SELECT INTO: a new table with the query's columns and rows."""
     assert compiled.into is not None
     node = compiled.into
-    name = table_name(node)
     columns = [(column.name, column.type) for column in compiled.columns]
     if any(not column for column, _ in columns):
         raise SqlError(1121)
-    create_table(session, node.catalog, name, columns)
-    with TargetTable(session, node.catalog, name) as target:
-        rows = list(answer.rows)
-        target.insert(rows)
+    not_null = frozenset(column.name for column in compiled.columns if not column.nullable)
+    made = create_table(session, node.catalog, table_name(node), columns, not_null=not_null)
+    rows = list(answer.rows)
+    await TargetTable(session, made).insert(rows)
     return len(rows)
 
 

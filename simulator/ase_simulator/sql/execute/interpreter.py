@@ -21,13 +21,14 @@ from ase_simulator.results import (
     Rows,
     Type,
 )
-from ase_simulator.sql.errors import SqlError, message
-from ase_simulator.sql.execute import bulk, calls, commands, cursors, dml, explain
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, all_messages, message
+from ase_simulator.sql.execute import calls, commands, cursors, dml, explain
 from ase_simulator.sql.execute import set_options as settings
 from ase_simulator.sql.execute.calls import BoundArgument, Outcome
 from ase_simulator.sql.execute.control import LeaveBatch, LeaveLoop, LeaveTo
 from ase_simulator.sql.execute.evaluation import Evaluation
-from ase_simulator.sql.execute.queries import QueryResult, Values, result_set, run_query
+from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
+from ase_simulator.sql.execute.target import TargetTable, client_table, converted_rows
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax import statements as ast
@@ -42,6 +43,8 @@ _MAX_INFORMATION_SEVERITY = 10
 _log = logging.getLogger(__name__)
 _NO_PROCEDURE = 2812
 _FAILED = -6
+_DEADLOCK = 1205
+_CHAINING = (ast.Insert, ast.Update, ast.Delete, ast.CursorAction)
 
 
 # errors after which ASE runs the rest of the batch
@@ -55,9 +58,16 @@ class Interpreter(Evaluation):
         """A whole batch; its variables end with it."""
         session = self.session
         if session.ended():
-            yield message(6002)
+            if not session.locker.killed:
+                yield message(6002)
             yield Disconnect()
             return
+        session.activity.sql = sql
+        async for result in self._batch(sql, parameters):
+            yield result
+
+    async def _batch(self, sql: str, parameters: Sequence[Parameter]) -> AsyncIterator[Result]:
+        session = self.session
         session.frame = Frame()
         self.marks = [to_engine(parameter.type)(parameter.value) for parameter in parameters]
         session.mark_types = [parameter.type for parameter in parameters]
@@ -93,7 +103,7 @@ class Interpreter(Evaluation):
         while at < len(statements):
             statement = statements[at]
             at += 1
-            if self.session.spid in self.session.shared.killed:
+            if self.session.locker.killed:
                 yield Disconnect()
                 raise LeaveBatch(0)
             try:
@@ -108,10 +118,10 @@ class Interpreter(Evaluation):
                 at = labels.index(leave.label)
                 await asyncio.sleep(0)
             except SqlError as error:
-                if self.session.spid in self.session.shared.killed:
+                if self.session.ended():
                     yield Disconnect()
                     raise LeaveBatch(0) from None
-                if error.message.number not in _ENDS_ONLY_STATEMENT:
+                if not self._goes_on(error):
                     raise
                 self.session.error = error.message.number
                 yield error.message
@@ -122,6 +132,10 @@ class Interpreter(Evaluation):
         session.names.refresh()
         session.transactions.settle()
         act = _ACTING.get(type(statement))
+        if command := _COMMANDS.get(type(statement)):
+            session.activity.command = command
+        if session.settings.chained and not session.trancount and _chains(statement):
+            session.transactions.begin("", chained=True)
         try:
             if act is not None:
                 await act(self, statement)
@@ -133,10 +147,22 @@ class Interpreter(Evaluation):
                     session.error = result.number
                 yield result
         except SqlError as error:
+            if isinstance(error, NotSimulatedError):
+                session.server.faults.not_simulated(error.what)
+            if error.message.number == _DEADLOCK:
+                session.transactions.rollback()
             raise self._placed(error, statement) from None
         except ServerError as error:
             session.error = error.message.number
             yield replace(error.message, line=statement.line)
+        finally:
+            session.transactions.end_statement()
+
+    def _goes_on(self, error: SqlError) -> bool:
+        """Whether the rest of a batch runs after an error."""
+        if isinstance(error, NotSimulatedError):
+            return not self.session.server.faults.strict
+        return error.message.number in _ENDS_ONLY_STATEMENT
 
     def _placed(self, error: SqlError, statement: ast.Statement) -> SqlError:
         if error.message.line == 1:
@@ -147,21 +173,20 @@ class Interpreter(Evaluation):
 
     async def _query(self, statement: ast.Query) -> AsyncIterator[Result]:
         session = self.session
-        compiled, numbered = bulk.compile_pointed(session, statement.tokens)
+        compiled = compile_query(session, statement.tokens)
         answer = await run_query(session, compiled, self.marks)
         if compiled.assigns:
             self.assign(compiled, answer)
             return
         if compiled.into is not None:
-            session.rowcount, session.error = dml.into(session, compiled, answer), 0
+            session.rowcount, session.error = await dml.into(session, compiled, answer), 0
             yield Affected(session.rowcount)
             return
         for notice in explain.plan(session.settings, compiled.tables, statement.line):
             yield notice
         rows = _Counting(answer)
         failed: list[SqlError] = []
-        result = result_set(compiled.columns, rows, failed)
-        yield bulk.pointed(result) if numbered else result
+        yield result_set(compiled.columns, rows, failed)
         session.rowcount = rows.count
         session.error = 0
         for notice in explain.statistics(session.settings, compiled.tables, rows.count):
@@ -224,26 +249,17 @@ class Interpreter(Evaluation):
         yield Affected(count)
 
     async def _insert_from_procedure(self, statement: ast.Insert, call: ast.Execute) -> AsyncIterator[Result]:
-        database, name = dml.split_name(statement.table)
+        target = TargetTable(self.session, client_table(self.session, *dml.split_name(statement.table)))
         count = 0
         async for result in self.statement(call):
             if isinstance(result, Rows):
                 types = [column.type for column in result.columns]
-                rows = [
-                    [to_engine(type_)(value) for type_, value in zip(types, row, strict=True)]
-                    for row in result.rows
-                ]
-                count += dml.store(self.session, database, name, statement.columns, types, rows)
+                rows = converted_rows(types, result.rows)
+                count += await dml.store(self.session, target, statement.columns, types, rows)
             else:
                 yield result
         self.session.rowcount = count
         yield Affected(count)
-
-    async def _insert_bulk(self, statement: ast.InsertBulk) -> AsyncIterator[Result]:
-        yield await bulk.insert_bulk(self.session, statement)
-
-    async def _write_text(self, statement: ast.WriteText) -> AsyncIterator[Result]:
-        yield bulk.write_text(self.session, statement)
 
     async def _dbcc(self, statement: ast.Dbcc) -> AsyncIterator[Result]:
         async for result in commands.run_dbcc(self.session, statement.command, statement.arguments):
@@ -254,17 +270,10 @@ class Interpreter(Evaluation):
             yield result
 
     async def _define(self, statement: ast.Statement) -> None:
-        match statement:
-            case ast.Truncate():
-                dml.truncate(self.session, statement)
-            case ast.CreateTable():
-                dml.create(self.session, statement)
-            case ast.Drop():
-                dml.drop(self.session, statement)
-            case ast.CreateProcedure():
-                self._create_procedure(statement)
-            case ast.CreateIndex():
-                dml.create_index(self.session, statement)
+        if isinstance(statement, ast.CreateProcedure):
+            self._create_procedure(statement)
+        else:
+            await dml.define(self.session, statement)
 
     def _create_procedure(self, statement: ast.CreateProcedure) -> None:
         session = self.session
@@ -333,9 +342,15 @@ class Interpreter(Evaluation):
         yield Message(0, 10, 1, await self.formatted(statement.arguments), line=statement.line)
 
     async def _raiserror(self, statement: ast.Raiserror) -> AsyncIterator[Result]:
-        _, number = await self.value(statement.number)
-        text = await self.formatted(statement.arguments) if statement.arguments else ""
-        yield Message(int(number or 0), 16, 1, text, self.session.frame.procedure, statement.line)
+        _, value = await self.value(statement.number)
+        number, frame = int(value or 0), self.session.frame
+        severity, state, text = all_messages().get(number, (16, 1, ""))
+        if statement.listed or not statement.arguments:
+            words = [text_of(*await self.value(argument)) for argument in statement.arguments]
+            text = text.format(*words) if text.count("{}") == len(words) else text
+        else:
+            severity, state, text = 16, 1, await self.formatted(statement.arguments)
+        yield Message(number, severity, state, text, frame.procedure, statement.line)
 
     async def _waitfor(self, statement: ast.WaitFor) -> None:
         _, value = await self.value(statement.value)
@@ -345,7 +360,7 @@ class Interpreter(Evaluation):
         if statement.kind == "time":
             now = microseconds(self.session.now()) % DAY
             moment = (moment - now) % DAY
-        await self.session.server.sleep(moment / 1_000_000)
+        await self.session.sleep(moment / 1_000_000)
 
     async def _execute(self, statement: ast.Execute) -> AsyncIterator[Result]:
         if statement.text is not None:
@@ -423,6 +438,13 @@ class Interpreter(Evaluation):
             yield OutputParameters(columns, [_for_client(outcome.types[n], outcome.values[n]) for n in names])
 
 
+def _chains(statement: ast.Statement) -> bool:
+    """Whether a statement begins a transaction in chained mode: it reads or changes a table."""
+    if isinstance(statement, ast.Query):
+        return any(token.is_word("from") for token in statement.tokens)
+    return isinstance(statement, _CHAINING)
+
+
 def _names(sql: str, parameters: Sequence[Parameter]) -> list[str]:
     """The variables that a batch's parameters are: nameless ones are its variables in their order."""
     if not parameters or parameters[0].name:
@@ -449,9 +471,30 @@ def _for_client(type_: Type, value: EngineValue) -> object:
     return value if shape is None else shape(value)
 
 
+# What the process tables show as the command of a session while it runs.
+_COMMANDS: dict[type[ast.Statement], str] = {
+    ast.Query: "SELECT",
+    ast.Insert: "INSERT",
+    ast.Update: "UPDATE",
+    ast.Delete: "DELETE",
+    ast.Execute: "EXECUTE",
+    ast.CreateTable: "CREATE TABLE",
+    ast.AlterTable: "ALTER TABLE",
+    ast.Drop: "DROP TABLE",
+    ast.WaitFor: "WAITFOR",
+    ast.Dbcc: "DBCC",
+}
 # Statements without results whose end the client hears of.
 _ENDING = frozenset(
-    {ast.Truncate, ast.CreateTable, ast.CreateIndex, ast.CreateProcedure, ast.Drop, ast.Transaction}
+    {
+        ast.Truncate,
+        ast.CreateTable,
+        ast.AlterTable,
+        ast.CreateIndex,
+        ast.CreateProcedure,
+        ast.Drop,
+        ast.Transaction,
+    }
 )
 # Statements that yield results, then those that yield none.
 _ANSWERING: dict[type[ast.Statement], Callable[[Interpreter, Any], AsyncIterator[Result]]] = {
@@ -462,8 +505,6 @@ _ANSWERING: dict[type[ast.Statement], Callable[[Interpreter, Any], AsyncIterator
     ast.Command: Interpreter._command,
     ast.Execute: Interpreter._execute,
     ast.Insert: Interpreter._change,
-    ast.InsertBulk: Interpreter._insert_bulk,
-    ast.WriteText: Interpreter._write_text,
     ast.Update: Interpreter._change,
     ast.Delete: Interpreter._change,
     ast.SetOption: Interpreter._set_option,
@@ -477,6 +518,7 @@ _ACTING: dict[type[ast.Statement], Callable[[Interpreter, Any], Awaitable[None]]
     ast.Declare: Interpreter._declare,
     ast.Truncate: Interpreter._define,
     ast.CreateTable: Interpreter._define,
+    ast.AlterTable: Interpreter._define,
     ast.CreateIndex: Interpreter._define,
     ast.CreateProcedure: Interpreter._define,
     ast.Drop: Interpreter._define,

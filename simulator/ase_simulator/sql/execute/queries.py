@@ -14,6 +14,7 @@ from ase_simulator.sql.compile.expressions import variable_key
 from ase_simulator.sql.context import StatementContext
 from ase_simulator.sql.dictionary.server_tables import DERIVED
 from ase_simulator.sql.errors import SqlError, message
+from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.syntax.grammar import parse_select
 from ase_simulator.sql.syntax.lexer import Token
 from ase_simulator.sql.types.values import EngineValue, from_engine
@@ -39,9 +40,16 @@ def compile_query(session: StatementContext, tokens: Sequence[Token]) -> Compile
 
 
 async def run_query(
-    session: StatementContext, compiled: Compiled, marks: Sequence[EngineValue] = ()
+    session: StatementContext,
+    compiled: Compiled,
+    marks: Sequence[EngineValue] = (),
+    changing: ClientTable | None = None,
 ) -> QueryResult:
-    """Loads tables and runs; raises SqlError. Returns with the first rows, the others are read lazily."""
+    """Loads tables and runs; raises SqlError. Returns with the first rows, the others are read lazily.
+
+    changing: a table whose rows the caller locks. Rows of clients' tables are all read at once.
+    """
+    await _lock_tables(session, compiled, changing)
     handles: dict[str, str] = {}
     notice = None
     for load in compiled.loads:
@@ -76,7 +84,18 @@ async def run_query(
     except asyncio.CancelledError:
         session.engine.interrupt()
         raise
-    return QueryResult(compiled, chain(first, rest), notice)
+    answer: Iterator[Values] = chain(first, rest)
+    return QueryResult(compiled, iter(list(answer)) if compiled.client_tables else answer, notice)
+
+
+async def _lock_tables(session: StatementContext, compiled: Compiled, changing: ClientTable | None) -> None:
+    """Waits for other sessions' changes of the tables that a query reads, unless its isolation level is 0."""
+    for table in compiled.client_tables:
+        table.reads += 1
+        if table is not changing and not table.temporary and session.settings.isolation:
+            key = (session.names.databases().get(table.table.scope, 0), table.number)
+            keep = session.settings.isolation > 1 and session.trancount > 0
+            await session.locks.read(session.locker, key, keep=keep)
 
 
 def result_set(columns: Sequence[Column], rows: Iterable[Values], failed: list[SqlError]) -> Rows:
@@ -102,9 +121,6 @@ def result_set(columns: Sequence[Column], rows: Iterable[Values], failed: list[S
 
 def table_rows(session: StatementContext, table: TableDefinition, database: str) -> Iterable[Row]:
     """The rows of a table as of now, from the model, the schema or the configuration."""
-    permanent = session.shared.permanent.find(database, table.name)
-    if permanent is not None:
-        return permanent.as_rows()
     derive = DERIVED.get(table.name)
     if derive is not None:
         return derive(session, database)

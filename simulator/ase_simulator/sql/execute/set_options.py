@@ -34,7 +34,11 @@ def apply(session: StatementContext, words: Sequence[str]) -> Iterator[Result]:
     elif _SWITCHES.intersection(word.lower() for word in rest[:-1]):
         for switch in rest[:-1]:
             if switch.lower() in _SWITCHES:
+                if switch.lower() == "chained" and session.trancount and _switch(value) != settings.chained:
+                    raise SqlError(226, "SET CHAINED")
                 setattr(settings, switch.lower(), _switch(value))
+    elif name == "lock":
+        _lock(session, [word.lower() for word in values])
     elif name == "statistics":
         for kind in values[:-1]:
             settings.others[f"statistics {kind.lower()}"] = value.lower()
@@ -42,6 +46,16 @@ def apply(session: StatementContext, words: Sequence[str]) -> Iterator[Result]:
         settings.others[name] = " ".join(values)
     else:
         raise SqlError(155, rest[0], "SET")
+
+
+def _lock(session: StatementContext, words: Sequence[str]) -> None:
+    """`lock wait`, `lock wait 5`, `lock nowait`: how long this session waits for a lock."""
+    if words == ["nowait"]:
+        session.locker.timeout = 0.0
+    elif words[:1] == ["wait"]:
+        session.locker.timeout = float(_whole(words[1], "wait")) if len(words) > 1 else None
+    else:
+        raise SqlError(102, words[-1] if words else "lock")
 
 
 def _whole(value: str, name: str) -> int:

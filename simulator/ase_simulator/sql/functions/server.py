@@ -1,16 +1,20 @@
 """Functions about the server, its databases, objects, logins and roles."""
 
+import csv
 import uuid
+from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 from ase_simulator.results import Type
+from ase_simulator.schema.types import parse_type
 from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import Kind, function
 from ase_simulator.sql.lookup.server_facts import cached_text, running_text
 from ase_simulator.sql.lookup.space import database_pages, free_pages, log_pages, object_pages
 from ase_simulator.sql.types.convert import parse_moment
-from ase_simulator.sql.types.rules import FLOAT, INT, SMALLINT, TINYINT, varchar
+from ase_simulator.sql.types.rules import INT, SMALLINT, TINYINT, varchar
 from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
@@ -76,7 +80,7 @@ def _query_text(session: FunctionContext, spid: Any) -> EngineValue:
 
 @function("syb_quit", returns=INT, pure=False, session=True)
 def _syb_quit(session: FunctionContext) -> EngineValue:
-    session.shared.killed.add(session.spid)
+    session.shared.sessions[session.spid].kill()
     raise SqlError(6002)
 
 
@@ -273,64 +277,25 @@ def _spaceusage(
     return None if used is None else f"reserved pages = {used}, used pages = {used}, data pages = {used}"
 
 
-# Functions whose answer is the same on any server like this one: kinds of their arguments (the last ones may be left
-# out: how many), type and value.
-_CONSTANTS: dict[str, tuple[tuple[Kind, ...], int, Type, EngineValue]] = {
-    "db_instanceid": (("any",), 1, INT, None),
-    "mut_excl_roles": (("string", "string"), 1, INT, 0),
-    "role_contain": (("string", "string"), 0, INT, 0),
-    "pagesize": (("any", "any", "any"), 2, INT, 4096),
-    "lockscheme": (("any", "any"), 1, varchar(11), "allpages"),
-    "switchprop": (("any",), 0, LONG_NAME, None),
-    "license_enabled": (("string",), 0, INT, 1),
-    "tempdb_id": (("int",), 1, INT, 2),
-    "spid_instance_id": (("int",), 0, TINYINT, 0),
-    "sdc_intempdbconfig": ((), 0, INT, 0),
-    "is_rep_agent_enabled": (("int",), 1, INT, 0),
-    "show_plan": (("int", "int", "int", "int"), 3, INT, -1),
-    "config_admin": (("int", "int", "int", "int", "any", "any"), 5, INT, 1),
-    "index_col": (("string", "int", "int", "int"), 1, LONG_NAME, None),
-    "partition_name": (("int", "int", "int", "int"), 2, LONG_NAME, None),
-    "asehostname": ((), 0, LONG_NAME, "asehost"),
-    "hadr_mode": ((), 0, INT, -1),
-    "hadr_state": ((), 0, INT, -1),
-    "rowcnt": (("int",), 0, INT, 0),
-    "datachange": (("string", "any", "any"), 0, FLOAT, 0.0),
-    "ptn_data_pgs": (("int", "int"), 0, INT, 0),
-    "partition_id": (("any", "any", "any"), 1, INT, None),
-    "index_colorder": (("any", "int", "int", "int"), 1, NAME, "ASC"),
-    "derived_stat": (("any", "any", "any", "any"), 1, FLOAT, None),
-    "next_identity": (("string",), 0, LONG_NAME, None),
-    "identity_burn_max": (("string",), 0, LONG_NAME, None),
-    "audit_event_name": (("int",), 0, LONG_NAME, None),
-    "is_singleusermode": ((), 0, INT, 0),
-    "is_sec_service_on": (("string",), 0, INT, 0),
-    "db_attr": (("any", "string"), 0, LONG_NAME, None),
-    "object_attr": (("any", "string"), 1, LONG_NAME, None),
-    "db_recovery_status": (("int",), 1, INT, 0),
-    "dbencryption_status": (("string", "any"), 0, INT, 0),
-    "defrag_status": (("any", "any", "any", "any", "any"), 4, LONG_NAME, None),
-    "shrinkdb_status": (("string", "string"), 0, INT, 0),
-    "tran_dumptable_status": (("any",), 1, INT, 0),
-    "migrate_instance_id": ((), 0, TINYINT, None),
-    "textvalid": (("string", "any"), 0, INT, 0),
-    "xa_bqual": (("string", "any"), 0, LONG_NAME, None),
-    "xa_gtrid": (("string", "any"), 0, LONG_NAME, None),
-    "list_appcontext": (("string",), 1, INT, -1),
-    "get_internal_date": (("any",), 1, Type("datetime"), None),
-    "workload_metric": (("any", "any"), 2, INT, 0),
-    "show_sec_services": ((), 0, LONG_NAME, None),
-}
-
-
 def _constant_function(
-    name: str, kinds: tuple[Kind, ...], optional: int, type_: Type, value: EngineValue
+    name: str, kinds: Sequence[Kind], optional: int, type_: Type, value: EngineValue
 ) -> None:
     function(name, *kinds, returns=type_, optional=optional)(lambda *_arguments: value)
 
 
-for _name, _constant in _CONSTANTS.items():
-    _constant_function(_name, *_constant)
+def _constant_functions() -> None:
+    """Registers those of constants.csv, whose answer is the same on any server like this one."""
+    lines = files(__package__).joinpath("constants.csv").read_text(encoding="utf-8").splitlines()
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        type_ = parse_type(row["type"])
+        assert type_ is not None, row
+        text = row["value"]
+        value: EngineValue = text or None if type_.name == "varchar" else int(text) if text else None
+        kinds: Sequence[Kind] = row["arguments"].split()  # type: ignore[assignment]
+        _constant_function(row["name"], kinds, int(row["optional"]), type_, value)
+
+
+_constant_functions()
 
 
 def _old_pages_function(name: str, index: int | None) -> None:

@@ -8,7 +8,7 @@ from ase_simulator.schema.types import byte_length
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.object_ids import ObjectIds
 from ase_simulator.sql.state.server_state import ServerState
-from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.tables import ClientTable
 
 TEMPDB = 2
 _STANDARD_DATABASES = {
@@ -37,7 +37,7 @@ class Names:
     """
 
     def __init__(
-        self, server: Server, shared: ServerState, login: Login, temporary: Mapping[str, TemporaryTable]
+        self, server: Server, shared: ServerState, login: Login, temporary: Mapping[str, ClientTable]
     ) -> None:
         self.database = login.database
         self._server = server

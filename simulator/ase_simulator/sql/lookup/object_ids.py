@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ase_simulator.contracts import Server
 from ase_simulator.schema.catalog import Catalog
 from ase_simulator.sql.state.server_state import ServerState
-from ase_simulator.sql.state.tables import TemporaryTable
+from ase_simulator.sql.state.tables import ClientTable
 
 # Fixed ids of ASE.
 _FIXED = {
@@ -38,7 +38,7 @@ def hashed(name: str) -> int:
 class ObjectIds:
     """Names and ids of objects for one session; the workload's tables are read once per statement."""
 
-    def __init__(self, server: Server, shared: ServerState, temporary: Mapping[str, TemporaryTable]) -> None:
+    def __init__(self, server: Server, shared: ServerState, temporary: Mapping[str, ClientTable]) -> None:
         self._server = server
         self._shared = shared
         self._temporary = temporary
@@ -62,7 +62,7 @@ class ObjectIds:
             if (place, known) == (database, name):
                 return number
         if name in self._temporary:
-            return hashed(name)
+            return self._temporary[name].number
         shared = self._shared
         permanent = shared.permanent.find(database, name)
         if permanent is not None:

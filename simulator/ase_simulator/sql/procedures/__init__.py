@@ -1,31 +1,29 @@
-"""The system procedures, a file per family; importing this registers them all."""
+"""The system procedures, a file per family; importing this registers those in Python."""
 
 from ase_simulator.sql.procedures import (
     caches,
     configuration,
     databases,
-    keys,
     logins,
-    metadata,
     processes,
     resources,
     scripts,
     sysmon,
 )
 from ase_simulator.sql.procedures.registry import PROCEDURES
-from ase_simulator.sql.procedures.scripts import SCRIPTED
+from ase_simulator.sql.procedures.scripts import REFUSED, SCRIPTED, scripted
 
 __all__ = [
     "PROCEDURES",
+    "REFUSED",
     "SCRIPTED",
     "caches",
     "configuration",
     "databases",
-    "keys",
     "logins",
-    "metadata",
     "processes",
     "resources",
+    "scripted",
     "scripts",
     "sysmon",
 ]

@@ -155,15 +155,3 @@ def _row(option: Option) -> tuple[str, ...]:
 def _inside_another(option: Option) -> bool:
     """Whether sp_configure marks the memory with # because it is part of another option's."""
     return option.memory_used > 0 and option.section == "Meta-Data Caches"
-
-
-@procedure(
-    "sp_help_resource_limit", "@name varchar(255) = null", "@appname varchar(255) = null", roles=("sa_role",)
-)
-def sp_help_resource_limit(call: ProcedureCall) -> Iterator[Result]:
-    """The resource limits of logins and applications: none."""
-    yield table(
-        "name varchar(30), appname varchar(30), rangename varchar(255), rangeid smallint, limitid smallint, "
-        "limitvalue int, enforced tinyint, action tinyint, scope tinyint",
-        [],
-    )

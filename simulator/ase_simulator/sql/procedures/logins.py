@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ase_simulator.results import Message, Result
+from ase_simulator.results import Result
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure, table
@@ -143,25 +143,6 @@ def change_role(login: Login | None, grant: bool, role: str) -> None:
         login.roles.remove(role)
 
 
-@procedure("sp_activeroles", "@option varchar(20) = null")
-def sp_activeroles(call: ProcedureCall) -> Iterator[Result]:
-    """The roles that are active in this session."""
-    if call.text("@option") == "expand_down":
-        yield table(
-            "[Role Name] varchar(30), [Parent Role Name] varchar(30), [Level] smallint",
-            [(role, None, 1) for role in call.session.roles],
-        )
-    else:
-        yield table("[Role Name] varchar(30)", [(role,) for role in call.session.roles])
-
-
-@procedure("sp_displayroles", "@grantee varchar(30) = null", "@mode varchar(20) = null")
-def sp_displayroles(call: ProcedureCall) -> Iterator[Result]:
-    """The roles that a login has."""
-    login = call.session.login if call.text("@grantee") is None else _login(call, "@grantee")
-    yield table("[Role Name] varchar(30)", [(role,) for role in ROLES if role in login.roles])
-
-
 @procedure(
     "sp_modifylogin",
     "@loginame varchar(30)",
@@ -215,31 +196,3 @@ def sp_displaylogin(call: ProcedureCall) -> Iterator[Result]:
     yield print_line("Maximum failed logins: 0")
     yield print_line(f"Current failed login attempts: {login.failures}")
     yield print_line("Authenticate with: ANY")
-
-
-@procedure("sp_helpuser", "@name_in_db varchar(255) = null")
-def sp_helpuser(call: ProcedureCall) -> Iterator[Result]:
-    """The users of the current database."""
-    wanted = call.text("@name_in_db")
-    users = [("dbo", 1, "public", "sa"), ("guest", 2, "public", None)]
-    shown = [user for user in users if wanted in (None, user[0])]
-    if not shown:
-        call.status = 1
-        yield Message(17330, 16, 1, "The name supplied is not a user, group, or aliased.", "sp_helpuser")
-        return
-    yield table(
-        "[Users_name] varchar(30), [ID_in_db] int, [Group_name] varchar(30), [Login_name] varchar(30)", shown
-    )
-
-
-@procedure(
-    "sp_adduser",
-    "@loginame varchar(30)",
-    "@name_in_db varchar(30) = null",
-    "@grpname varchar(30) = null",
-    roles=("sa_role", "sso_role"),
-)
-def sp_adduser(call: ProcedureCall) -> Iterator[Result]:
-    """Accepted without effect: every login may use every database here."""
-    _login(call)
-    yield print_line("New user added.")

@@ -1,6 +1,9 @@
-"""System procedures that are T-SQL themselves, and those of administration that are accepted without effect."""
+"""System procedures that are T-SQL themselves, and small ones that a script cannot be."""
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 
 from ase_simulator.results import Result
 from ase_simulator.sql.errors import all_messages
@@ -8,26 +11,29 @@ from ase_simulator.sql.procedures.registry import ProcedureCall, procedure
 from ase_simulator.sql.syntax.parser import parse_batch
 from ase_simulator.sql.syntax.statements import CreateProcedure
 
-_TEXTS = (
-    """create procedure sp_autoformat @fulltabname varchar(1000), @selectlist varchar(8000) = null,
-        @whereclause varchar(8000) = null, @orderby varchar(8000) = null
-    as exec ('select ' + isnull(@selectlist, '*') + ' from ' + @fulltabname + ' ' + @whereclause + ' ' + @orderby)""",
-)
-SCRIPTED: dict[str, CreateProcedure] = {
-    made.name: made for text in _TEXTS for made in parse_batch(text) if isinstance(made, CreateProcedure)
-}
-_WITHOUT_EFFECT = (
-    "sp_addsegment", "sp_addthreshold", "sp_deviceattr", "sp_diskdefault", "sp_dropsegment", "sp_dropthreshold",
-    "sp_extendsegment", "sp_logdevice", "sp_logiosize", "sp_metrics", "sp_modifythreshold", "sp_shmdumpconfig",
-)  # fmt: skip
+
+def _texts() -> dict[str, str]:
+    text = files(__package__).joinpath("catalog.sql").read_text(encoding="utf-8")
+    return {
+        found[1]: part
+        for part in re.split(r"(?m)^go$", text)
+        if (found := re.search(r"create procedure (\w+)", part))
+    }
 
 
-def _no_effect(call: ProcedureCall) -> Iterator[Result]:
-    yield from ()
+SCRIPTED = _texts()
+"""The texts of procedures by name; each is parsed when it is first called."""
+
+REFUSED = frozenset(files(__package__).joinpath("refused.txt").read_text(encoding="utf-8").split())
+"""Procedures of ASE that are not simulated."""
 
 
-for _name in _WITHOUT_EFFECT:
-    procedure(_name, *(f"@argument{place} varchar(255) = null" for place in range(1, 9)))(_no_effect)
+@cache
+def scripted(name: str) -> CreateProcedure:
+    """A procedure of SCRIPTED."""
+    (made,) = parse_batch(SCRIPTED[name])
+    assert isinstance(made, CreateProcedure)
+    return made
 
 
 @procedure(
@@ -57,4 +63,14 @@ def sp_getmessage(call: ProcedureCall) -> Iterator[Result]:
     known = all_messages().get(call.number("@message_num") or 0)
     call.values["@result"] = None if known is None else known[-1]
     call.status = int(known is None)
+    yield from ()
+
+
+@procedure("sp_hidetext", "@objname varchar(255) = null", "@tabname varchar(255) = null")
+def sp_hidetext(call: ProcedureCall) -> Iterator[Result]:
+    """Removes the text of a client's procedure, or of all, from syscomments."""
+    name = call.text("@objname")
+    for (database, known), made in call.session.shared.procedures.items():
+        if database == call.session.database and (name is None or known == name.split(".")[-1]):
+            made.text = ""
     yield from ()

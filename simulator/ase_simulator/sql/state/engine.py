@@ -1,12 +1,14 @@
 """The embedded engine: one in-memory SQLite database per session, with ASE's functions and collation."""
 
 import logging
+import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain, count, islice
 from statistics import StatisticsError
 from typing import Any, cast
 
@@ -18,20 +20,28 @@ from ase_simulator.sql.types.rules import STRINGS
 from ase_simulator.sql.types.values import WIDE, EngineValue, decimal_of, exact, to_engine
 
 _AT_ONCE = 5000
+_PAUSES = (0.001, 0.01, 0.1, 0.5, 1.0)
 
 _log = logging.getLogger(__name__)
 
 
 class EmbeddedEngine:
-    """SQLite database of a session. A SqlError raised by a function reaches the caller unchanged."""
+    """SQLite database of a session. A SqlError raised by a function reaches the caller unchanged.
 
-    def __init__(self) -> None:
+    shared: URI of the database that all sessions have as `client`. Its readers lock nothing: Locks does.
+    """
+
+    def __init__(self, shared: str) -> None:
         self._db = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False, cached_statements=256
+            "file:?mode=memory",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
         )
         self._db.execute("PRAGMA case_sensitive_like = ON")
-        self._db.execute("PRAGMA journal_mode = OFF")
-        self._db.execute("PRAGMA trusted_schema = OFF")
+        self._db.execute("ATTACH ? AS client", (shared,))
+        self._db.execute("PRAGMA read_uncommitted = ON")
         self._in_thread = threading.RLock()
         self._error: SqlError | None = None
         self._loaded: dict[str, str] = {}
@@ -39,7 +49,6 @@ class EmbeddedEngine:
         self._db.create_aggregate("only_value", 1, self._only_value())
         self._db.create_aggregate("sum_exact", 1, cast(Any, _ExactSum))
         self._named = 0
-        self._loaded_before: list[dict[str, str]] = []
 
     def function(self, name: str, implementation: Callable[..., EngineValue], *, pure: bool) -> None:
         """Registers a scalar function; a SqlError that it raises reaches the caller of run()."""
@@ -135,9 +144,11 @@ class EmbeddedEngine:
             self._db.executemany(f"INSERT INTO {name} (c0) VALUES (?)", ((None,) for _ in rows))
         return name
 
-    def create(self, name: str, types: Sequence[Type]) -> None:
-        """An empty table with columns c0, c1, …"""
-        self._db.execute(f"CREATE TABLE {name} ({', '.join(_column(i, t) for i, t in enumerate(types))})")
+    def create(self, name: str, types: Sequence[Type], checks: Sequence[tuple[str, str]] = ()) -> None:
+        """An empty table with columns c0, c1, …; checks: names of conditions on its rows, and these."""
+        parts = [_column(index, type_) for index, type_ in enumerate(types)]
+        parts += [f'CONSTRAINT "{check}" CHECK ({condition})' for check, condition in checks]
+        self.run(f"CREATE TABLE {name} ({', '.join(parts)})")
 
     def new_name(self) -> str:
         """A name that no table has yet."""
@@ -153,16 +164,21 @@ class EmbeddedEngine:
 
     def drop(self, name: str) -> None:
         """Drops a table."""
-        self._db.execute(f"DROP TABLE IF EXISTS {name}")
+        self.run(f"DROP TABLE IF EXISTS {name}")
 
     def run(
         self, sql: str, values: Mapping[str, EngineValue] | None = None
     ) -> tuple[Iterator[tuple[EngineValue, ...]], int]:
         """Runs one statement: its rows, and how many rows it changed; raises SqlError."""
-        try:
-            cursor = self._db.execute(sql, values or {})
-        except sqlite3.Error as problem:
-            raise self.translate_error(problem) from None
+        for wait in (*_PAUSES, 0.0):
+            try:
+                cursor = self._db.execute(sql, values or {})
+                break
+            except sqlite3.Error as problem:
+                # Another session's query is reading the schema: it is over in a moment.
+                if not wait or "locked" not in str(problem):
+                    raise self.translate_error(problem) from None
+                time.sleep(wait)
         return self._rows(cursor), cursor.rowcount
 
     def first_rows(
@@ -173,37 +189,17 @@ class EmbeddedEngine:
             rows, _ = self.run(sql, values)
             return list(islice(rows, _AT_ONCE)), rows
 
-    def insert(self, name: str, rows: Iterable[Sequence[EngineValue]], width: int) -> None:
-        """Adds rows as they are."""
-        self._db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", rows)
-
-    def begin(self) -> None:
-        """Begin a transaction. Changes are only journalled within one, as journalling is slow."""
-        self._db.execute("PRAGMA journal_mode = MEMORY")
-        self._db.execute("BEGIN")
-        self._loaded_before = [dict(self._loaded)]
-
-    def save(self, number: int) -> None:
-        """Set a savepoint."""
-        self._db.execute(f"SAVEPOINT saved{number}")
-        self._loaded_before.append(dict(self._loaded))
-
-    def commit(self) -> None:
-        """End the transaction and keep its changes."""
-        self._db.execute("COMMIT")
-        self._db.execute("PRAGMA journal_mode = OFF")
-
-    def rollback(self) -> None:
-        """End the transaction and undo its changes."""
-        self._db.execute("ROLLBACK")
-        self._db.execute("PRAGMA journal_mode = OFF")
-        self._loaded = self._loaded_before[0]
-
-    def rollback_to(self, number: int) -> None:
-        """Undo the changes since a savepoint, which stays set."""
-        self._db.execute(f"ROLLBACK TO saved{number}")
-        self._loaded = dict(self._loaded_before[number])
-        del self._loaded_before[number + 1 :]
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        """All changes within are made, or none."""
+        self._db.execute("SAVEPOINT statement")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK TO statement")
+            raise
+        finally:
+            self._db.execute("RELEASE statement")
 
     def interrupt(self) -> None:
         """Stops a query in another thread; returns when it has stopped."""
@@ -226,6 +222,8 @@ class EmbeddedEngine:
             return SqlError(3606)
         if "sub-select returns" in str(problem):
             return SqlError(121)
+        if isinstance(problem, sqlite3.IntegrityError):
+            return SqlError(2601, "", "", detail=str(problem))
         # "interrupted" is no fault: the session is being closed.
         if str(problem) != "interrupted":
             _log.error("the engine refused: %s", problem)
@@ -237,6 +235,16 @@ class EmbeddedEngine:
             yield from chain(cursor)
         except sqlite3.Error as problem:
             raise self.translate_error(problem) from None
+
+
+class SharedStore:
+    """The database of the tables that all sessions of a server share. It lives as long as this object."""
+
+    _numbers = count()
+
+    def __init__(self) -> None:
+        self.uri = f"file:client-tables-{os.getpid()}-{next(self._numbers)}?mode=memory&cache=shared"
+        self._kept = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
 
 
 class _ExactSum:

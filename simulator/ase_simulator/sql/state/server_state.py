@@ -1,12 +1,23 @@
 """What all sessions of one simulated server share."""
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ase_simulator.schema.catalog import Catalog
 from ase_simulator.sql.logins import Logins
 from ase_simulator.sql.state.config_history import ConfigHistory
-from ase_simulator.sql.state.tables import PermanentTables
+from ase_simulator.sql.state.engine import SharedStore
+from ase_simulator.sql.state.locks import Locks
+from ase_simulator.sql.state.tables import ClientTables
 from ase_simulator.sql.syntax.statements import CreateProcedure
+
+
+class Killable(Protocol):
+    """A session that KILL can end."""
+
+    def kill(self) -> None:
+        """End the session."""
+        ...
 
 
 @dataclass(slots=True)
@@ -17,7 +28,7 @@ class ServerState:
     databases: dbids of the databases that clients created.
     database_options: database -> bits of sysdatabases.status that sp_dboption set and cleared.
     max_used: sp_monitorconfig's Max_Used by option.
-    sessions, killed: spids that are logged in, and those of them that KILL ended.
+    sessions: who is logged in, by spid.
     """
 
     catalog: Catalog
@@ -25,11 +36,12 @@ class ServerState:
     logins: Logins
     object_ids: dict[str, int]
     system_procedures: frozenset[str]
-    permanent: PermanentTables = field(default_factory=PermanentTables)
+    permanent: ClientTables = field(default_factory=ClientTables)
     procedures: dict[tuple[str, str], CreateProcedure] = field(default_factory=dict)
     history: ConfigHistory = field(default_factory=ConfigHistory)
     databases: dict[str, int] = field(default_factory=dict)
     database_options: dict[str, tuple[int, int]] = field(default_factory=dict)
     max_used: dict[str, int] = field(default_factory=dict)
-    sessions: set[int] = field(default_factory=set)
-    killed: set[int] = field(default_factory=set)
+    store: SharedStore = field(default_factory=SharedStore)
+    locks: Locks = field(default_factory=Locks)
+    sessions: dict[int, Killable] = field(default_factory=dict)

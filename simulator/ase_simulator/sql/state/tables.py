@@ -1,100 +1,88 @@
 """Tables that clients create: temporary ones of a session, and permanent ones that all sessions share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ase_simulator.contracts import Row
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
 from ase_simulator.sql.syntax.lexer import Token
 from ase_simulator.sql.syntax.statements import Constraint
-from ase_simulator.sql.types.values import EngineValue
 
 _FIRST_NUMBER = 800_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class TemporaryTable:
-    """A table of one session. handle: its name in the embedded engine; identity: its identity column, or ''.
+@dataclass(slots=True)
+class ClientTable:
+    """A table whose rows are in the embedded engine, under the name `handle`.
 
-    level: the nesting of the procedure that created it; hidden: the caller's table of the same name.
+    number: its object id. identity: its identity column, or ''. next_row: number of the next row, never given twice;
+    last_identity: the last value of the identity column. temporary: it belongs to one session; level: the nesting of
+    the procedure that created it; hidden: the caller's table of the same name. changed: rows inserted, updated and
+    deleted; reads: rows read.
     """
 
-    handle: str
-    columns: Sequence[tuple[str, Type]]
-    identity: str = ""
-    defaults: Mapping[str, Sequence[Token]] = field(default_factory=dict)
-    not_null: frozenset[str] = frozenset()
-    constraints: list[Constraint] = field(default_factory=list)
-    level: int = 0
-    hidden: "TemporaryTable | None" = None
-
-
-@dataclass(slots=True)
-class PermanentTable:
-    """A table in a database. rows: values as in the engine; identity: the identity column, or ''."""
-
     table: TableDefinition
+    handle: str
     number: int
     identity: str = ""
-    defaults: Mapping[str, Sequence[Token]] = field(default_factory=dict)
-    rows: list[tuple[EngineValue, ...]] = field(default_factory=list)
-    not_null: frozenset[str] = frozenset()
+    defaults: dict[str, Sequence[Token]] = field(default_factory=dict)
     constraints: list[Constraint] = field(default_factory=list)
+    temporary: bool = False
+    level: int = 0
+    hidden: "ClientTable | None" = None
+    next_row: int = 1
+    last_identity: int = 0
+    changed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("insert", "update", "delete"), 0))
+    reads: int = 0
 
-    def as_rows(self) -> Iterator[Row]:
-        """The rows by column name."""
-        names = [column.name for column in self.table.columns]
-        for row in self.rows:
-            yield dict(zip(names, row, strict=True))
+    @property
+    def name(self) -> str:
+        """Its name without database and owner."""
+        return self.table.name
+
+    @property
+    def columns(self) -> list[tuple[str, Type]]:
+        """Its columns with their types, in their order."""
+        return [(column.name, column.type) for column in self.table.columns]
+
+    @property
+    def not_null(self) -> frozenset[str]:
+        """Columns that are never NULL."""
+        return frozenset(column.name for column in self.table.columns if not column.nullable)
 
 
-class PermanentTables:
-    """All tables that clients made in a server's databases."""
+def definition(
+    database: str, name: str, columns: Sequence[tuple[str, Type]], not_null: frozenset[str]
+) -> TableDefinition:
+    """The definition of a client's table."""
+    definitions = [
+        ColumnDefinition(column, type_, nullable=column not in not_null) for column, type_ in columns
+    ]
+    return TableDefinition(
+        name, database, definitions, by_name={column.name: column for column in definitions}
+    )
+
+
+class ClientTables:
+    """All permanent tables that clients made in a server's databases."""
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[str, str], PermanentTable] = {}
+        self.by_name: dict[tuple[str, str], ClientTable] = {}
         self._next = _FIRST_NUMBER
 
-    def find(self, database: str, name: str) -> PermanentTable | None:
+    def find(self, database: str, name: str) -> ClientTable | None:
         """The table of that name in a database."""
-        return self._tables.get((database, name))
+        return self.by_name.get((database, name))
 
-    def in_database(self, database: str) -> list[PermanentTable]:
+    def in_database(self, database: str) -> list[ClientTable]:
         """All tables of a database."""
-        return [table for (place, _), table in self._tables.items() if place == database]
+        return [table for (place, _), table in self.by_name.items() if place == database]
 
-    def create(
-        self,
-        database: str,
-        name: str,
-        columns: Sequence[tuple[str, Type]],
-        identity: str,
-        defaults: Mapping[str, Sequence[Token]],
-        not_null: frozenset[str],
-        constraints: Sequence[Constraint],
-    ) -> None:
-        """A new, empty table."""
-        definitions = [
-            ColumnDefinition(column, type_, nullable=column not in {*not_null, identity})
-            for column, type_ in columns
-        ]
-        table = TableDefinition(
-            name, database, definitions, by_name={column.name: column for column in definitions}
-        )
+    def new_number(self) -> int:
+        """An object id that no table had."""
         self._next += 32
-        self._tables[database, name] = PermanentTable(
-            table, self._next, identity, defaults, not_null=not_null, constraints=list(constraints)
-        )
-
-    def drop(self, database: str, name: str) -> None:
-        """Drops a table."""
-        del self._tables[database, name]
-
-    def drop_all(self, database: str) -> None:
-        """Drops a database's tables."""
-        self._tables = {key: table for key, table in self._tables.items() if key[0] != database}
+        return self._next
 
     def name_of(self, number: int) -> str | None:
         """The name of an object id."""
-        return next((held.table.name for held in self._tables.values() if held.number == number), None)
+        return next((held.name for held in self.by_name.values() if held.number == number), None)

@@ -1,95 +1,91 @@
-"""Transactions and savepoints of one session."""
+"""Transactions and savepoints of one session: what undoes its changes, in reverse order."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from ase_simulator.results import TransactionState
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.state.engine import EmbeddedEngine
-from ase_simulator.sql.state.tables import PermanentTable, TemporaryTable
-from ase_simulator.sql.types.values import EngineValue
+from ase_simulator.sql.state.locks import Locker, Locks
 
-Rows = list[tuple[EngineValue, ...]]
-
-
-@dataclass(slots=True)
-class _Savepoint:
-    """The state to which a rollback returns. rows: permanent tables changed since, with their rows before."""
-
-    name: str
-    temporary: dict[str, TemporaryTable]
-    rows: list[tuple[PermanentTable, Rows]] = field(default_factory=list)
+Action = Callable[[], None]
 
 
 class Transactions:
-    """BEGIN, SAVE, COMMIT and ROLLBACK on temporary and permanent client tables.
+    """BEGIN, SAVE, COMMIT and ROLLBACK. Locks are held to the end of the outermost transaction."""
 
-    There are no locks: other sessions see uncommitted rows of permanent tables, and a rollback discards what
-    they changed in the same tables meanwhile. Created and dropped permanent tables stay so.
-    """
-
-    def __init__(self, engine: EmbeddedEngine, temporary: dict[str, TemporaryTable]) -> None:
+    def __init__(self, locks: Locks, locker: Locker) -> None:
         self.depth = 0
         self.state = TransactionState.NONE
-        self._engine = engine
-        self._temporary = temporary
-        self._savepoints: list[_Savepoint] = []
+        self._locks = locks
+        self._locker = locker
+        self._undo: list[Action] = []
+        self._at_commit: list[Action] = []
+        self._savepoints: list[tuple[str, int]] = []
 
     def settle(self) -> None:
         """Call before each statement: the end of a transaction is the state of one statement."""
         if not self.depth:
             self.state = TransactionState.NONE
 
-    def begin(self, name: str) -> None:
+    def begin(self, name: str, *, chained: bool = False) -> None:
         """Begin a transaction; within one, only count it."""
         self.state = TransactionState.IN_PROGRESS
         if not self.depth:
-            self._engine.begin()
-            self._savepoints = [_Savepoint(name, dict(self._temporary))]
+            self._savepoints = [(name, 0)]
+            shown = "$chained_transaction" if chained else name or "$user_transaction"
+            self._locker.state.transaction, self._locker.state.began = shown, self._locker.now()
         self.depth += 1
 
     def save(self, name: str) -> None:
         """Set a savepoint; raises SqlError 628 outside a transaction."""
         if not self.depth:
             raise SqlError(628)
-        self._engine.save(len(self._savepoints))
-        self._savepoints.append(_Savepoint(name, dict(self._temporary)))
+        self._savepoints.append((name, len(self._undo)))
 
     def commit(self) -> None:
         """End the innermost transaction; the outermost one keeps the changes."""
         if self.depth == 1:
-            self._engine.commit()
-            self._savepoints = []
             self.state = TransactionState.SUCCEEDED
+            self._locker.state.transactions += 1
+            for action in self._at_commit:
+                action()
+            self._end()
         self.depth = max(self.depth - 1, 0)
 
     def rollback(self, name: str = "") -> None:
         """Roll back all transactions, or to a savepoint; raises SqlError 6401 for an unknown name."""
         if not self.depth:
             return
-        places = [place for place, savepoint in enumerate(self._savepoints) if savepoint.name == name]
+        places = [place for place, (known, _) in enumerate(self._savepoints) if known == name]
         if name and not places:
             raise SqlError(6401, name)
         place = places[-1] if name else 0
-        self._restore(self._savepoints[place:])
-        if place:
-            self._engine.rollback_to(place)
-            del self._savepoints[place + 1 :]
-            self._savepoints[place].rows.clear()
-        else:
-            self._engine.rollback()
-            self._savepoints = []
+        self._undo_to(self._savepoints[place][1])
+        del self._savepoints[place + 1 :]
+        if not place:
             self.depth = 0
             self.state = TransactionState.ABORTED
+            self._locker.state.rollbacks += 1
+            self._end()
 
-    def remember(self, table: PermanentTable) -> None:
-        """Call before the rows of a permanent table are replaced."""
-        if self.depth and all(known is not table for known, _ in self._savepoints[-1].rows):
-            self._savepoints[-1].rows.append((table, table.rows))
+    def record(self, undo: Action, at_commit: Action | None = None) -> None:
+        """Remember how to undo a change that was made, and what only a commit does."""
+        if self.depth:
+            self._undo.append(undo)
+            if at_commit is not None:
+                self._at_commit.append(at_commit)
+        elif at_commit is not None:
+            at_commit()
 
-    def _restore(self, savepoints: Sequence[_Savepoint]) -> None:
-        for savepoint in reversed(savepoints):
-            for table, rows in savepoint.rows:
-                table.rows = rows
-        self._temporary.clear()
-        self._temporary.update(savepoints[0].temporary)
+    def end_statement(self) -> None:
+        """A statement that is no part of a transaction gives up its locks."""
+        if not self.depth:
+            self._locks.release(self._locker)
+
+    def _undo_to(self, mark: int) -> None:
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def _end(self) -> None:
+        self._undo, self._at_commit, self._savepoints = [], [], []
+        self._locker.state.transaction, self._locker.state.began = "", None
+        self._locks.release(self._locker)

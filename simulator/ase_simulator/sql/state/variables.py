@@ -9,12 +9,16 @@ from ase_simulator.sql.types.values import EngineValue
 
 @dataclass(slots=True)
 class Frame:
-    """Types and values of @variables. procedure: its name, '' for a batch; returns: the type of a function's value."""
+    """Types and values of @variables. procedure: its name, '' for a batch; returns: the type of a function's value.
+
+    system: it is one of the server's own procedures, which know the columns of every version.
+    """
 
     types: dict[str, Type] = field(default_factory=dict)
     values: dict[str, EngineValue] = field(default_factory=dict)
     procedure: str = ""
     returns: Type | None = None
+    system: bool = False
 
     def declare(self, name: str, type_: Type, value: EngineValue = None) -> None:
         """A new variable; raises SqlError 134."""

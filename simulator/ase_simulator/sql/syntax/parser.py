@@ -157,11 +157,12 @@ class Parser(TokenStream):
         number = self._peek_or_error()
         self._at += 1
         arguments: list[ast.Tokens] = []
-        if not self._done and (self._peek.kind in (Kind.STRING, Kind.VARIABLE) or self._take_operator(",")):
+        listed = self._take_operator(",")
+        if not self._done and (listed or self._peek.kind in (Kind.STRING, Kind.VARIABLE)):
             arguments = self._expressions()
         if self._take("with"):
             self._until_statement()
-        return ast.Raiserror(line, [number], arguments)
+        return ast.Raiserror(line, [number], arguments, listed)
 
     def _waitfor(self, line: int) -> ast.Statement:
         kind = self._identifier().lower()
@@ -234,7 +235,8 @@ class Parser(TokenStream):
 
     def _insert(self, line: int) -> ast.Statement:
         if self._take("bulk"):
-            return ast.InsertBulk(line, self._table_name())
+            self._until_statement()
+            return ast.Command(line, self._tokens[self._at - 2 : self._at])
         self._take("into")
         table = self._table_name()
         columns = None
@@ -252,15 +254,6 @@ class Parser(TokenStream):
         if not self._done and (self._peek.is_word("select") or self._peek.is_operator("(")):
             return ast.Insert(line, table, columns, query=self._until_statement(query=True))
         raise self._error(self._peek_or_error())
-
-    def _write_text(self, line: int) -> ast.Statement:
-        self._expect("bulk")
-        *table, column = self._table_name()
-        pointer = self._peek_or_error()
-        if pointer.kind is not Kind.BINARY or len(table) < 2:
-            raise self._error(pointer)
-        self._until_statement()
-        return ast.WriteText(line, table[:-1], column.text, bytes.fromhex(pointer.text[2:]))
 
     def _update(self, line: int) -> ast.Statement:
         start = self._at - 1
@@ -301,14 +294,17 @@ class Parser(TokenStream):
             return ast.Command(line, words)
         before = self._at
         unique = self._take("unique")
-        self._take("clustered", "nonclustered")
+        clustered = self._take("clustered")
+        self._take("nonclustered")
         if self._take("index"):
             name = self._identifier()
             self._expect("on")
             table = self._table_name()
             columns = self._key()
             self._until_statement(allow_empty=True)
-            return ast.CreateIndex(line, table, ast.Constraint(name, columns) if unique else None)
+            return ast.CreateIndex(
+                line, table, ast.Constraint(name, columns, unique=unique, clustered=clustered)
+            )
         self._at = before
         self._until_statement()
         return ast.Command(line, self._tokens[start : self._at])
@@ -317,19 +313,9 @@ class Parser(TokenStream):
         table = self._table_name()
         if not self._take_operator("("):
             raise self._error(self._peek_or_error())
-        columns: list[ast.ColumnSpec] = []
-        constraints: list[ast.Constraint] = []
-        while True:
-            if self._peek_or_error().is_word("constraint", "primary", "unique", "foreign", "check"):
-                constraints += self._constraint(table[-1].text)
-            else:
-                columns.append(self._column(table[-1].text, constraints))
-            if self._take_operator(")"):
-                break
-            if not self._take_operator(","):
-                raise self._error(self._peek_or_error())
-            if self._take_operator(")"):
-                break
+        columns, constraints = self._definitions(table[-1].text)
+        if not self._take_operator(")"):
+            raise self._error(self._peek_or_error())
         while not self._done and self._peek.is_word("lock", "on", "with", "partition"):
             self._at += 1
             self._skip_clause()
@@ -337,7 +323,7 @@ class Parser(TokenStream):
 
     def _column(self, table: str, constraints: list[ast.Constraint]) -> ast.ColumnSpec:
         spec = ast.ColumnSpec(self._identifier(), self._type(), False)
-        while not self._done and self._peek.text not in (",", ")"):
+        while not self._done and self._peek.text not in (",", ")") and not self._at_statement_end():
             if self._take("not"):
                 self._expect("null")
             elif self._take("null"):
@@ -346,7 +332,7 @@ class Parser(TokenStream):
                 spec.identity = True
             elif self._take("default"):
                 spec.default = self._default_value()
-            elif self._peek.is_word("constraint", "primary", "unique", "check"):
+            elif self._peek.is_word("constraint", "primary", "unique", "check", "references"):
                 constraints += self._constraint(table, spec.name)
             else:
                 self._at += 1
@@ -355,23 +341,67 @@ class Parser(TokenStream):
         return spec
 
     def _constraint(self, table: str, column: str = "") -> list[ast.Constraint]:
-        """One constraint of a table or of a column; a foreign key is parsed and not kept."""
+        """One constraint of a table or of a column."""
         name = self._identifier() if self._take("constraint") else f"{table}_{column or 'key'}_1"
         if self._take("check"):
             self._take_operator("(")
             return [ast.Constraint(name, check=self._inside_brackets())]
-        if self._take("primary", "unique"):
-            while self._take("key", "clustered", "nonclustered"):
-                pass
+        if self._peek_or_error().is_word("primary", "unique"):
+            primary = self._take("primary")
+            clustered = primary
+            while not self._done and self._peek.is_word("key", "clustered", "nonclustered", "unique"):
+                clustered = self._peek.is_word("clustered") or (clustered and self._peek.is_word("key"))
+                self._at += 1
             columns = [column] if column else self._key()
             if self._take("with"):
                 self._space_options()
-            return [ast.Constraint(name, columns)]
-        while not self._done and self._peek.text not in (",", ")"):
-            self._at += 1
-            if self._tokens[self._at - 1].is_operator("("):
-                self._inside_brackets()
-        return []
+            return [ast.Constraint(name, columns, primary=primary, clustered=clustered)]
+        columns = [column]
+        if self._take("foreign"):
+            self._expect("key")
+            columns = self._key()
+        self._expect("references")
+        parent = self._qualified_name()[-1]
+        referenced = self._key() if not self._done and self._peek.is_operator("(") else []
+        while self._take("match", "full"):
+            pass
+        return [ast.Constraint(name, columns, unique=False, references=parent, referenced=referenced)]
+
+    def _alter(self, line: int) -> ast.Statement:
+        start = self._at - 1
+        if not self._take("table"):
+            self._at = start + 1
+            return self._command(line)
+        made = ast.AlterTable(line, self._table_name())
+        name = made.table[-1].text
+        if self._take("add"):
+            made.added, made.constraints = self._definitions(name)
+        elif self._take("modify"):
+            made.modified, _ = self._definitions(name)
+        elif self._take("drop"):
+            constraint = self._take("constraint")
+            names = [self._identifier()]
+            while self._take_operator(","):
+                names.append(self._identifier())
+            made.dropped, made.dropped_constraints = ((), names) if constraint else (names, ())
+        else:
+            self._at = start + 1
+            return self._command(line)
+        return made
+
+    def _definitions(self, table: str) -> tuple[list[ast.ColumnSpec], list[ast.Constraint]]:
+        """Columns and constraints with commas between them."""
+        columns: list[ast.ColumnSpec] = []
+        constraints: list[ast.Constraint] = []
+        while True:
+            if self._peek_or_error().is_word("constraint", "primary", "unique", "foreign", "check"):
+                constraints += self._constraint(table)
+            else:
+                columns.append(self._column(table, constraints))
+            if not self._take_operator(","):
+                return columns, constraints
+            if not self._done and self._peek.is_operator(")"):
+                return columns, constraints
 
     def _space_options(self) -> None:
         """`name = number, …` after WITH."""
@@ -471,7 +501,8 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "print": Parser._print,
     "raiserror": Parser._raiserror,
     "waitfor": Parser._waitfor,
-    "writetext": Parser._write_text,
+    "writetext": Parser._command,
+    "readtext": Parser._command,
     "exec": Parser._execute,
     "execute": Parser._execute,
     "use": Parser._use,
@@ -490,7 +521,7 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "checkpoint": Parser._command,
     "dump": Parser._command,
     "load": Parser._command,
-    "alter": Parser._command,
+    "alter": Parser._alter,
     "reconfigure": Parser._command,
     "disk": Parser._command,
     "setuser": Parser._command,

@@ -35,22 +35,6 @@ class Insert(Statement):
 
 
 @dataclass(slots=True)
-class InsertBulk(Statement):
-    """INSERT BULK table: the client sends rows next."""
-
-    table: Tokens
-
-
-@dataclass(slots=True)
-class WriteText(Statement):
-    """WRITETEXT BULK table.column pointer [TIMESTAMP = …] [WITH LOG]: the client sends a value next."""
-
-    table: Tokens
-    column: str
-    pointer: bytes
-
-
-@dataclass(slots=True)
 class Update(Statement):
     """UPDATE table SET column = expression, … [FROM …] [WHERE …]."""
 
@@ -87,11 +71,20 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What rows must meet: no two have the same values in the columns, or else no row fails the check."""
+    """A key or index on columns, a check of rows, or a foreign key.
+
+    unique: no two rows have the same values in the columns. references: the table that the columns refer to, and
+    referenced its columns, none for its primary key.
+    """
 
     name: str
     columns: Sequence[str] = ()
     check: Tokens = ()
+    unique: bool = True
+    primary: bool = False
+    clustered: bool = False
+    references: str = ""
+    referenced: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -105,10 +98,22 @@ class CreateTable(Statement):
 
 @dataclass(slots=True)
 class CreateIndex(Statement):
-    """CREATE [UNIQUE] [CLUSTERED] INDEX; unique: None for one that is not."""
+    """CREATE [UNIQUE] [CLUSTERED] INDEX."""
 
     table: Tokens
-    unique: Constraint | None = None
+    index: Constraint
+
+
+@dataclass(slots=True)
+class AlterTable(Statement):
+    """ALTER TABLE … ADD or MODIFY columns, ADD or DROP CONSTRAINT, DROP columns; modified: nullable None keeps it."""
+
+    table: Tokens
+    added: Sequence[ColumnSpec] = ()
+    constraints: Sequence[Constraint] = ()
+    modified: Sequence[ColumnSpec] = ()
+    dropped: Sequence[str] = ()
+    dropped_constraints: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -250,10 +255,11 @@ class Print(Statement):
 
 @dataclass(slots=True)
 class Raiserror(Statement):
-    """RAISERROR number [text], argument, …"""
+    """RAISERROR number [text], argument, …; listed: without a text, so that sysmessages has it."""
 
     number: Tokens
     arguments: Sequence[Tokens]
+    listed: bool = False
 
 
 @dataclass(slots=True)

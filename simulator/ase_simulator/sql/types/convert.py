@@ -4,6 +4,7 @@ import re
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import cache
+from importlib.resources import files
 
 from ase_simulator.results import Type
 from ase_simulator.sql.errors import SqlError
@@ -22,64 +23,15 @@ from ase_simulator.sql.types.values import (
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
-# style: strftime pattern; %q is the day padded with a blank, %h the hour of 12 so padded, %f milliseconds
-_STYLES: dict[int, str] = {
-    0: "%b %q %Y %h:%M%p",
-    1: "%m/%d/%y",
-    2: "%y.%m.%d",
-    3: "%d/%m/%y",
-    4: "%d.%m.%y",
-    5: "%d-%m-%y",
-    6: "%d %b %y",
-    7: "%b %d, %y",
-    8: "%H:%M:%S",
-    9: "%b %q %Y %h:%M:%S:%f%p",
-    10: "%m-%d-%y",
-    11: "%y/%m/%d",
-    12: "%y%m%d",
-    13: "%y/%d/%m",
-    14: "%m/%y/%d",
-    15: "%d/%y/%m",
-    16: "%b %q %Y %H:%M:%S",
-    17: "%h:%M%p",
-    18: "%H:%M",
-    19: "%h:%M:%S:%f%p",
-    20: "%H:%M:%S:%f",
-    21: "%y/%m/%d %H:%M:%S",
-    22: "%y/%m/%d %h:%M %p",
-    23: "%Y-%m-%dT%H:%M:%S",
-    36: "%h:%M:%S.%u%p",
-    37: "%H:%M:%S.%u",
-    38: "%m/%d/%y %h:%M:%S.%u%p",
-    39: "%m/%d/%y %H:%M:%S.%u",
-    40: "%y-%m-%d %H:%M:%S.%u",
-    101: "%m/%d/%Y",
-    102: "%Y.%m.%d",
-    103: "%d/%m/%Y",
-    104: "%d.%m.%Y",
-    105: "%d-%m-%Y",
-    106: "%d %b %Y",
-    107: "%b %d, %Y",
-    108: "%H:%M:%S",
-    110: "%m-%d-%Y",
-    111: "%Y/%m/%d",
-    112: "%Y%m%d",
-    113: "%Y/%d/%m",
-    114: "%m/%Y/%d",
-    115: "%d/%Y/%m",
-    116: "%b %q %Y %H:%M:%S",
-    117: "%h:%M%p",
-    118: "%H:%M",
-    119: "%h:%M:%S:%f%p",
-    120: "%Y-%m-%d %H:%M:%S",
-    121: "%Y-%m-%d %H:%M:%S.%f",
-    123: "%Y-%m-%dT%H:%M:%S",
-    136: "%h:%M:%S.%u%p",
-    137: "%H:%M:%S.%u",
-    138: "%b %q %Y %h:%M:%S.%u%p",
-    139: "%b %q %Y %H:%M:%S.%u",
-    140: "%Y-%m-%d %H:%M:%S.%u",
-}
+
+def _styles() -> dict[int, str]:
+    """The pattern of each style."""
+    lines = files(__package__).joinpath("styles.csv").read_text(encoding="utf-8").splitlines()
+    parts = (line.partition(";") for line in lines if not line.startswith("#"))
+    return {int(number): pattern for number, _, pattern in parts}
+
+
+_STYLES = _styles()
 _STYLES[100], _STYLES[109] = _STYLES[0], _STYLES[9]
 
 

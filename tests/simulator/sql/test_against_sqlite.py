@@ -1,0 +1,117 @@
+"""Generated sequences of statements on client tables: rows and errors as plain SQLite has them."""
+
+import asyncio
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.simulator.sql.fake import Client, FakeServer
+
+from ase_simulator.results import Message, Rows
+
+_KEY = st.integers(1, 6)
+_VALUE = st.one_of(st.none(), st.integers(-3, 9))
+_WHERE = st.one_of(
+    st.just(""),
+    st.builds("where a = {}".format, _KEY),
+    st.builds("where b > {}".format, st.integers(-3, 9)),
+    st.just("where b is null"),
+    st.builds("where a in ({}, {}) or c = 'x'".format, _KEY, _KEY),
+)
+
+
+def _shown(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+_STATEMENTS = st.one_of(
+    st.builds(lambda a, b: f"insert into t (a, b, c) values ({a}, {_shown(b)}, 'x')", _KEY, _VALUE),
+    st.builds(lambda a: f"insert into t (a) values ({a})", _KEY),
+    st.builds(lambda n, where: f"insert into t (a, b, c) select a + {n}, b, c from t {where}", _KEY, _WHERE),
+    st.builds(lambda b, where: f"update t set b = {_shown(b)} {where}", _VALUE, _WHERE),
+    st.builds(lambda n, where: f"update t set a = a + {n}, c = 'y' {where}", st.integers(0, 2), _WHERE),
+    st.builds(lambda where: f"delete from t {where}", _WHERE),
+    st.sampled_from(["begin transaction", "commit", "rollback", "save", "back"]),
+)
+
+
+class Plain:
+    """SQLite, with one transaction at most and one savepoint."""
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(":memory:", isolation_level=None)
+        self._db.execute(
+            "create table t (a integer not null unique, b integer check (b < 8), c text default 'd' not null)"
+        )
+
+    def run(self, sql: str) -> bool:
+        """Whether a statement succeeds."""
+        try:
+            self._db.execute(sql)
+        except sqlite3.IntegrityError:
+            return False
+        return True
+
+    def rows(self) -> list[tuple[object, ...]]:
+        return self._db.execute("select a, b, c from t order by a").fetchall()
+
+
+@given(st.lists(_STATEMENTS, max_size=25))
+def test_client_tables_behave_as_sqlite_does(statements: list[str]) -> None:
+    _check(statements)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@given(st.lists(_STATEMENTS, max_size=25))
+def test_client_tables_behave_as_sqlite_does_in_many_sequences(statements: list[str]) -> None:
+    _check(statements)
+
+
+def _check(statements: list[str]) -> None:
+    plain, client = Plain(), Client(FakeServer())
+    sql = "(a int not null unique, b int null check (b < 8), c varchar(9) default 'd' not null)"
+    try:
+        assert client.errors(f"create table t {sql}") == []
+        asyncio.run(_compare(plain, client, statements))
+    finally:
+        client.session.close()
+
+
+async def _compare(plain: Plain, client: Client, statements: list[str]) -> None:
+    open_, saved = False, False
+    for statement in statements:
+        ours = theirs = statement
+        if statement == "begin transaction":
+            if open_:
+                continue
+            open_ = True
+        elif statement in ("commit", "rollback"):
+            if not open_:
+                continue
+            open_ = saved = False
+        elif statement == "save":
+            if not open_:
+                continue
+            ours, theirs, saved = "save transaction s", "savepoint s", True
+        elif statement == "back":
+            if not saved:
+                continue
+            ours, theirs = "rollback transaction s", "rollback to s"
+        done = plain.run(theirs)
+        errors, rows = await _ask(client, f"{ours}")
+        assert bool(errors) is not done, (statement, errors)
+        _, rows = await _ask(client, "select a, b, c from t order by a")
+        assert rows == plain.rows(), statement
+
+
+async def _ask(client: Client, sql: str) -> tuple[list[int], list[tuple[object, ...]]]:
+    errors: list[int] = []
+    rows: list[tuple[object, ...]] = []
+    async for result in client.session.execute(sql):
+        if isinstance(result, Rows):
+            rows = [tuple(row) for row in result.rows]
+        elif isinstance(result, Message) and result.severity > 10:
+            errors.append(result.number)
+    return errors, rows
