@@ -61,7 +61,7 @@ class CaptureWriter:
             return
         self._size += len(data)
         self._count += len(statements)
-        # The header first: it may promise a scrape that is not there, but not lack one that is.
+        # Write the header first: after a crash it may count one scrape too many, never too few.
         if statements and (last := statements[-1].scrape) > self._header.scrapes:
             self._header = replace(self._header, scrapes=last)
             self._write(0, self._head(last))

@@ -8,8 +8,11 @@ from tests.paths import SHARED
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.capture.file import Capture, dump, lines, parse
-from ase_exporter.capture.playback import Playback
+from ase_exporter.capture.playback import NOT_RECORDED, Playback
+from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import SERVER
+from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.config import Auth, Config, Target
 
 ENGINES = """\
 1> select EngineNumber, Status, Connections, ContextSwitches, StartTime
@@ -89,11 +92,26 @@ def test_types_are_guessed_from_all_values(cells: list[str], kind: str, size: in
     assert [value is None for value in values] == [cell == "NULL" for cell in cells]
 
 
-def test_the_published_output_of_a_real_16_0_is_read() -> None:
+def test_the_collectors_read_the_published_output_of_a_real_16_0() -> None:
     file = SHARED / "ase" / "real-mda-output-16.0sp04pl03-tpcc.txt"
     if not file.exists():
         pytest.skip("no ../shared/ase")
     taken = capture_of(file.read_text(encoding="utf-8", errors="replace"), "16.0 SP04 PL03")
+    target = Target(name="pasted", host="pasted")
+    config = Config(targets=(target,), auth={"default": Auth(user="pasted", password="")})
+    checking = TargetCheck(
+        config,
+        target,
+        load_catalogue()[0],
+        everything=True,
+        timeout=60,
+        open_connection=Playback(taken).open,
+    )
+    report = checking.report()
+    missing = {name for each in report.failures for name in each.collectors if NOT_RECORDED in each.message}
+    assert [each for each in report.failures if NOT_RECORDED not in each.message] == []
+    assert list(report.mismatches) == []
+    assert report.executed - len(missing) > 5
     waits = rows(taken, "select WaitEventID, InstanceID, Waits, WaitTime")
     assert [215, 0, 2058226, 3919] in waits
     sums = [
