@@ -24,7 +24,7 @@ from ase_exporter.commands.options import (
     format_option,
 )
 
-_COLUMNS = ("seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags")
+_COLUMNS = ["seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags"]
 
 
 Format = Literal["table", "json", "markdown", "csv"]
@@ -84,31 +84,22 @@ def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
     if output == "json":
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    rows = [_row(change) for change in found]
+    rows = [_COLUMNS, *map(_row, found)]
     if output == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        writer.writerows(rows)
+        csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
     elif output == "markdown":
-        for row in (_COLUMNS, ["---"] * len(_COLUMNS), *rows):
+        rows.insert(1, ["---"] * len(_COLUMNS))
+        for row in rows:
             print("| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |")
     else:
         _print_table(found)
 
 
 def _row(change: dict[str, Any]) -> list[str]:
-    return [
-        clock(change["at"]),
-        "" if change["not_before"] is None else clock(change["not_before"]),
-        "" if change["end"] is None else clock(change["end"]),
-        _target(change),
-        change["kind"],
-        " ".join(change["name"].split()),
-        change["old"],
-        change["new"],
-        change["who"],
-        " ".join(change["tags"]),
-    ]
+    times = [change["at"], change["not_before"], change["end"]]
+    what = [change["kind"], " ".join(change["name"].split()), change["old"], change["new"], change["who"]]
+    shown = ["" if at is None else clock(at) for at in times]
+    return [*shown, _target(change), *what, " ".join(change["tags"])]
 
 
 def _target(change: dict[str, Any]) -> str:

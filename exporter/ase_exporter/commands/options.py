@@ -31,10 +31,6 @@ TargetName = Annotated[
     str | None,
     typer.Option("--target", help="Name of a target in the configuration. Default: the only one."),
 ]
-StateDirectory = Annotated[
-    Path | None,
-    typer.Option("--state-dir", metavar="DIRECTORY", help="Directory of the history of changes."),
-]
 # Where a running exporter answers, and how to authenticate there.
 ExporterUrl = Annotated[
     str, typer.Option("--url", envvar="ASE_EXPORTER_URL", help="URL of the running exporter.")

@@ -38,12 +38,15 @@ from ase_exporter.sysmon.runner import SampleError, take_sample
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.terminal import print_comparison, print_report, print_series
 
-FILES_HELP = "Saved reports, folders or patterns, gzipped or not; - for standard input."
 MAX_SERIES = 10_000
 
 app = typer.Typer(no_args_is_help=True)
 
 Format = Literal["table", "json", "metrics", "csv"]
+Files = Annotated[
+    list[str],
+    typer.Argument(help="Saved reports, folders or patterns, gzipped or not; - for standard input."),
+]
 ReportFormat = Annotated[Format, format_option("json has one document per report.")]
 CellSections = Annotated[
     str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
@@ -52,7 +55,7 @@ CellSections = Annotated[
 
 @app.command("parse")
 def parse_command(
-    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    files: Files,
     form: ReportFormat = "table",
     cells: CellSections = "",
 ) -> None:
@@ -69,12 +72,12 @@ def parse_command(
                 _print_metrics(reports, wanted, len(names))
             case _:
                 for _, report in reports:
-                    show(report, form, wanted)
+                    _print_one(report, form, wanted)
 
 
 @app.command("history")
 def history_command(
-    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    files: Files,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A label for every series; instance is the server's name."),
@@ -98,7 +101,7 @@ def history_command(
 
 @app.command("diff")
 def diff_command(
-    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    files: Files,
     top: Annotated[int, typer.Option(min=0, help="How many changes to show; 0 for all.")] = 25,
     form: Annotated[Literal["table", "json"], format_option()] = "table",
 ) -> None:
@@ -130,7 +133,7 @@ def _compare(reports: list[tuple[str, Report]], top: int, form: str) -> None:
 
 @app.command("report")
 def report_command(
-    files: Annotated[list[str], typer.Argument(help=FILES_HELP)],
+    files: Files,
     output: Annotated[Path, output_option("The page to write.")] = Path("sysmon.html"),
 ) -> None:
     """Write one HTML page: one report's headlines, before and after of two, trends of more."""
@@ -163,7 +166,7 @@ def run_command(
     loaded = load_config(config_file)
     chosen = choose_target(loaded, target)
     auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon else chosen.auth]
-    show(_run(chosen, auth, seconds, section), form, wanted)
+    _print_one(_run(chosen, auth, seconds, section), form, wanted)
 
 
 def _run(target: Target, auth: Auth, seconds: int, section: str | None) -> Report:
@@ -179,8 +182,7 @@ def _run(target: Target, auth: Auth, seconds: int, section: str | None) -> Repor
             raise UserError(f"sysmon run: {error}") from error
 
 
-def show(report: Report, form: Format, cells: list[str]) -> None:
-    """Print one report."""
+def _print_one(report: Report, form: Format, cells: list[str]) -> None:
     match form:
         case "json":
             print(json.dumps(as_json(report), ensure_ascii=False))
