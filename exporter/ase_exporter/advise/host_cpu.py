@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 from ase_exporter.errors import UserError
-from ase_exporter.host.files import list_numbered, read_text
+from ase_exporter.host.files import list_numbered, read_kernel_text
 
 # The name of an ASE's processes on Linux.
 _ASE_PROCESS = "dataserver"
@@ -32,7 +32,7 @@ def flags_of_host(host: str, procfs: str = "/proc") -> frozenset[str] | None:
     """
     if not _is_local(host) or not _runs_ase(procfs):
         return None
-    return _parse(read_text(f"{procfs}/cpuinfo") or "")
+    return _parse(read_kernel_text(f"{procfs}/cpuinfo") or "")
 
 
 def _parse(text: str) -> frozenset[str] | None:
@@ -59,5 +59,6 @@ def _is_local(host: str) -> bool:
 
 def _runs_ase(procfs: str) -> bool:
     return any(
-        (read_text(f"{procfs}/{pid}/comm") or "").strip() == _ASE_PROCESS for pid in list_numbered(procfs)
+        (read_kernel_text(f"{procfs}/{pid}/comm") or "").strip() == _ASE_PROCESS
+        for pid in list_numbered(procfs)
     )

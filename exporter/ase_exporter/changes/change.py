@@ -50,7 +50,7 @@ class Change:
         if self.who:
             text += f", by {self.who}"
         if self.not_before is not None:
-            text += f" (seen at {clock(self.at)}, not yet at {clock(self.not_before)})"
+            text += f" (seen at {utc_text(self.at)}, not yet at {utc_text(self.not_before)})"
         return text
 
     def json(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def clock(at: float) -> str:
+def utc_text(at: float) -> str:
     """A Unix time as text, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -4,7 +4,7 @@ import os
 import time
 
 from ase_exporter.changes.snapshot import ConfigSnapshot, Part, Parts, Setting, encode
-from ase_exporter.host.files import parse_meminfo, read_text
+from ase_exporter.host.files import parse_meminfo, read_kernel_text
 from ase_exporter.host.hugepages import host_pools
 from ase_exporter.host.thp import parse_mode
 
@@ -24,7 +24,7 @@ class HostWatcher:
         """Read all parts once; those that this kernel does not have are left out."""
         now = time.time()
         moments = {}
-        uptime = read_text(f"{self._procfs}/uptime")
+        uptime = read_kernel_text(f"{self._procfs}/uptime")
         if uptime:
             moments["restart"] = now - float(uptime.split()[0])
         return ConfigSnapshot(at=now, encoded_parts=encode(self.parts()), moments=moments)
@@ -50,16 +50,18 @@ class HostWatcher:
         }
 
     def _one(self, name: str, path: str) -> dict[str, str]:
-        text = read_text(path)
+        text = read_kernel_text(path)
         return {name: text.strip()} if text and text.strip() else {}
 
     def _thp_modes(self) -> dict[str, str]:
         directory = f"{self._sysfs}/kernel/mm/transparent_hugepage"
-        texts = {name: read_text(f"{directory}/{name}") for name in ("enabled", "defrag", "shmem_enabled")}
+        texts = {
+            name: read_kernel_text(f"{directory}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
+        }
         return {name: parse_mode(text)[0] for name, text in texts.items() if text}
 
     def _memory_total(self) -> dict[str, str]:
-        total = parse_meminfo(read_text(f"{self._procfs}/meminfo") or "").get("MemTotal", 0)
+        total = parse_meminfo(read_kernel_text(f"{self._procfs}/meminfo") or "").get("MemTotal", 0)
         if abs(total - self._memory) > _MEMORY_TOLERANCE * self._memory:
             self._memory = total
         return {"MemTotal": f"{self._memory >> 20} MiB"} if self._memory else {}

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.changes.change import ANNOTATION, HOST, clock
+from ase_exporter.changes.change import ANNOTATION, HOST, utc_text
 from ase_exporter.changes.filters import MAX_LIMIT, parse_filter
 from ase_exporter.changes.store import read_history
 from ase_exporter.commands.options import (
@@ -98,7 +98,7 @@ def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
 def _row(change: dict[str, Any]) -> list[str]:
     times = [change["at"], change["not_before"], change["end"]]
     what = [change["kind"], " ".join(change["name"].split()), change["old"], change["new"], change["who"]]
-    shown = ["" if at is None else clock(at) for at in times]
+    shown = ["" if at is None else utc_text(at) for at in times]
     return [*shown, _target(change), *what, " ".join(change["tags"])]
 
 
@@ -112,7 +112,7 @@ def _print_table(found: Sequence[dict[str, Any]]) -> None:
     for name in ("Target", "Kind", "What", "From", "To", "Who"):
         table.add_column(name, overflow="fold")
     for change in found:
-        when = clock(change["at"]).replace("T", " ").removesuffix("Z")
+        when = utc_text(change["at"]).replace("T", " ").removesuffix("Z")
         if change["end"] is not None:
             when += f" +{change['end'] - change['at']:.0f}s"
         what = change["name"] + "".join(f" #{tag}" for tag in change["tags"])

@@ -16,7 +16,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.host.ase_memory import query_memory
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.report import PageTables, as_data, print_report
+from ase_exporter.host.report import PageTables, as_data, print_hugepages
 from ase_exporter.host.sizing import AseMemory, Requirement, requirement
 from ase_exporter.host.verdict import ServerState
 from ase_exporter.host.verdict_metrics import read_host
@@ -87,7 +87,7 @@ def hugepages(
     if as_json:
         print(json.dumps(as_data(required, host, tables), indent=2))
     else:
-        print_report(required, host, tables)
+        print_hugepages(required, host, tables)
 
 
 def _ase_memory(max_memory: int | None, total_logical_memory: int | None, allocate_max: bool) -> AseMemory:

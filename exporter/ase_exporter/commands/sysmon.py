@@ -30,7 +30,7 @@ from ase_exporter.metrics.exposition import render_text
 from ase_exporter.sysmon.difference import changes, obstacles
 from ase_exporter.sysmon.encode import as_json, csv_heading, csv_rows, series_entry
 from ase_exporter.sysmon.files import Skipped, expand, read_files, reports_of
-from ase_exporter.sysmon.history import History
+from ase_exporter.sysmon.history import OpenMetricsHistory
 from ase_exporter.sysmon.html import brief, sysmon_page
 from ase_exporter.sysmon.merged import merged_text
 from ase_exporter.sysmon.metrics import families
@@ -91,7 +91,7 @@ def history_command(
         if not equals or not name.isidentifier():
             raise UserError(f"--label: {text}: expected NAME=VALUE")
         labels[name] = value
-    collected = History(_sections(cells), labels)
+    collected = OpenMetricsHistory(_sections(cells), labels)
     with reading(expand(files)) as reports:
         for name, report in reports:
             collected.add(name, report)

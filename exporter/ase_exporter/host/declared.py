@@ -52,7 +52,7 @@ def family(name: str, samples: Iterable[Sample] = ()) -> Family:
     )
 
 
-def single(name: str, value: float) -> Family:
+def declared_value(name: str, value: float) -> Family:
     """A declared metric without labels."""
     return family(name, [((), value)])
 

@@ -13,7 +13,7 @@ class NotOfferedError(AseExporterError):
     """This kernel or container lacks what a collector reads; the message names the file."""
 
 
-def read_text(path: str) -> str | None:
+def read_kernel_text(path: str) -> str | None:
     """Return a file's text; None if it is absent or not permitted, or its process or device is gone.
 
     Uses plain system calls: a scrape reads hundreds of files, and this takes a third of pathlib's time.
@@ -34,8 +34,8 @@ def read_text(path: str) -> str | None:
 
 
 def read_int(path: str) -> int | None:
-    """Return the integer that a file holds; None if `read_text` returns None or the text is no integer."""
-    text = read_text(path)
+    """Return the integer that a file holds; None if `read_kernel_text` returns None or the text is no integer."""
+    text = read_kernel_text(path)
     try:
         return None if text is None else int(text)
     except ValueError:

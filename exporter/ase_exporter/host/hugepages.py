@@ -14,7 +14,7 @@ from ase_exporter.host.files import (
     list_numbered,
     parse_meminfo,
     read_int,
-    read_text,
+    read_kernel_text,
 )
 from ase_exporter.metrics.families import Family
 
@@ -87,7 +87,7 @@ class HugePagesCollector:
 
     def collect(self) -> Iterator[Family]:
         """Yield meminfo lines, pools by size, pools by node and size. Raises NotOfferedError if all are absent."""
-        meminfo = parse_meminfo(read_text(f"{self._procfs}/meminfo") or "")
+        meminfo = parse_meminfo(read_kernel_text(f"{self._procfs}/meminfo") or "")
         pools = host_pools(self._sysfs)
         if not pools and "HugePages_Total" not in meminfo:
             raise NotOfferedError("neither /proc/meminfo nor /sys/kernel/mm/hugepages tells of huge pages")

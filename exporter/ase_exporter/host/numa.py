@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from ase_exporter.host.declared import Rows, family, of_group, single
+from ase_exporter.host.declared import Rows, declared_value, family, of_group
 from ase_exporter.host.files import (
     NotOfferedError,
     list_numbered,
     parse_meminfo,
     parse_numbers,
     read_int,
-    read_text,
+    read_kernel_text,
 )
 from ase_exporter.metrics.families import Family
 
@@ -42,8 +42,10 @@ class NumaCollector:
             ],
         )
         if (mode := read_int(f"{self._procfs}/sys/kernel/numa_balancing")) is not None:
-            yield single("dbhost_numa_balancing", mode)
-        yield from of_group("balancing", {(): dict(parse_numbers(read_text(f"{self._procfs}/vmstat") or ""))})
+            yield declared_value("dbhost_numa_balancing", mode)
+        yield from of_group(
+            "balancing", {(): dict(parse_numbers(read_kernel_text(f"{self._procfs}/vmstat") or ""))}
+        )
 
     def _read(self, node: int, file: str) -> str:
-        return read_text(f"{self._nodes}/node{node}/{file}") or ""
+        return read_kernel_text(f"{self._nodes}/node{node}/{file}") or ""

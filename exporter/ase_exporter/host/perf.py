@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup
-from ase_exporter.host.declared import family, single
+from ase_exporter.host.declared import declared_value, family
 from ase_exporter.host.files import read_int
 from ase_exporter.host.perf_child import PerfChild, PerfState
 from ase_exporter.host.perf_output import HINTS, PerfProblem
-from ase_exporter.host.perf_profiles import choose
+from ase_exporter.host.perf_profiles import choose_profile
 from ase_exporter.host.process_finder import ProcessFinder
 from ase_exporter.metrics.families import Family
 
@@ -31,7 +31,7 @@ class PerfCollector:
         self._finder = ProcessFinder(procfs, processes)
         self._paranoid_file = f"{procfs}/sys/kernel/perf_event_paranoid"
         self._config = config
-        self._events = choose(config.profile, config.events, procfs, sysfs)
+        self._events = choose_profile(config.profile, config.events, procfs, sysfs)
         self.child = PerfChild(self._command, dict(self._events.expressions), config.interval, self._paranoid)
 
     def collect(self) -> Iterator[Family]:
@@ -42,7 +42,7 @@ class PerfCollector:
         yield from families
         yield family("dbhost_perf_profile_info", [((self._events.profile,), 1)])
         if (paranoid := self._paranoid()) is not None:
-            yield single("dbhost_perf_event_paranoid", paranoid)
+            yield declared_value("dbhost_perf_event_paranoid", paranoid)
 
     def close(self) -> None:
         """Stop perf."""
@@ -82,10 +82,10 @@ def _event_families(state: PerfState) -> Iterator[Family]:
 
 def _child_families(state: PerfState) -> Iterator[Family]:
     up = state.last_interval is not None and state.problem is None
-    yield single("dbhost_perf_up", up)
+    yield declared_value("dbhost_perf_up", up)
     problems = [] if state.problem is None else [((state.problem.hint, state.problem.reason), 1.0)]
     yield family("dbhost_perf_problem", problems)
-    yield single("dbhost_perf_starts_total", state.starts)
-    yield single("dbhost_perf_counted_seconds_total", state.counted_seconds)
+    yield declared_value("dbhost_perf_starts_total", state.starts)
+    yield declared_value("dbhost_perf_counted_seconds_total", state.counted_seconds)
     if state.last_interval is not None:
-        yield single("dbhost_perf_interval_age_seconds", time.monotonic() - state.last_interval)
+        yield declared_value("dbhost_perf_interval_age_seconds", time.monotonic() - state.last_interval)

@@ -18,7 +18,7 @@ from ase_exporter.host.perf_output import (
     HINTS,
     EventCount,
     PerfProblem,
-    diagnose,
+    explain,
     parse_count,
     rejected_event,
 )
@@ -138,7 +138,7 @@ class PerfChild:
         messages = "\n".join(lines)
         if not self._stop.is_set():
             problem = (
-                PerfProblem("silent", HINTS["silent"]) if silent else diagnose(messages, self._paranoid())
+                PerfProblem("silent", HINTS["silent"]) if silent else explain(messages, self._paranoid())
             )
             self._report(problem)
         return messages

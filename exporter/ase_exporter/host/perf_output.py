@@ -92,7 +92,7 @@ def rejected_event(messages: str) -> tuple[str, PerfProblem] | None:
     return match[1], PerfProblem("unknown_event", HINTS["unknown_event"])
 
 
-def diagnose(messages: str, paranoid: int | None) -> PerfProblem:
+def explain(messages: str, paranoid: int | None) -> PerfProblem:
     """Return why perf ended, from its messages; paranoid: kernel.perf_event_paranoid, None if unknown."""
     if any(text in messages for text in _MISSING):
         return PerfProblem("no_binary", HINTS["no_binary"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ase_exporter.config.perf_profiles import shipped
-from ase_exporter.host.files import list_names, read_text
+from ase_exporter.host.files import list_names, read_kernel_text
 
 _PMU_EVENT = re.compile(r"(\w+)/([^/]*)/(\w*)")
 
@@ -18,11 +18,11 @@ class PerfEvents:
     expressions: Mapping[str, str]
 
 
-def choose(name: str, added: Mapping[str, str], procfs: str, sysfs: str) -> PerfEvents:
+def choose_profile(name: str, added: Mapping[str, str], procfs: str, sysfs: str) -> PerfEvents:
     """Return the events of a profile (`auto`: by CPU; `kernel`: generic events) and the added ones."""
     known = shipped()
     if name == "auto":
-        cpu = parse_cpu(read_text(f"{procfs}/cpuinfo") or "")
+        cpu = parse_cpu(read_kernel_text(f"{procfs}/cpuinfo") or "")
         matching = (n for n, p in known.profiles.items() for m in p.models if cpu == (p.vendor, p.family, m))
         name = next(matching, "kernel")
     if name == "kernel":

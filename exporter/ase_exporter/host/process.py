@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from ase_exporter.config.host import ProcessGroup
-from ase_exporter.host.declared import family, keys, of_group, single
-from ase_exporter.host.files import NotOfferedError, read_text
+from ase_exporter.host.declared import declared_value, family, keys, of_group
+from ase_exporter.host.files import NotOfferedError, read_kernel_text
 from ase_exporter.host.process_files import ProcessStat, Smaps, parse_memlock, parse_status
 from ase_exporter.host.process_finder import ProcessFinder, ServerKey, ServerProcesses
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
@@ -89,7 +89,7 @@ class ProcessCollector:
             self._reader.wait()
 
     def _read_statuses(self, server: ServerProcesses) -> dict[int, dict[str, int]]:
-        texts = {pid: read_text(f"{self._procfs}/{pid}/status") for pid in server.stats}
+        texts = {pid: read_kernel_text(f"{self._procfs}/{pid}/status") for pid in server.stats}
         return {pid: parse_status(text) for pid, text in texts.items() if text}
 
     def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
@@ -108,7 +108,7 @@ class ProcessCollector:
         yield from (cpu, minor, major)
 
     def _read_memlock(self, server: ServerProcesses) -> tuple[float, float] | None:
-        return parse_memlock(read_text(f"{self._procfs}/{server.main}/limits") or "")
+        return parse_memlock(read_kernel_text(f"{self._procfs}/{server.main}/limits") or "")
 
 
 def _memlock_family(limits: Mapping[ServerKey, tuple[float, float] | None]) -> Family:
@@ -165,7 +165,7 @@ def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsR
         age.add(reader.clock() - snapshot.at, *key)
         duration.add(snapshot.seconds, *key)
     yield from (readable, age, duration)
-    yield single("dbhost_process_smaps_cpu_seconds_total", reader.cpu_seconds)
+    yield declared_value("dbhost_process_smaps_cpu_seconds_total", reader.cpu_seconds)
 
 
 def _placement(snapshots: Mapping[ServerKey, SmapsSnapshot]) -> Iterator[Family]:

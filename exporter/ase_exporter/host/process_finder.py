@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ase_exporter.config.host import ProcessGroup
-from ase_exporter.host.files import list_numbered, read_text
+from ase_exporter.host.files import list_numbered, read_kernel_text
 from ase_exporter.host.process_files import ProcessStat, parse_stat
 
 # A process seen between fork and exec still has its parent's name, so a new pid is checked again after
@@ -71,7 +71,7 @@ class ProcessFinder:
             else:
                 self._known[pid] = before[pid]
             group = from_files.get(pid, self._known[pid][0])
-            if group is None or not (text := read_text(f"{self._procfs}/{pid}/stat")):
+            if group is None or not (text := read_kernel_text(f"{self._procfs}/{pid}/stat")):
                 continue
             stat = parse_stat(text)
             if pid in from_files or self._match(stat.name) is group:
@@ -80,7 +80,7 @@ class ProcessFinder:
                 del self._known[pid]
 
     def _comm(self, pid: int) -> str:
-        return (read_text(f"{self._procfs}/{pid}/comm") or "").rstrip("\n")
+        return (read_kernel_text(f"{self._procfs}/{pid}/comm") or "").rstrip("\n")
 
     def _match(self, name: str) -> ProcessGroup | None:
         for group, pattern in self._groups:
@@ -94,16 +94,16 @@ class ProcessFinder:
         for group, _ in self._groups:
             if group.pid_file is None:
                 continue
-            queue = (read_text(str(group.pid_file)) or "").split()[:1]
+            queue = (read_kernel_text(str(group.pid_file)) or "").split()[:1]
             while queue:
                 pid = queue.pop()
                 if pid.isdecimal():
                     found[int(pid)] = group
-                    queue += (read_text(f"{self._procfs}/{pid}/task/{pid}/children") or "").split()
+                    queue += (read_kernel_text(f"{self._procfs}/{pid}/task/{pid}/children") or "").split()
         return found
 
     def _name(self, pid: int, group: ProcessGroup) -> ServerKey:
-        command = (read_text(f"{self._procfs}/{pid}/cmdline") or "").replace("\0", " ")
+        command = (read_kernel_text(f"{self._procfs}/{pid}/cmdline") or "").replace("\0", " ")
         match = re.search(group.server, command) if group.server else None
         return ServerKey(group.database, match[1] if match else group.database)
 

@@ -66,7 +66,7 @@ def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str,
     }
 
 
-def print_report(need: Requirement, host: HostState, tables: PageTables) -> None:
+def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> None:
     """Print the report as text."""
     console = Console(highlight=False)
     table = Table(title="Huge pages", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ase_exporter.host.files import read_text
+from ase_exporter.host.files import read_kernel_text
 from ase_exporter.host.process_files import Smaps, parse_numa_maps, parse_smaps
 from ase_exporter.host.process_finder import ServerKey
 
@@ -32,8 +32,8 @@ class SmapsSnapshot:
 def read_smaps(procfs: str, pid: int, clock: Callable[[], float] = time.monotonic) -> SmapsSnapshot:
     """Read smaps and numa_maps of one process now."""
     start = clock()
-    smaps = read_text(f"{procfs}/{pid}/smaps")
-    numa = read_text(f"{procfs}/{pid}/numa_maps")
+    smaps = read_kernel_text(f"{procfs}/{pid}/smaps")
+    numa = read_kernel_text(f"{procfs}/{pid}/numa_maps")
     return SmapsSnapshot(
         smaps=parse_smaps(smaps) if smaps else None,
         numa=parse_numa_maps(numa or ""),
@@ -95,6 +95,6 @@ class SmapsReader:
         for key, pid in wanted.items():
             snapshot = read_smaps(self.procfs, pid, self.clock)
             # Keep the older snapshot if the process ended during the read.
-            if snapshot.smaps is not None or read_text(f"{self.procfs}/{pid}/stat"):
+            if snapshot.smaps is not None or read_kernel_text(f"{self.procfs}/{pid}/stat"):
                 snapshots[key] = snapshot
         return snapshots

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ase_exporter.host.declared import family, keys, of_group
-from ase_exporter.host.files import NotOfferedError, list_names, parse_numbers, read_int, read_text
+from ase_exporter.host.files import NotOfferedError, list_names, parse_numbers, read_int, read_kernel_text
 from ase_exporter.metrics.families import Family, single
 
 _VMSTAT_PREFIXES = ("thp_", "htlb_")
@@ -24,7 +24,7 @@ def thp_mode(sysfs: str) -> str | None:
     Since Linux 6.8 each page size has its own mode, which overrides the general one unless it is `inherit`.
     """
     thp = f"{sysfs}/kernel/mm/transparent_hugepage"
-    text = read_text(f"{thp}/enabled")
+    text = read_kernel_text(f"{thp}/enabled")
     if not text:
         return None
     general = parse_mode(text)[0]
@@ -35,7 +35,7 @@ def thp_mode(sysfs: str) -> str | None:
 def _size_modes(thp: str) -> dict[str, str]:
     """Return page size (64kB) -> mode, for the sizes that have one."""
     texts = {
-        name.removeprefix("hugepages-"): read_text(f"{thp}/{name}/enabled")
+        name.removeprefix("hugepages-"): read_kernel_text(f"{thp}/{name}/enabled")
         for name in sorted(list_names(thp))
         if name.startswith("hugepages-")
     }
@@ -53,14 +53,14 @@ class ThpCollector:
 
     def collect(self) -> Iterator[Family]:
         """Yield modes, khugepaged settings and progress, vmstat events. Raises NotOfferedError without any."""
-        events = dict(parse_numbers(read_text(self._vmstat) or ""))
+        events = dict(parse_numbers(read_kernel_text(self._vmstat) or ""))
         families = [*self._modes(), *self._khugepaged(), *_vmstat_families(events)]
         if not families:
             raise NotOfferedError("neither /sys/kernel/mm/transparent_hugepage nor /proc/vmstat tells of THP")
         yield from families
 
     def _modes(self) -> Iterator[Family]:
-        texts = {metric: read_text(f"{self._thp}/{file}") for file, metric in keys("thp_mode").items()}
+        texts = {metric: read_kernel_text(f"{self._thp}/{file}") for file, metric in keys("thp_mode").items()}
         for metric, text in texts.items():
             if text:
                 chosen, modes = parse_mode(text)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ase_exporter.host.declared import of_group
-from ase_exporter.host.files import NotOfferedError, parse_numbers, read_text
+from ase_exporter.host.files import NotOfferedError, parse_numbers, read_kernel_text
 from ase_exporter.metrics.families import Family
 
 
@@ -29,9 +29,9 @@ class TlbCollector:
 
     def collect(self) -> Iterator[Family]:
         """Yield shootdowns, then flushes. Raises NotOfferedError if the kernel counts neither."""
-        shootdowns = parse_shootdowns(read_text(f"{self._procfs}/interrupts") or "")
+        shootdowns = parse_shootdowns(read_kernel_text(f"{self._procfs}/interrupts") or "")
         # Flushes are counted by kernels built with CONFIG_DEBUG_TLBFLUSH.
-        events = dict(parse_numbers(read_text(f"{self._procfs}/vmstat") or ""))
+        events = dict(parse_numbers(read_kernel_text(f"{self._procfs}/vmstat") or ""))
         families = list(of_group("tlb", {(): {**events, "TLB": shootdowns}}))
         if not families:
             raise NotOfferedError("no TLB line in /proc/interrupts")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ase_exporter.host.declared import family
-from ase_exporter.host.files import parse_meminfo, read_text
+from ase_exporter.host.files import parse_meminfo, read_kernel_text
 from ase_exporter.host.hugepages import host_pools
 from ase_exporter.host.sizing import Requirement
 from ase_exporter.host.thp import thp_mode
@@ -13,7 +13,7 @@ from ase_exporter.metrics.families import Family
 
 def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> HostState:
     """Read the host's huge pages, THP mode and page tables; servers are passed through."""
-    meminfo = parse_meminfo(read_text(f"{procfs}/meminfo") or "")
+    meminfo = parse_meminfo(read_kernel_text(f"{procfs}/meminfo") or "")
     return HostState(
         pools=tuple(host_pools(sysfs)),
         default_size=meminfo.get("Hugepagesize"),

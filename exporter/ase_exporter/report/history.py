@@ -49,7 +49,7 @@ class SpinlockHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ServerHistory:
     """Means by bin; NaN where there are no data.
 
     busy, spinning: shares of engine time, 0-1. transactions: per second. cpu_units: CPU seconds per second.
@@ -88,7 +88,7 @@ class Hour:
         return round(self.spinning, 2) if np.isfinite(self.spinning) else 0.0, self.busy
 
 
-def read_history(server: Prometheus, selector: str, period: Period) -> History:
+def read_server_history(server: Prometheus, selector: str, period: Period) -> ServerHistory:
     """The history of a server. Raises UserError if the recording rules have left no series."""
     width = range_text(period.step)
     found = {
@@ -100,10 +100,12 @@ def read_history(server: Prometheus, selector: str, period: Period) -> History:
             f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {{{selector}}} in the period; it is recorded by the"
             " shipped rules (ase-exporter rules --output DIR)"
         )
-    return History(period, **found, spinlocks=_spinlocks(server, selector, period, width))
+    return ServerHistory(period, **found, spinlocks=_spinlocks(server, selector, period, width))
 
 
-def without_edges(history: History, gaps: Iterable[tuple[float, float]], window: float) -> History:
+def without_edges(
+    history: ServerHistory, gaps: Iterable[tuple[float, float]], window: float
+) -> ServerHistory:
     """The history without the rates of bins that overlap a gap, or that follow it within the rules' window.
 
     There a rate is an average over less time than it is divided by, and too small. Ratios are right: both of their
@@ -120,7 +122,7 @@ def without_edges(history: History, gaps: Iterable[tuple[float, float]], window:
     )
 
 
-def hours(history: History) -> list[Hour]:
+def hours(history: ServerHistory) -> list[Hour]:
     """The hours in which there are data, in order of time."""
     each = round(history.period.hour / history.period.step)
     offset = round(history.period.first % history.period.hour / history.period.step)
@@ -190,7 +192,7 @@ def _by_name(series: list[Series], period: Period) -> Mapping[str, Values]:
     return {each.labels.get("spinlock", ""): binned(each, period) for each in series}
 
 
-def _hour(history: History, bins: slice) -> Hour:
+def _hour(history: ServerHistory, bins: slice) -> Hour:
     start = float(history.period.starts[bins][0])
     spun = [(float(np.nansum(each.spins[bins])), each) for each in history.spinlocks]
     spins, hottest = max(spun, key=lambda pair: pair[0], default=(0.0, None))

@@ -14,7 +14,7 @@ from ase_exporter.report.alerts import AlertHistory, any_recorded, read_alerts
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
-from ase_exporter.report.history import History, Hour, hours, read_history, without_edges, worst
+from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges, worst
 from ase_exporter.report.period import Period, period_of
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
@@ -56,7 +56,7 @@ class ServerReport:
 
     name: str
     period: Period
-    history: History
+    history: ServerHistory
     worst: tuple[Hour, ...]
     marks: tuple[Mark, ...]
     effects: tuple[Effect, ...]
@@ -114,7 +114,7 @@ def read_report(
     period = range_.period(now, scrape)
     progress("history")
     history = without_edges(
-        read_history(server, selector, period),
+        read_server_history(server, selector, period),
         [(gap.start, gap.end) for gap in found_gaps],
         SCRAPES_PER_WINDOW * max(scrape, SHIPPED_INTERVAL),
     )

@@ -15,7 +15,7 @@ _OF_THE_PRESENT = "ase_sysmon_sample_age_seconds"
 
 
 @dataclass(slots=True)
-class History:
+class OpenMetricsHistory:
     """Collects the series of many reports: two numbers for each point, whatever the reports hold beside.
 
     cells: as for `families`. labels: for every series; without an instance the server's name is it.
@@ -54,8 +54,8 @@ class History:
 def history(
     reports: Iterable[tuple[str, Report]], cells: list[str], labels: Mapping[str, str]
 ) -> Iterator[str]:
-    """Lines of OpenMetrics of reports given with their files; raises UserError as `History.add`."""
-    collected = History(cells, labels)
+    """Lines of OpenMetrics of reports given with their files; raises UserError as `OpenMetricsHistory.add`."""
+    collected = OpenMetricsHistory(cells, labels)
     for file, report in reports:
         collected.add(file, report)
     yield from collected.lines()

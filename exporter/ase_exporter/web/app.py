@@ -36,7 +36,7 @@ from ase_exporter.web.exposition import (
     wants_openmetrics,
 )
 from ase_exporter.web.landing import landing_page
-from ase_exporter.web.probe_targets import LookUp, find
+from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
 from ase_exporter.workers.loading import Loaded
@@ -223,7 +223,7 @@ class ExporterApp:
             pool = self.pool
             target = pool.admitted(address.lower())
             if target is None or not pool.states[target.name].is_up:
-                target = await find(pool.config, address, self._look_up) or target
+                target = await find_target(pool.config, address, self._look_up) or target
             # A reload may have come in between.
             if pool is self.pool:
                 break

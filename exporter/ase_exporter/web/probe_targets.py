@@ -10,7 +10,7 @@ from ase_exporter.config.probe_allowlist import AllowlistEntry, is_address, spli
 LookUp = Callable[[str], Awaitable[Sequence[str]]]
 
 
-async def find(config: Config, address: str, look_up: LookUp) -> Target | None:
+async def find_target(config: Config, address: str, look_up: LookUp) -> Target | None:
     """The target at a HOST:PORT from a request; None if it is malformed or not allowed.
 
     The first matching entry is used. An entry of addresses also allows a name that resolves to one of them. The

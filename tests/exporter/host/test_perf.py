@@ -18,7 +18,7 @@ from ase_exporter.host import perf_child
 from ase_exporter.host.perf import PerfCollector
 from ase_exporter.host.perf_child import PerfState
 from ase_exporter.host.perf_output import parse_count
-from ase_exporter.host.perf_profiles import choose
+from ase_exporter.host.perf_profiles import choose_profile
 
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
 
@@ -179,7 +179,7 @@ def test_a_perf_that_does_not_exit_is_killed(stand_in: StandIn, monkeypatch: pyt
 
 def test_the_cpu_chooses_the_profile(tmp_path: Path) -> None:
     procfs, sysfs = write_files(tmp_path, {"proc/cpuinfo": BROADWELL})
-    events = choose("auto", {}, procfs, sysfs)
+    events = choose_profile("auto", {}, procfs, sysfs)
     assert events.profile == "broadwell"
     assert events.expressions["d-cycles-waited"] == "cpu/event=0x08,umask=0x10,name=d-cycles-waited/"
     assert events.expressions["i-cycles-waited"] == "cpu/event=0x85,umask=0x10,name=i-cycles-waited/"
@@ -195,11 +195,11 @@ def test_other_cpus_count_the_events_that_the_kernel_names(tmp_path: Path) -> No
             "sys/bus/event_source/devices/cpu/events/stalled-cycles-backend": "event=0x87\n",
         },
     )
-    events = choose("auto", {"mine": "cpu/event=0x1/"}, procfs, sysfs)
+    events = choose_profile("auto", {"mine": "cpu/event=0x1/"}, procfs, sysfs)
     assert events.profile == "kernel"
     raw = {name for name, text in events.expressions.items() if text.startswith("cpu/")}
     assert raw == {"stalled-cycles-backend", "mine"}
-    assert "d-cycles-waited" in choose("broadwell", {}, procfs, sysfs).expressions
+    assert "d-cycles-waited" in choose_profile("broadwell", {}, procfs, sysfs).expressions
 
 
 def test_an_unknown_profile_is_rejected() -> None:

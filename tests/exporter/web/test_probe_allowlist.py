@@ -64,7 +64,7 @@ class Resolver:
 
 
 def find(configuration: Config, address: str, resolver: Resolver | None = None) -> Target | None:
-    return asyncio.run(probe_targets.find(configuration, address, resolver or Resolver()))
+    return asyncio.run(probe_targets.find_target(configuration, address, resolver or Resolver()))
 
 
 @pytest.mark.parametrize(
