@@ -36,26 +36,6 @@ def test_dashboard_files_are_up_to_date() -> None:
     assert write.stale() == [], "make generate"
 
 
-def test_uids_are_stable_and_unique() -> None:
-    assert sorted(dashboard["uid"] for dashboard in write.DASHBOARDS) == [
-        "ase-caches",
-        "ase-change",
-        "ase-contention",
-        "ase-cpu",
-        "ase-details",
-        "ase-exporter",
-        "ase-fleet",
-        "ase-hugepages",
-        "ase-memory",
-        "ase-replication",
-        "ase-server",
-        "ase-storage",
-        "ase-sysmon",
-        "ase-waits",
-        "ase-workload",
-    ]
-
-
 def test_every_metric_is_used_or_there_is_a_reason() -> None:
     used = coverage.used_by_dashboards(write.DASHBOARDS).keys() | coverage.used_by_alerts().keys()
     unused = {name for name in coverage.metrics() if name not in used}

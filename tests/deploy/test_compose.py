@@ -14,6 +14,7 @@ from tests.paths import REPOSITORY
 from ase_exporter.config import from_environment
 
 COMPOSE = REPOSITORY / "docker-compose.yml"
+FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 # ${NAME:-default} or ${NAME}
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
@@ -25,13 +26,22 @@ def with_defaults(value: str) -> str:
     return VARIABLE.sub(lambda found: found[2] or "", value)
 
 
-def content() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())
+def content(path: Path = COMPOSE) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(path.read_text())
     return loaded
 
 
 SERVICES: dict[str, dict[str, Any]] = content()["services"]
-NAMES = sorted(SERVICES)
+every_service = pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (path, name)
+        for path in (COMPOSE, FLEET)
+        for name, service in content(path)["services"].items()
+        if "extends" not in service
+    ],
+    ids=lambda value: value.parent.name if isinstance(value, Path) else value,
+)
 
 
 def env_example() -> tuple[dict[str, str], dict[str, str]]:
@@ -49,67 +59,48 @@ def targets(prometheus: dict[str, Any]) -> dict[str, list[str]]:
     return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job}
 
 
-def test_the_compose_specification_accepts_it() -> None:
-    command: list[str | Path] = [
-        TOOLS / "check-jsonschema",
-        "--builtin-schema",
-        "vendor.compose-spec",
-        COMPOSE,
-    ]
+@pytest.mark.parametrize("path", [COMPOSE, FLEET], ids=lambda path: path.parent.name)
+def test_the_compose_specification_and_docker_compose_accept_it(path: Path) -> None:
+    command = [str(TOOLS / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(path)]
     checked = subprocess.run(command, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
-
-
-def test_docker_compose_accepts_it() -> None:
     if subprocess.run(["sh", "-c", "docker compose version"], capture_output=True).returncode:
         pytest.skip("docker compose is not installed: only the schema was checked")
-    command = ["docker", "compose", "--env-file", ".env.example", "--profile", "demo", "config", "--quiet"]
-    checked = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    options = f"--env-file .env.example --file {path} --profile demo config --quiet"
+    checked = subprocess.run(
+        ["docker", "compose", *options.split()], cwd=REPOSITORY, capture_output=True, text=True
+    )
     assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_service_can_write_nowhere_but_its_volumes_and_has_no_capability(name: str) -> None:
-    service = SERVICES[name]
+@every_service
+def test_a_service_is_contained_limited_and_has_a_version_and_a_health_check(path: Path, name: str) -> None:
+    service = content(path)["services"][name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert not {"privileged", "cap_add", "user", "devices"} & service.keys()
     assert service.get("network_mode", "service:alertmanager") == "service:alertmanager"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_service_is_limited_in_cpu_memory_and_processes(name: str) -> None:
-    limits = SERVICES[name]["deploy"]["resources"]["limits"]
+    limits = service["deploy"]["resources"]["limits"]
     assert set(limits) == {"cpus", "memory", "pids"}
     # Docker refuses to start a container whose limit exceeds the machine's CPUs.
     assert float(with_defaults(limits["cpus"])) <= 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_service_has_a_version_and_a_health_check(name: str) -> None:
-    service = SERVICES[name]
     assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
     # The image built here brings one, for the exporter.
     assert "healthcheck" in service or "build" in service
+    assert all(with_defaults(port).startswith("127.0.0.1:") for port in service.get("ports", []))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_ports_are_published_on_loopback_unless_asked_otherwise(name: str) -> None:
-    for port in SERVICES[name].get("ports", []):
-        assert with_defaults(port).startswith("127.0.0.1:")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_a_service_mounts_exists(name: str) -> None:
-    declared = content()["volumes"]
-    for volume in SERVICES[name].get("volumes", []):
+@every_service
+def test_what_a_service_mounts_exists_and_is_read_only(path: Path, name: str) -> None:
+    whole = content(path)
+    for volume in whole["services"][name].get("volumes", []):
         source, _, rest = with_defaults(volume).partition(":")
-        if source.startswith(("./", "/")):
-            assert (REPOSITORY / source).exists(), source
+        if source.startswith((".", "/")):
+            assert (path.parent / source).exists(), source
             assert "ro" in rest.partition(":")[2].split(","), f"{volume} may be written"
         else:
-            assert source in declared
+            assert source in whole["volumes"]
 
 
 def test_secrets_come_from_files_and_stand_in_no_environment() -> None:
@@ -187,11 +178,6 @@ def test_the_images_run_as_nobody_in_particular_and_pull_no_frontend() -> None:
     assert re.findall(r"^USER (.*)$", text, re.MULTILINE) == ["10150:10150"] * 2
     # The last target is the one that is built without --target.
     assert re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE) == ['["ase-simulator"]', '["ase-exporter"]']
-
-
-def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
-    checked = subprocess.run([TOOLS / "hadolint", DOCKERFILE], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout
 
 
 def test_the_image_is_built_from_the_sources_and_nothing_else() -> None:

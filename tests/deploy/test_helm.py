@@ -51,10 +51,6 @@ def read(path: Path) -> Any:
     return yaml.safe_load(path.read_text())
 
 
-def test_there_are_five_value_sets() -> None:
-    assert len(VALUES) == 5
-
-
 @pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
 def test_helm_finds_nothing_to_complain_of(path: Path) -> None:
     linted = helm("lint", "--strict", CHART, "--values", path)

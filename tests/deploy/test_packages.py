@@ -5,13 +5,11 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import time
-import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -212,26 +210,6 @@ def test_the_installed_code_is_the_wheels(bin_directory: Path) -> None:
     assert all(path.startswith(str(bin_directory.parent)) for path in where.stdout.split()), where.stdout
 
 
-def test_an_installed_exporter_reads_an_installed_simulator(bin_directory: Path, simulator_port: int) -> None:
-    environment = {"ASE_HOST": "127.0.0.1", "ASE_USER": "monitor", "ASE_PASSWORD": "secret"}
-    probe = run(bin_directory, "ase-exporter", "probe", ASE_PORT=str(simulator_port), **environment)
-    assert probe.returncode == 0, probe.stderr
-    assert "\nase_up 1" in probe.stdout
-
-
-def test_a_server_that_is_not_there_is_one_line_and_exit_code_2(bin_directory: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but not listening: refuses
-        environment = {"ASE_HOST": "127.0.0.1", "ASE_USER": "monitor", "ASE_PASSWORD": "secret"}
-        probe = run(
-            bin_directory, "ase-exporter", "probe", ASE_PORT=str(taken.getsockname()[1]), **environment
-        )
-    assert probe.returncode == 2
-    assert len(probe.stderr.splitlines()) == 1
-    assert "127.0.0.1" in probe.stderr
-    assert "\nase_up 0" in probe.stdout
-
-
 @pytest.mark.parametrize(
     "command", ["rules", "rules --set data_cache=0.15", "mixin", "dashboards", "sql", "config"]
 )
@@ -328,8 +306,3 @@ def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Pat
     assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(
         json.loads(imported.stdout)
     )
-
-
-def test_an_extra_names_the_simulator_of_the_same_version() -> None:
-    exporter = tomllib.loads((REPOSITORY / "exporter" / "pyproject.toml").read_text())["project"]
-    assert exporter["optional-dependencies"]["demo"] == [f"ase-simulator=={exporter['version']}"]

@@ -68,9 +68,9 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
     assert connections == len(NAMES)
 
 
-def until_all_are_up(prometheus: Prometheus) -> list[Sample]:
+def until_all_are_up(prometheus: Prometheus, number: int = len(NAMES)) -> list[Sample]:
     end = time.monotonic() + 200
-    while len(ups := prometheus.query("ase_up == 1")) < len(NAMES):
+    while len(ups := prometheus.query("ase_up == 1")) < number:
         assert time.monotonic() < end, ups
         time.sleep(0.2)
     return ups
