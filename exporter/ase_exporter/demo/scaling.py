@@ -76,6 +76,9 @@ def scaled_prometheus(text: str, pace: Pace, rule_files: str) -> str:
             job["scrape_interval"] = ms(max(pace.scrape_interval, MIN_INTERVAL_OF_OTHER_JOBS))
         elif pace.scrape_interval < FULL_SCRAPE_INTERVAL:
             job["params"] = {"collect[]": FAST_COLLECTORS}
+        for discovery in job.get("http_sd_configs", []):
+            # The exporter starts after Prometheus.
+            discovery["refresh_interval"] = "1s"
     content["rule_files"] = [rule_files]
     return yaml.safe_dump(content, sort_keys=False)
 

@@ -100,7 +100,7 @@ class Stack:
         return [
             f"{command} advise --config.file {configuration}",
             f"{command} changes --url {self.url('exporter')}   # from the second run on",
-            f"{command} compare --prometheus {self.url('prometheus')} --target {HOST}:{self.ports.exporter}"
+            f"{command} compare --prometheus {self.url('prometheus')} --target {SERVER}"
             f' --around "enable mem scale 0" {run}   # from the third run on',
         ]
 
