@@ -52,7 +52,8 @@ def unique(names: st.SearchStrategy[str], **sizes: Any) -> st.SearchStrategy[lis
 def samples(draw: st.DrawFn, layout: Layout) -> Sample:
     """Any sample of a layout."""
     pools = draw(unique(NAMES, min_size=1, max_size=2)) if layout != "15.0.3" else ["-"]
-    numbers = draw(st.lists(st.integers(0, 1023), max_size=4, unique=True))
+    numbers = draw(st.lists(st.integers(0, 1023), min_size=1, max_size=4, unique=True))
+    seconds = draw(st.integers(1, 86399))
     engines = [
         draw(
             st.builds(
@@ -84,20 +85,21 @@ def samples(draw: st.DrawFn, layout: Layout) -> Sample:
             tuple(draw(st.lists(POOLS, max_size=3, unique_by=lambda pool: pool.io_kb))),
             *draw(st.tuples(*[COUNTS] * 8)),
         )
-        for name in draw(unique(NAMES, max_size=3))
+        for name in draw(unique(NAMES, min_size=1, max_size=3))
     ]
     devices = [
         DeviceSample(name, f"/dev/{name}", *draw(st.tuples(*[COUNTS] * 3)))
-        for name in draw(unique(NAMES, max_size=3))
+        for name in draw(unique(NAMES, min_size=1, max_size=3))
     ]
     return Sample(
         server=draw(st.text("ABC_09", min_size=1, max_size=30)),
-        version=draw(st.text("Adaptive Server/16.0 -", max_size=200)).strip(),
+        version=f"Adaptive Server Enterprise/{layout}/"
+        + draw(st.text("EBF P/x86_64 -", max_size=120)).strip(),
         layout=layout,
         started=draw(DATES),
         ended=draw(DATES),
-        interval_s=draw(st.integers(0, 86399)),
-        elapsed_ms=draw(st.integers(0, 10**8)),
+        interval_s=seconds,
+        elapsed_ms=1000 * seconds + draw(st.integers(0, 3000)),
         cleared=draw(st.none() | DATES),
         engines=tuple(engines),
         threads=tuple(threads),
@@ -108,7 +110,9 @@ def samples(draw: st.DrawFn, layout: Layout) -> Sample:
         caches=tuple(caches),
         devices=tuple(devices),
         buckets=(draw(st.builds(Bucket, st.just("LFB memory pool"), st.just(64), *[COUNTS] * 3)),),
-        descriptors=(draw(st.builds(Descriptors, st.just("Object"), *[COUNTS] * 5)),),
+        descriptors=tuple(
+            draw(st.builds(Descriptors, st.just(name), *[COUNTS] * 5)) for name in ("Object", "Index")
+        ),
         counts=draw(st.dictionaries(st.sampled_from(NAMED_COUNTS), COUNTS)),
         spinlocks={name: (draw(COUNTS), draw(COUNTS)) for name in ("Object Manager", "page", "table")},
     )
@@ -129,7 +133,7 @@ def check(sample: Sample) -> None:
         for measure in row.overflow
     }
     assert overflown == {(p.section, p.path, p.row, p.measure) for p in page.printed if p.value is None}
-    assert report.complete
+    assert report.complete, (report.missing, report.unplaced, report.contradictions)
     header = report.header
     assert (header.server, header.started, header.ended) == (sample.server, sample.started, sample.ended)
     assert header.interval is not None and header.interval.total_seconds() == sample.interval_s

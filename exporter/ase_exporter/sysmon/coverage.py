@@ -1,157 +1,150 @@
-"""What a report lacks: known sections and rows that are not there, and rows in a place where they cannot be."""
+"""What a report lacks: the sections and rows that its release prints, whatever else the text holds.
+
+The grammar says of each row when it is printed (need): always; block (if any row of its block is); if (when the count
+of another row is above 0); any and several (when another row is there, or more than one of it); not (when other rows
+are not there).
+"""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import (
-    FIRST_RELEASE,
-    grammar,
-    nearest_release,
-    path_pattern,
-    pattern,
-    release,
-)
-from ase_exporter.sysmon.structure import Remark, Report, Row, Section
+from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, grammar, release
+from ase_exporter.sysmon.relations import Names, Rows, Term, terms
+from ase_exporter.sysmon.structure import COUNT, Report, Section
 
 _PROCEDURE = "sp_sysmon_"
-# Printed by every version; the others came with 11.9 to 12.5.
-_CORE = [
-    "kernel",
-    "taskmgmt",
-    "xactsum",
-    "xactmgmt",
-    "indexmgmt",
-    "locks",
-    "dcache",
-    "pcache",
-    "memory",
-    "recovery",
-    "diskio",
-    "netio",
-]
-_MIN_SECTIONS = 2
-# Tables that name the same things: every engine online, every thread pool. They are told by a sub-heading or a label.
+_OF_16 = (BUCKETS, "NV Cache Management")
+# No whole report of it is known: which rows it prints is not known either.
+_UNKNOWN_RELEASE = "12.5"
 _ENGINES = re.compile(r"Engine \d+")
-# Columns that have no title of their own.
-_UNTITLED = re.compile(r"percent(_\d+)?|column_\d+|value")
 _POOLS = re.compile(r"ThreadPool : .*")
+_KERNEL, _TASKS = "Kernel Utilization", "Task Management"
+# Tables that name the same things: every engine online, every thread pool.
 _SAME_IN_ALL = (
     (
         _ENGINES,
         (
-            ("Kernel Utilization", "Engine Busy Utilization"),
-            ("Kernel Utilization", "Engine Utilization (Tick %)"),
-            ("Kernel Utilization", "Average Runnable Tasks"),
-            ("Kernel Utilization", "CPU Yields by Engine"),
-            ("Task Management", "Task Context Switches by Engine"),
+            (_KERNEL, "Engine Busy Utilization"),
+            (_KERNEL, "Engine Utilization (Tick %)"),
+            (_KERNEL, "Average Runnable Tasks"),
+            (_KERNEL, "CPU Yields by Engine"),
+            (_TASKS, "Task Context Switches by Engine"),
+            ("Disk I/O Management", "Max Outstanding I/Os"),
         ),
     ),
-    (
-        _POOLS,
-        (
-            ("Kernel Utilization", "Thread Utilization (OS %)"),
-            ("Kernel Utilization", "Context Switches at OS"),
-        ),
-    ),
+    (_POOLS, ((_KERNEL, "Thread Utilization (OS %)"), (_KERNEL, "Context Switches at OS"))),
 )
+# Memory pools of fixed sizes, and the last of them.
+_BUCKET = re.compile(r"(?P<pool>.*) (?P<size>\d+)")
+_BUCKET_STEP = 32
+_LAST_BUCKETS = {
+    "Encrypted Columns Frag": 352,
+    "LFB memory pool": 640,
+    "Network Buffers": 352,
+    "Worker Thread Memory": 128,
+}
+_MIN_BUCKETS = 3
 
 
-def missing_parts(report: Report) -> list[str]:
-    """Sections and rows that a report of its version has and this one lacks.
-
-    A report of one section alone (`sp_sysmon interval, kernel`) lacks no section.
-    """
+def missing_parts(report: Report, only: str = "") -> Iterator[str]:
+    """What a report of its release has and this one lacks. only: the one section that was asked for."""
     version = release(report.header.version)
-    known = version is not None and version >= FIRST_RELEASE
-    nearest = nearest_release(report.header.version)
-    found = [*_missing_sections(report, known)]
-    for section in report.sections if known else ():
-        found += _missing_headings(section, nearest)
-        found += _missing_rows(section)
-    return [*found, *_missing_names(report)]
-
-
-def check_rows(report: Report) -> None:
-    """Move rows that cannot be right to `unread`.
-
-    These are rows with an incomplete label (its second line is lost), rows that are known in another place or with
-    other columns, rows of a table that are there twice (the lines between are lost), and all unknown rows of an
-    altered text. A row of unknown sub-headings is kept: it may be of a version that we have not seen.
-    """
-    version = report.header.version
-    old = (release(version) or FIRST_RELEASE) < FIRST_RELEASE
-    nearest = None if old else nearest_release(version)
+    if version == _UNKNOWN_RELEASE:
+        yield f"a list of what release {version} prints: whether the report is complete is not known"
+    yield from _missing_sections(report, version, only)
     for section in report.sections:
-        seen: dict[tuple[tuple[str, ...], str], int] = {}
-        kept: list[Row] = []
-        above = None
-        for row in section.rows:
-            first = seen.setdefault((row.path, row.label), row.line)
-            if above and _is_repeated(above, row):
-                first = row.line
-            above = row
-            if not _is_right(section, row, nearest, report.altered):
-                report.unread.append(Remark(row.line, f"in a place where it is not known: {row.label}"))
-            elif first != row.line:
-                report.unread.append(Remark(row.line, f"is there twice, first in line {first}: {row.label}"))
-            else:
-                kept.append(row)
-        section.rows[:] = kept
+        yield from _missing_rows(section, version)
+        if section.name == BUCKETS:
+            yield from _missing_buckets(section)
+    yield from _missing_names(report)
 
 
-def _missing_sections(report: Report, known: bool) -> Iterator[str]:
+def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
     lost = {
         SECTION_KEYWORDS[keyword]: message.number
         for message in report.messages
         if (keyword := message.procedure.removeprefix(_PROCEDURE)) in SECTION_KEYWORDS
     }
-    for instance in dict.fromkeys(section.instance for section in report.sections):
-        present = {section.name for section in report.sections if section.instance == instance}
-        if len(present & set(SECTION_KEYWORDS.values())) < _MIN_SECTIONS and not lost:
-            continue
-        for keyword in SECTION_KEYWORDS if known else _CORE:
-            name = SECTION_KEYWORDS[keyword]
+    expected = [*SECTION_KEYWORDS.values(), *(_OF_16 if version == "16.0" else ())]
+    for instance in dict.fromkeys(section.instance for section in report.sections) or [""]:
+        present = {
+            one.name
+            for one in report.sections
+            if one.instance == instance and (one.rows or one.name == BUCKETS)
+        }
+        for name in [only] if only else expected if version else lost:
             if name not in present:
                 text = f"section {name}" + (f" of instance {instance}" if instance else "")
                 yield text + (f" (lost to server error {lost[name]})" if name in lost else "")
 
 
-def _missing_rows(section: Section) -> Iterator[str]:
-    required = grammar().required[section.name]
-    blocks: defaultdict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
+def _missing_rows(section: Section, version: str) -> Iterator[str]:
+    rows = Rows(section)
+    for known, container, need, wanted in _needed(section.name, version):
+        for path in rows.blocks.get(container, ()):
+            there = any(
+                row.path[: len(path)] == path for row in rows.by_place.get((known.path, known.label), ())
+            )
+            if there if need != "block" else False:
+                continue
+            if need == "block":
+                blocks = [block for block in rows.blocks.get(known.path, ()) if block[: len(path)] == path]
+                present = {row.path for row in rows.by_place.get((known.path, known.label), ())}
+                lacking = [block for block in blocks if block not in present]
+            else:
+                lacking = [path] if _is_due(rows, known, path, need, wanted) else []
+            for block in lacking:
+                yield f"row {' / '.join((section.name, *block, *known.path[len(block) :], known.label))}"
+
+
+def _is_due(rows: Rows, known: KnownRow, path: Names, need: str, wanted: tuple[Term, ...]) -> bool:
+    """Whether a row must be in a block."""
+    others = list(rows.of(known.path, path, wanted)) if wanted else []
+    match need:
+        case "always":
+            return True
+        case "if":
+            return any((row.get(COUNT) or 0) > 0 for row in others)
+        case "any":
+            return bool(others)
+        case "several":
+            return len(others) > 1
+        case _:
+            return not others
+
+
+@lru_cache(maxsize=256)
+def _needed(section: str, version: str) -> list[tuple[KnownRow, Names, str, tuple[Term, ...]]]:
+    """The rows that a section of a release must or may have: with the block that each is one of, and its need."""
+    found = []
+    for row in grammar().rows:
+        if row.section == section and row.need and version in row.releases and version != _UNKNOWN_RELEASE:
+            named = [at for at, part in enumerate(row.path, 1) if "*" in part or "#" in part]
+            need, _, text = row.need.partition(" ")
+            found.append((row, row.path[: max(named, default=0)], need, terms(text) if text else ()))
+    return found
+
+
+def _missing_buckets(section: Section) -> Iterator[str]:
+    """Sizes of a memory pool go up in steps."""
+    pools: defaultdict[str, list[int]] = defaultdict(list)
     for row in section.rows:
-        blocks[row.path].add((path_pattern(row.path), pattern(row.label)))
-    everything = set().union(*blocks.values())
-    for (path, label), scope in required.items():
-        name = " / ".join(part for part in (section.name, path, label) if part)
-        if scope == "section" and (path, label) not in everything and section.rows:
-            yield f"row {name}"
-        elif scope == "block":
-            for rows in blocks.values():
-                siblings = {row for row in rows if row[0] == path and required.get(row) == "block"}
-                if siblings and (path, label) not in rows:
-                    yield f"row {name}"
-
-
-def _is_repeated(above: Row, row: Row) -> bool:
-    """Whether a row repeats the one above, as sp_sysmon prints the total of an idle device."""
-    same = (above.path, above.label) == (row.path, row.label)
-    return same and all(above.get(cell.measure) in (None, cell.value) for cell in row.cells)
-
-
-def _missing_headings(section: Section, release: str) -> Iterator[str]:
-    present = {pattern(remark.text) for remark in section.remarks}
-    for row in section.rows:
-        present |= {pattern(part) for part in row.path} | set(path_pattern(row.path).split(" / "))
-    for heading, releases in grammar().headings[section.name].items():
-        if section.rows and release in releases and heading not in present:
-            yield f"heading {section.name} / {heading}"
+        match = _BUCKET.fullmatch(row.label)
+        if match:
+            pools[match["pool"]].append(int(match["size"]))
+    for pool, sizes in pools.items():
+        last = max(_LAST_BUCKETS.get(pool, 0), *sizes)
+        steps = range(0 if 0 in sizes else _BUCKET_STEP, last + 1, _BUCKET_STEP)
+        if len(sizes) >= _MIN_BUCKETS and sizes != list(steps):
+            yield f"row {section.name} / {pool}: its sizes are not {steps.start} to {last}"
 
 
 def _missing_names(report: Report) -> Iterator[str]:
     """Engines and thread pools that one of the tables of all of them lacks."""
+    idle = {remark.text.rpartition(" : ")[0] for section in report.sections for remark in section.remarks}
     for kind, tables in _SAME_IN_ALL:
         names: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         for section in report.sections:
@@ -159,24 +152,7 @@ def _missing_names(report: Report) -> Iterator[str]:
                 if row.path and (section.name, row.path[0]) in tables:
                     key = (section.instance, section.name, row.path[0])
                     names[key] |= set(filter(kind.fullmatch, (*row.path, row.label)))
-        # An idle pool has a remark behind its name.
-        idle = {remark.text.rpartition(" : ")[0] for section in report.sections for remark in section.remarks}
         for (instance, section_name, table), found in names.items():
             everywhere = set().union(*(other for key, other in names.items() if key[0] == instance))
             for name in sorted(everywhere - found - idle) if found else ():
                 yield f"{name} in {section_name} / {table}"
-
-
-def _is_right(section: Section, row: Row, nearest: str | None, altered: bool) -> bool:
-    """nearest: the release that its report is of, None before those of the grammar. altered: as the report's."""
-    known = grammar()
-    measures = known.measures(section.name, row.path, row.label)
-    found = {cell.measure for cell in row.cells if altered or not _UNTITLED.fullmatch(cell.measure)}
-    if nearest is not None and known.is_misplaced(section.name, row.path, row.label, nearest):
-        return False
-    if measures is not None:
-        return found <= measures if altered else found <= measures | known.columns(section.name, row.path)
-    if altered or known.is_elsewhere(row.path, row.label):
-        return False
-    texts = known.lines(section.name, row.label)
-    return not texts or any(line.kind != "row" or not line.label for line in texts)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from ase_exporter.sysmon.grammar import grammar, nearest_release
+from ase_exporter.sysmon.grammar import grammar, release
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report, Row
 from ase_exporter.sysmon.summary import engines, summary, version_of
@@ -133,8 +133,8 @@ def _absent(report: Report, key: Key) -> float | None:
     )
     if section is None or (measure not in (PER_SEC, PERCENT_OF_TOTAL)):
         return None
-    release = nearest_release(report.header.version)
-    if release not in grammar().releases(section.name, path, label):
+    known = grammar().known(section.name, path, label)
+    if known is None or release(report.header.version) not in known.releases:
         return None
     named = [part for part in path if part.startswith(("Cache: ", "ThreadPool : ")) or _is_device(path, part)]
     present = {part for row in section.rows for part in row.path}

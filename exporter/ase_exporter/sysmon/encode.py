@@ -2,9 +2,10 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ase_exporter.sysmon.structure import Header, Report, Row, Section
+from ase_exporter.sysmon.structure import QUALITIES, Header, Remark, Report, Row, Section
 from ase_exporter.sysmon.summary import summary
 
 _COLUMNS = (
@@ -17,6 +18,8 @@ _COLUMNS = (
     "row",
     "measure",
     "value",
+    "quality",
+    "report",
     "text",
     "line",
     "column",
@@ -28,18 +31,18 @@ def as_json(report: Report) -> dict[str, object]:
     return {
         "header": _header(report.header),
         "complete": report.complete,
-        "lines": report.lines,
-        "understood": report.understood,
-        "altered": report.altered,
+        "figures": {quality: report.count(quality) for quality in QUALITIES},
+        "discarded_numbers": report.discarded,
         "missing": report.missing,
-        "unread": [{"line": remark.line, "text": remark.text} for remark in report.unread],
+        "unplaced": _remarks(report.unplaced),
+        "contradictions": _remarks(report.contradictions),
         "return_status": report.return_status,
         "sections": [_section(section) for section in report.sections],
         "messages": [
             {"line": message.line, "number": message.number, "level": message.level, "text": message.text}
             for message in report.messages
         ],
-        "warnings": [{"line": warning.line, "text": warning.text} for warning in report.warnings],
+        "warnings": _remarks(report.warnings),
     }
 
 
@@ -61,7 +64,11 @@ def csv_heading() -> str:
 
 
 def csv_rows(report: Report, file: str = "") -> str:
-    """One line per figure; sub-headings are joined by ' / '. time: when the sample ended."""
+    """One line per figure; sub-headings are joined by ' / '. time: when the sample ended.
+
+    quality: of the figure; report: whether all of the report is there and nothing contradicts it.
+    """
+    state = "complete" if report.complete else "incomplete"
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     where = (file, report.header.server, _time(report.header.ended) or "")
@@ -77,6 +84,8 @@ def csv_rows(report: Report, file: str = "") -> str:
                 row.label,
                 cell.measure,
                 cell.value,
+                cell.quality,
+                state,
                 cell.text,
                 *place,
             )
@@ -97,6 +106,10 @@ def _header(header: Header) -> dict[str, object]:
         "cleared": _time(header.cleared),
         "other": header.other,
     }
+
+
+def _remarks(remarks: Sequence[Remark]) -> list[dict[str, object]]:
+    return [{"line": remark.line, "text": remark.text} for remark in remarks]
 
 
 def _section(section: Section) -> dict[str, object]:
@@ -122,6 +135,9 @@ def _row(row: Row) -> dict[str, object]:
     }
     if row.overflow:
         encoded["overflow"] = list(row.overflow)
+    contradicted = [cell.measure for cell in row.cells if cell.quality == "contradicted"]
+    if contradicted:
+        encoded["contradicted"] = contradicted
     wrapped = [cell.measure for cell in row.cells if cell.wrapped]
     if wrapped:
         encoded["wrapped"] = wrapped

@@ -1,9 +1,8 @@
-"""The known lines of each section by release (grammar.csv): their place, indentation and columns.
+"""The known rows of sp_sysmon by release (known_rows.csv), and what a piece of text can be by them.
 
-A line is known by its section and its text without figures; names and numbers in it are `*` and `#`. path: the
-sub-headings above it. after: what may stand right above it (a rule, a blank line, text). required: a row that
-every known report has in that `section`, or in that `block` where one row of the block is there; a heading that every
-known report of these releases has in that section.
+A row is known by its section, the sub-headings above it (path) and its label; names and numbers in them are `*` and
+`#`. text: what is printed where that is not the whole label. columns: those that may hold figures, in their order.
+need: when the row is printed, see `coverage`. Two texts are the same if their letters and digits are.
 """
 
 import csv
@@ -14,180 +13,201 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-FIRST_RELEASE = (15, 0)
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL
+
+STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
+BUCKETS = "Bucketpool Activity"
+DEVICES = ("Device Activity Detail",)
+RELEASES = ("12.5", "15.0.3", "15.7", "16.0")
+_RELEASE = re.compile(r"(?:Enterprise|Server)/(\d+)\.(\d+)", re.IGNORECASE)
 _PATTERNS = (
-    (re.compile(r"Engine \d+"), "Engine #"),
-    (re.compile(r"Thread \d+ \(.*\)"), "Thread # (*)"),
-    (re.compile(r"\d+ Kb Pool"), "# Kb Pool"),
-    (re.compile(r"ThreadPool : .*"), "ThreadPool : *"),
-    (
-        re.compile(
-            r"(Cache|NV Cache|Device|Application|Application->Login|Replication (?:Agent|Server)): .*"
-        ),
-        r"\1: *",
-    ),
+    (re.compile(r"Engine (\d+)", re.IGNORECASE), "Engine #", "Engine {}"),
+    (re.compile(r"Thread (\d+) ?\((.*)\)", re.IGNORECASE), "Thread # (*)", "Thread {} ({})"),
+    (re.compile(r"(\d+) ?Kb Pool", re.IGNORECASE), "# Kb Pool", "{} Kb Pool"),
 )
-_DEVICES = "Device Activity Detail"
-_BUCKETS = "Bucketpool Name"
-# Of 15.7, one section of a report is known.
-_KNOWN_WHOLE = ("15.0.3", "16.0")
-_RELEASE = re.compile(r"(?:Enterprise|Server)/(\d+)\.(\d+)")
+_PATTERN = re.compile(r"(?:Engine|Thread) #|# Kb Pool")
+_NAMED = re.compile(
+    r"(?P<kind>ThreadPool\s*:|(?:NV )?Cache:|Application(?:->Login)?:|Replication Agent:)\s*(?P<name>\S.*)",
+    re.IGNORECASE,
+)
+_KINDS = {
+    "threadpool": "ThreadPool :",
+    "cache": "Cache:",
+    "nvcache": "Cache:",
+    "application": "Application:",
+    "applicationlogin": "Application->Login:",
+    "replicationagent": "Replication Agent:",
+}
+# Texts without figures that are no headings.
+_TEXTS = (
+    "Device:",
+    "Pages Requested",
+    "Reside in Another",
+    "(since beginning of sample)",
+    "No physical locks are acquired",
+    "No physical locks are acquired on buffers in this cache",
+    "Statistics Not Available - No Buffers Entered Wash Section Yet",
+    "Statistics Not Available - No Buffers Displaced Yet",
+    "No Large Pool(s) In This Cache",
+    "Cluster Cache Behavior",
+    "Cluster Lock Summary",
+    "Physical Locks Summary",
+    "Logical Locks Summary",
+    "Object Locks Summary",
+    "Page Writes Skipped",
+    "Page Write Waits",
+    "Lazy Cleaning",
+    "Cache Cleans",
+    "Pages Cleaned",
+    "Total Reads",
+    "Total Writes",
+    "Total Page Write Skips",
+)
+
+Path_ = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLine:
-    """One line of the grammar; label: of the row, where it is more than the text of this line."""
+class KnownRow:
+    """One row of the grammar; slots: the columns for which it prints something, figures or `n/a`."""
 
     section: str
-    kind: str
-    path: str
-    text: str
+    path: Path_
     label: str
-    indent: int
-    after: frozenset[str]
-    measures: frozenset[str]
+    text: str
+    columns: tuple[str, ...]
+    slots: tuple[str, ...]
     releases: frozenset[str]
-    required: str
+    need: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a text can be: a section, headings (section and path), rows, or other text of the report.
+
+    name: the text as the grammar spells it, with its own names and numbers.
+    """
+
+    name: str
+    section: str = ""
+    headings: tuple[tuple[str, Path_], ...] = ()
+    rows: tuple[KnownRow, ...] = ()
+    text: bool = False
+
+    @property
+    def known(self) -> bool:
+        return bool(self.section or self.headings or self.rows or self.text)
 
 
 class Grammar:
-    """The known lines, by section and text, and the known rows, by section, path and label."""
+    """The known rows, and the headings that follow from their paths."""
 
-    def __init__(self, lines: Sequence[KnownLine]) -> None:
-        self.sections = frozenset(line.section for line in lines)
-        self._lines: defaultdict[tuple[str, str], list[KnownLine]] = defaultdict(list)
-        self._rows: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
-        tables = defaultdict(set)
-        for line in lines:
-            # Below another heading, a table alone does not tell which one that was.
-            if line.kind == "titles" and line.text == line.path:
-                tables[line.text].add(line.section)
-        self._tables = {text: min(names) for text, names in tables.items() if len(names) == 1}
-        self._places = {(line.path, line.label or line.text) for line in lines if line.kind == "row"}
-        self._texts = {(line.section, text) for line in lines for text in (line.text, line.label)}
-        self._labels: defaultdict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
-        self._columns: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        self._releases: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
-        self.required: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
-        self.headings: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)
-        for line in lines:
-            if line.kind != "row" and line.required:
-                self.headings[line.section].setdefault(line.text, set()).update(line.releases)
-            self._lines[line.section, line.text].append(line)
-            if line.kind == "row":
-                key = (line.path, line.label or line.text)
-                self._rows[line.section, *key] |= line.measures
-                self._columns[line.section, _table(line.path)] |= line.measures
-                self._releases[line.section, *key] |= line.releases
-                self._labels[line.section, key[1]].setdefault(line.path, set()).update(line.releases)
-                if line.required:
-                    self.required[line.section][key] = line.required
+    def __init__(self, rows: Sequence[KnownRow]) -> None:
+        self.rows = rows
+        self.sections = {key(row.section): row.section for row in self.rows}
+        self.paths: defaultdict[str, set[Path_]] = defaultdict(set)
+        self.by_place: dict[tuple[str, Path_, str], KnownRow] = {}
+        self._rows: defaultdict[str, list[KnownRow]] = defaultdict(list)
+        self._headings: dict[str, dict[tuple[str, Path_], None]] = {}
+        self._names: dict[str, str] = {}
+        for row in rows:
+            self._rows[key(row.text)].append(row)
+            self._names.setdefault(key(row.text), row.text)
+            self.by_place.setdefault((row.section, row.path, row.label), row)
+            for depth in range(1, len(row.path) + 1):
+                path = row.path[:depth]
+                self.paths[row.section].add(path)
+                self._headings.setdefault(key(path[-1]), {})[row.section, path] = None
+                self._names.setdefault(key(path[-1]), path[-1])
+        self._texts = {key(text) for text in _TEXTS}
 
-    def lines(self, section: str, text: str) -> list[KnownLine]:
-        """What is known of a text in a section."""
-        return self._lines.get((section, pattern(text)), [])
+    @lru_cache(maxsize=1 << 15)  # noqa: B019  # one grammar lives as long as the process
+    def meaning(self, text: str) -> Meaning:
+        """What a text can be."""
+        name, spelled = _pattern(text)
+        found = key(name)
+        if not found:
+            return Meaning("")
+        return Meaning(
+            spelled or self._names.get(found, " ".join(text.split())),
+            "" if is_named(text) else self.sections.get(found, ""),
+            tuple(self._headings.get(found, ())),
+            tuple(self._rows.get(found, ())),
+            found in self._texts,
+        )
 
-    def section_of(self, table: str) -> str:
-        """The one section that has a table of this title, below no other heading; '' if none or several have."""
-        return self._tables.get(pattern(table), "")
-
-    def releases(self, section: str, path: Sequence[str], label: str) -> set[str]:
-        """The releases that print a row; empty for an unknown one."""
-        return self._releases.get((section, path_pattern(path), pattern(label)), set())
-
-    def is_elsewhere(self, path: Sequence[str], label: str) -> bool:
-        """Whether some section has this row below the same sub-headings."""
-        return bool(path) and (path_pattern(path), _name(path, label)) in self._places
-
-    def is_misplaced(self, section: str, path: Sequence[str], label: str, release: str) -> bool:
-        """Whether the section has this label and each of these sub-headings, but not the one below the others.
-
-        That is also so where only other releases know the place, and this release has one more heading above the
-        label. (Thread pools are none: a server without the threaded kernel has none of them. Totals are printed one
-        heading higher if there is something to count.)
-        """
-        known, name = path_pattern(path), _name(path, label)
-        places = self._labels.get((section, name), {})
-        if known in places:
-            if release not in _KNOWN_WHOLE or release in places[known] or label.startswith("Total "):
-                return False
-            return any(release in releases and _is_below(known, place) for place, releases in places.items())
-        headings = (part for part in known.split(" / ") if part)
-        return bool(places) and all((section, heading) in self._texts for heading in headings)
-
-    def columns(self, section: str, path: Sequence[str]) -> set[str]:
-        """The columns of the table that a path begins with; empty for an unknown table."""
-        return self._columns.get((section, _table(path_pattern(path))), set())
-
-    def measures(self, section: str, path: Sequence[str], label: str) -> set[str] | None:
-        """The columns in which a row may have figures; None for an unknown row."""
-        return self._rows.get((section, path_pattern(path), _name(path, label)))
+    def known(self, section: str, path: Path_, label: str) -> KnownRow | None:
+        """The row of the grammar that a row of a report is."""
+        return self.by_place.get((section, *place(section, path, label)))
 
 
 @cache
 def grammar() -> Grammar:
     """The grammar that ships with this package."""
-    with (Path(__file__).parent / "grammar.csv").open(encoding="utf-8", newline="") as file:
-        return Grammar(
-            [
-                KnownLine(
-                    row["section"],
-                    row["kind"],
-                    row["path"],
-                    row["text"],
-                    row["label"],
-                    int(row["indent"]),
-                    frozenset(row["after"].split()),
-                    frozenset(row["measures"].split()),
-                    frozenset(row["releases"].split()),
-                    row["required"],
-                )
-                for row in csv.DictReader(file)
-            ]
-        )
+    with (Path(__file__).parent / "known_rows.csv").open(encoding="utf-8", newline="") as file:
+        rows = []
+        for row in csv.DictReader(file):
+            columns = tuple(row["columns"].split())
+            known = KnownRow(
+                row["section"],
+                tuple(part for part in row["path"].split(" / ") if part),
+                row["label"],
+                row["text"] or row["label"],
+                columns,
+                STANDARD if set(columns) <= set(STANDARD) else columns,
+                frozenset(row["releases"].split()),
+                row["need"],
+            )
+            rows.append(known)
+    return Grammar(rows)
 
 
-def release(version: str) -> tuple[int, int] | None:
-    """Major and minor release of a version banner; None where it has none."""
-    match = _RELEASE.search(version)
-    return (int(match[1]), int(match[2])) if match else None
+@lru_cache(maxsize=1 << 14)
+def key(text: str) -> str:
+    """Letters and digits of a text: what is left of it however it was pasted; patterns keep their `#`."""
+    if text == "*":
+        return text
+    kept = "#" if _PATTERN.match(text) else ""
+    return "".join(letter for letter in text.casefold() if letter.isalnum() or letter == kept)
 
 
-def nearest_release(version: str) -> str:
+def is_named(text: str) -> bool:
+    """Whether a text is a heading that ends in a name, which may hold anything."""
+    return bool(_NAMED.fullmatch(text.strip()))
+
+
+def release(version: str) -> str:
     """The release of the grammar that a version banner comes closest to; '' without a version."""
-    found = release(version)
-    if found is None:
+    match = _RELEASE.search(version)
+    if match is None:
         return ""
-    return "15.0.3" if found < (15, 7) else "15.7" if found < (16, 0) else "16.0"
+    found = (int(match[1]), int(match[2]))
+    return next(
+        (name for low, name in (((16, 0), "16.0"), ((15, 7), "15.7"), ((15, 0), "15.0.3")) if found >= low),
+        "12.5",
+    )
 
 
-def _name(path: Sequence[str], label: str) -> str:
-    """A label as the grammar has it; memory pools have names of their own."""
-    return "*" if path and path_pattern(path) == _BUCKETS else pattern(label)
+def place(section: str, path: Path_, label: str) -> tuple[Path_, str]:
+    """Path and label of a row as the grammar has them."""
+    if section == BUCKETS:
+        return path, "*"
+    parts = tuple(_pattern(part)[0] for part in path)
+    if path[:1] == DEVICES and len(path) > 1:
+        parts = (parts[0], "*", *parts[2:])
+    return parts, _pattern(label)[0]
 
 
-def _is_below(path: str, place: str) -> bool:
-    """Whether a place is a path with more headings below it, none of them a block with a name of its own."""
-    return place.startswith(f"{path} / ") and "*" not in place[len(path) :]
-
-
-def _table(path: str) -> str:
-    return path.partition(" / ")[0]
-
-
-@lru_cache(maxsize=8192)
-def pattern(text: str) -> str:
-    """A text with its names and numbers replaced, as the grammar has it."""
+@lru_cache(maxsize=1 << 15)
+def _pattern(text: str) -> tuple[str, str]:
+    """A text with its names and numbers replaced, and with them in the grammar's spelling; '' if it has none."""
     words = " ".join(text.split())
-    for known, replacement in _PATTERNS:
-        if known.fullmatch(words):
-            return known.sub(replacement, words)
-    return words
-
-
-def path_pattern(path: Sequence[str]) -> str:
-    """A path as the grammar has it."""
-    parts = [pattern(part) for part in path]
-    if len(parts) > 1 and parts[0] == _DEVICES:
-        parts[1] = "*"
-    return " / ".join(parts)
+    named = _NAMED.fullmatch(text.strip())
+    if named:
+        kind = _KINDS[key(named["kind"])]
+        return f"{kind} *", f"{kind} {named['name']}"
+    for known, replacement, spelling in _PATTERNS:
+        match = known.fullmatch(words.rstrip(" :"))
+        if match:
+            return replacement, spelling.format(*match.groups())
+    return words, ""

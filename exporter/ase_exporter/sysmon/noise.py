@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from ase_exporter.sysmon.lines import Line
 from ase_exporter.sysmon.structure import ServerMessage
 
-END_OF_REPORT = "End of Report"
 _RETURN_STATUS = re.compile(r"\(return status = (-?\d{1,10})\)")
 _CHATTER = re.compile(
     r"\(\d+ rows? affected\)"
@@ -64,7 +63,7 @@ def server_message(lines: Sequence[Line], at: int) -> tuple[ServerMessage, int] 
         text = line.text.strip()
         if line.blank or text.startswith(("===", "---", "Msg ")):
             break
-        if return_status(line) is not None or is_chatter(line) or (texts and line.indent):
+        if return_status(line) is not None or is_chatter(line) or (texts and line.text[:1] == " "):
             break
         if not texts and _ORIGIN.fullmatch(text):
             origins.append(text)

@@ -1,49 +1,50 @@
 """From the text of sp_sysmon to a Report; every version from 12.5 to 16.0, whole, cut short or damaged."""
 
+import re
 from collections.abc import Iterable, Iterator
 
-from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
-from ase_exporter.sysmon import columns, noise, wizard
-from ase_exporter.sysmon.coverage import check_rows, missing_parts
-from ase_exporter.sysmon.grammar import grammar
-from ase_exporter.sysmon.header import HeaderReader, instance_of, is_header_line, unreadable_times
+from ase_exporter.sysmon import noise, wizard
+from ase_exporter.sysmon.coverage import missing_parts
+from ase_exporter.sysmon.grammar import release
+from ase_exporter.sysmon.header import HeaderReader, instance_of, is_header_line
 from ase_exporter.sysmon.lines import TITLE, Line, clean, is_title, raw_lines
-from ase_exporter.sysmon.margins import MarginReader, is_altered, section_name
-from ase_exporter.sysmon.sections import SectionReader
-from ase_exporter.sysmon.structure import Remark, Report, Section
+from ase_exporter.sysmon.proof import prove
+from ase_exporter.sysmon.recognition import Recogniser, numbers_in
+from ase_exporter.sysmon.structure import Remark, Report
+from ase_exporter.sysmon.text import unwrapped
 
 MAX_REPORT_LINES = 250_000
-_EMPTY = Line(0, "", 0)
-_SECTIONS = {*SECTION_KEYWORDS.values(), "Bucketpool Activity", "NV Cache Management", "Replication Agent"}
-_WHOLE_ENDS = ("%", "n/a")
+_END = re.compile(r"end of report", re.IGNORECASE)
+# A title without a header below it is the running title of a printed page.
+_HEADER_WITHIN = 12
 
 
 class NotAReportError(UserError):
     """The text holds no trace of sp_sysmon."""
 
 
-def parse(text: str, name: str = "text") -> Report:
-    """The first report of a text; raises NotAReportError."""
-    return parse_all(text, name)[0]
+def parse(text: str, name: str = "text", only: str = "") -> Report:
+    """The first report of a text; raises NotAReportError. only: the one section that was asked for, by its title."""
+    return next(read_reports(raw_lines(text), name, only))
 
 
 def parse_all(text: str, name: str = "text") -> list[Report]:
     """Every report of a text, in its order (a file may hold several runs); raises NotAReportError.
 
-    Never raises anything else, whatever the text holds; what could not be read is in `warnings` and `unread`.
+    Never raises anything else, whatever the text holds; what could not be read is `missing` and `unplaced`.
     """
     return list(read_reports(raw_lines(text), name))
 
 
-def read_reports(lines: Iterable[str], name: str = "text") -> Iterator[Report]:
+def read_reports(lines: Iterable[str], name: str = "text", only: str = "") -> Iterator[Report]:
     """The reports of raw lines, one at a time: memory is bounded by the longest report, not by the file.
 
     Raises NotAReportError if there is none.
     """
     found = False
-    for block in _blocks(lines):
-        report = _Reader(block).read()
+    for block in _blocks(unwrapped(lines)):
+        report = _Reader(block).read(only)
         if report:
             found = True
             yield report
@@ -60,15 +61,23 @@ def read_reports(lines: Iterable[str], name: str = "text") -> Iterator[Report]:
 def _blocks(lines: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
     """The numbered lines of each report: a new one starts at each title, or where one would be too long."""
     block: list[tuple[int, str]] = []
-    titled = False
+    titled = -1
     for number, line in enumerate(lines, 1):
-        title = is_title(line)
-        if (title and titled) or len(block) >= MAX_REPORT_LINES:
+        if titled >= 0 and len(block) - titled <= _HEADER_WITHIN and "er" in line and _KEY.search(line):
+            if titled:
+                yield block[:titled]
+                block = block[titled:]
+            titled = -1
+        if is_title(line):
+            titled = len(block)
+        if len(block) >= MAX_REPORT_LINES:
             yield block
-            block, titled = [], False
-        titled |= title
+            block, titled = [], -1
         block.append((number, line))
     yield block
+
+
+_KEY = re.compile(r"Server Version|Run Date|Server Name", re.IGNORECASE)
 
 
 class _Reader:
@@ -77,31 +86,30 @@ class _Reader:
     def __init__(self, block: list[tuple[int, str]]) -> None:
         self._lines = clean(block)
         self._cut = bool(block and block[-1][1])
-        self._report = Report(altered=is_altered(self._lines))
-        self._header: HeaderReader | None = None
-        self._section: SectionReader | None = None
-        self._instance = ""
-        self._found = False
+        self._report = Report()
+        self._header = HeaderReader()
+        self._rows = Recogniser(self._report)
         self._titled = False
 
-    def read(self) -> Report | None:
+    def read(self, only: str) -> Report | None:
         """The report, or None where these lines hold none."""
+        report = self._report
         if self._cut:
             self._drop_cut_line()
         position = 0
         while position < len(self._lines):
             position = self._step(position)
-        if not self._found:
+        if not (self._titled or self._header.entries or any(section.rows for section in report.sections)):
             return None
-        self._close()
-        report = self._report
-        if self._header:
-            report.header = self._header.header()
-            report.warnings += [Remark(0, text) for text in unreadable_times(self._header.entries)]
-        if self._header is None or not (self._titled or report.header.version):
-            report.missing.append("the header")
-        report.missing += missing_parts(report)
-        check_rows(report)
+        self._rows.finish()
+        report.header = self._header.header()
+        report.warnings += [Remark(0, text) for text in self._header.unreadable_times()]
+        for line, key in self._header.conflicts:
+            report.contradictions.append(Remark(line, f"a second {key}: the text holds parts of two reports"))
+        if not release(report.header.version):
+            report.missing.append("the release" if report.header.version else "the header")
+        report.missing += missing_parts(report, only)
+        prove(report)
         if not report.ended:
             last = self._lines[-1].number if self._lines else 0
             report.warnings.append(Remark(last, f"no End of Report line: the text {self._ending()}"))
@@ -116,130 +124,41 @@ class _Reader:
     def _drop_cut_line(self) -> None:
         """A last line without its line end may be cut in the middle of a figure."""
         line = self._lines[-1]
-        if line.blank or noise.END_OF_REPORT in line.text or line.text.startswith("("):
+        if _END.search(line.text) or not re.search(r"\d$", line.text) or line.text.startswith("("):
             return
-        words = line.text.split()
-        if (
-            columns.is_rule(line.text)
-            or line.text.endswith(_WHOLE_ENDS)
-            or not any(map(columns.is_figure, words))
-        ):
-            return
-        self._lines[-1] = Line(line.number, "", 0)
-        self._report.unread.append(Remark(line.number, f"cut in the middle: {line.words}"))
+        self._lines[-1] = Line(line.number, "")
+        self._report.lost += numbers_in(line.text)
+        self._report.unplaced.append(Remark(line.number, f"cut in the middle: {line.words}"))
 
     def _step(self, position: int) -> int:
+        """Read the line at a position; the position after it."""
         line = self._lines[position]
-        below = self._lines[position + 1] if position + 1 < len(self._lines) else _EMPTY
+        report = self._report
+        if not line.text.strip(" -="):
+            return position + 1
         message = noise.server_message(self._lines, position)
-        status = noise.return_status(line)
         if message:
-            self._report.messages.append(message[0])
+            report.messages.append(message[0])
+            read = self._lines[position : message[1]]
+            report.discarded += sum(numbers_in(one.text) for one in read)
             return message[1]
+        status = noise.return_status(line)
         if status is not None:
-            self._report.return_status = status
-        elif noise.END_OF_REPORT in line.text:
-            self._report.ended = self._found
-            self._close()
-        elif line.text.endswith(TITLE):
-            self._begin()
-        elif wizard.starts(line, below):
-            return self._take_wizard(position)
+            report.return_status = status
+        elif is_title(line.text):
+            self._titled = True
+        elif wizard.starts(line):
+            return wizard.read(self._lines, position, report)
+        elif not report.sections and instance_of(line) == "" and self._header.take(line, True):
+            pass
+        elif _END.search(line.text):
+            report.ended = self._titled or bool(report.sections)
+        elif report.sections and (instance := instance_of(line)):
+            self._rows.instance = instance
+        elif is_header_line(line.text) and not noise.is_chatter(line):
+            self._header.take(line, False)
         elif not noise.is_chatter(line):
-            self._take(line, below)
+            self._rows.take(line)
+            return position + 1
+        report.discarded += numbers_in(line.text)
         return position + 1
-
-    def _begin(self) -> None:
-        """The title: what stood before it, unless it was of a report too, is of something else."""
-        self._close()
-        if not self._found:
-            self._report = Report(altered=self._report.altered, unread=self._report.unread)
-        self._header, self._found, self._titled = HeaderReader(self._report.altered), True, True
-
-    def _take(self, line: Line, below: Line) -> None:
-        counted = not line.blank and (self._found or self._section is not None)
-        self._report.lines += counted
-        self._report.understood += counted
-        opened = self._section_heading(line, below)
-        if not self._section and not self._header and not opened:
-            self._open_table(line, below)
-        if opened:
-            self._open(*opened)
-        elif line.text.startswith("=====") and " " not in line.text:
-            self._close()
-        elif self._section:
-            self._section.take(line, below.text)
-        elif (instance := instance_of(line)) and self._report.sections:
-            self._instance = instance
-        elif self._header or is_header_line(line):
-            self._found = True
-            self._header = self._header or HeaderReader(self._report.altered)
-            self._header.take(line)
-
-    def _section_heading(self, line: Line, below: Line) -> tuple[Section, columns.Layout] | None:
-        if self._report.altered:
-            name = section_name(line, below)
-            return (Section(name, line.number), columns.STANDARD) if name else None
-        return section_heading(line, below)
-
-    def _open(self, section: Section, layout: columns.Layout) -> None:
-        self._close()
-        known = section.name in _SECTIONS
-        if not known and (self._report.ended or self._header is None):
-            return
-        self._found |= known
-        section.instance = self._instance
-        if self._report.altered:
-            version = self._header.header().version if self._header else ""
-            self._section = MarginReader(section, layout, version)
-        else:
-            self._section = SectionReader(section, layout)
-
-    def _open_table(self, line: Line, below: Line) -> None:
-        """An excerpt may begin with a table: its title tells the section."""
-        titles = columns.heading(line.text, below.text) if columns.is_rule(below.text) else None
-        name = grammar().section_of(titles.label) if titles else ""
-        if name and not self._report.ended:
-            self._open(Section(name, line.number), columns.STANDARD)
-
-    def _close(self) -> None:
-        if self._section:
-            self._section.close()
-            self._report.sections.append(self._section.section)
-            self._report.warnings.extend(self._section.warnings)
-            self._report.unread.extend(
-                Remark(line.number, f"not understood: {line.words}") for line in self._section.unread
-            )
-            self._report.understood -= self._section.unknown + len(self._section.unread)
-            self._section = None
-
-    def _take_wizard(self, position: int) -> int:
-        self._close()
-        self._found = True
-        section, after = wizard.read(self._lines, position)
-        if self._report.altered:
-            self._report.unread.append(Remark(section.line, "not understood: the tables of the cache wizard"))
-        else:
-            self._report.sections.append(section)
-        return after
-
-
-def section_heading(line: Line, below: Line) -> tuple[Section, columns.Layout] | None:
-    """A section's name stands at the margin and is underlined, with its column titles or without."""
-    if (
-        line.blank
-        or line.indent
-        or below.indent
-        or columns.is_rule(line.text)
-        or not columns.is_rule(below.text)
-    ):
-        return None
-    if not line.text[0].isupper() or below.text.startswith("="):
-        return None
-    titles = columns.heading(line.text, below.text)
-    if titles:
-        return Section(titles.label, line.number), columns.layout(titles, below.text)
-    underline = columns.spans(below.text)
-    if len(underline) != 1 or abs(underline[0][1] - len(line.text)) > 4:
-        return None
-    return Section(line.words, line.number), columns.STANDARD

@@ -41,7 +41,7 @@ def print_report(report: Report) -> None:
             out.print(Text(f"  - {advice.about + ': ' if advice.about else ''}{advice.text}"))
     for message in report.messages:
         out.print(Text(f"line {message.line}: server error {message.number}: {message.text}", style="red"))
-    for warning in [*report.warnings, *report.unread]:
+    for warning in [*report.warnings, *report.unplaced, *report.contradictions]:
         out.print(Text(f"line {warning.line}: {warning.text}", style="yellow"))
 
 
@@ -141,17 +141,23 @@ def _summary(name: str, report: Report) -> Text:
 
 
 def completeness(report: Report) -> str:
-    """One line: complete or what is missing, and how much of the text was understood."""
-    share = f"{report.understood} of {report.lines} lines understood"
+    """One line: how many figures are verified, and why the report is not complete."""
+    figures = sum(1 for _ in report.cells())
+    share = f"verified: {report.count('verified')} of {figures} figures"
     if report.complete:
-        return f"complete; {share}" + ("; lost margins were restored" if report.altered else "")
+        return f"complete; {share}"
     reasons = [] if report.ended else ["no End of Report line"]
     if report.missing:
         more = len(report.missing) - _NAMED_PARTS
         named = ", ".join(report.missing[:_NAMED_PARTS]) + (f" and {more} more" if more > 0 else "")
         reasons.append(f"missing: {named}")
-    if report.unread:
-        reasons.append(f"{len(report.unread)} lines with figures could not be read")
+    if report.contradictions:
+        reasons.append(
+            f"{len(report.contradictions)} contradictions, first in line {report.contradictions[0].line}: "
+            f"{report.contradictions[0].text}"
+        )
+    if report.unplaced:
+        reasons.append(f"{report.lost} numbers in {len(report.unplaced)} lines have no known place")
     return f"NOT COMPLETE: {'; '.join(reasons)}; {share}"
 
 

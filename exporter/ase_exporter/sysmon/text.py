@@ -1,11 +1,15 @@
 """From bytes to lines: compression, encodings, HTML pages, and blanks of other kinds."""
 
 import codecs
+import csv
 import gzip
 import html
 import io
+import json
+import quopri
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, cast
 
 _CHUNK = 1 << 16
@@ -27,6 +31,19 @@ _TAGS = re.compile(
 )
 _ENTITY = re.compile(r"&(?:nbsp|amp|lt|gt|quot|apos|#\d{1,5}|#x[0-9a-f]{1,4});", re.IGNORECASE)
 _BLANKS = re.compile(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_COLOURS = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[()][A-Za-z0-9]|\x1b\][^\x07]*\x07|\x1b[=>78cDEHM]"
+)
+_QUOTED_PRINTABLE = re.compile(r"=(?:20|3D|25|09|A0|C2=A0)(?![0-9])")
+_BORDERS = re.compile(r"[|\u2500-\u259f\xa6\u2014\u2015]+")
+_LINE_BREAKS = re.compile(r"\x0c|<br\s*/?>", re.IGNORECASE)
+_MIN_SEPARATORS = 3
+_MIN_ESCAPED = 3
+# A field of a log, or a string that is all of its line.
+_LOG_ENTRY = re.compile(
+    r"(?:\"(?:log|message|msg|line|text|MESSAGE)\" *: *|\b(?:log|msg|message|line)=)\"(?P<text>(?:[^\"\\]|\\.)*)\""
+    r"|^ *\"(?P<whole>(?:[^\"\\]|\\.)*\\n(?:[^\"\\]|\\.)*)\",?$"
+)
 _INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
@@ -65,7 +82,9 @@ def plain(line: str) -> list[str]:
     if "&" in line:
         line = _ENTITY.sub(lambda match: html.unescape(match[0]), line)
     if not line.isascii():
-        line = _INVISIBLE.sub("", _BLANKS.sub(" ", line))
+        line = unicodedata.normalize("NFKC", _INVISIBLE.sub("", _BLANKS.sub(" ", line))).replace(
+            "\u2019", "'"
+        )
     return line.split("\n")
 
 
@@ -117,3 +136,58 @@ def _encoding(head: bytes) -> str:
     if half and head[0::2].count(0) >= _UTF16_SHARE * half:
         return "utf-16-be"
     return "utf-8"
+
+
+def unwrapped(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without what terminals, mail and logs wrap them in, several where one held the ends of others.
+
+    Undone are colours, quoted-printable, JSON strings and logs of containers, quoted CSV, and box drawing.
+    """
+    pending = ""
+    quoted_printable = False
+    for line in lines:
+        if "\x1b" in line or "\x9b" in line:
+            line = _COLOURS.sub("", line)
+        if "=" in line:
+            quoted_printable = quoted_printable or bool(_QUOTED_PRINTABLE.search(line))
+            if quoted_printable:
+                joined = pending + line
+                pending = ""
+                if joined.endswith("=") and not joined.endswith("=="):
+                    pending = joined[:-1]
+                    continue
+                line = _unquoted(joined)
+        if pending:
+            line, pending = pending + line, ""
+        for piece in _unescaped(line):
+            yield from _plain_piece(piece)
+    if pending:
+        yield pending
+
+
+def _plain_piece(line: str) -> Iterator[str]:
+    """A line without separators and quotes of spreadsheets, borders, and page ends."""
+    if line.startswith('"') and line.rstrip(",; \t").endswith('"') and len(line) > 1:
+        line = "  ".join(next(csv.reader([line], delimiter=";" if '";"' in line else ","), []))
+    elif line.count(";") >= _MIN_SEPARATORS and not _ENTITY.search(line):
+        line = line.replace(";", "  ")
+    if not line.isascii() or "|" in line:
+        line = _BORDERS.sub("  ", line)
+    yield from _LINE_BREAKS.split(line) if "\x0c" in line or "<" in line else (line,)
+
+
+def _unescaped(line: str) -> list[str]:
+    """The text of a line that is a JSON string, or a log entry of JSON or of key=value pairs with the text in one."""
+    match = _LOG_ENTRY.search(line) if '"' in line else None
+    if match:
+        text = match["text"] or match["whole"] or ""
+        try:
+            decoded = json.loads(f'"{text}"')
+        except ValueError:
+            return [line]
+        return str(decoded).removesuffix("\n").split("\n")
+    return line.replace("\\r", "").split("\\n") if line.count("\\n") >= _MIN_ESCAPED else [line]
+
+
+def _unquoted(line: str) -> str:
+    return quopri.decodestring(line.encode("utf-8", "replace")).decode("utf-8", "replace")

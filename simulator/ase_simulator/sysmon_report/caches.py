@@ -60,7 +60,7 @@ def _summary(page: Page, sample: Sample, searches: int) -> None:
             page.row(6, "Discarded (MRU) Buffers", discarded, cached + discarded)
         page.line()
         _large(page, caches, label="")
-        _effectiveness(page, [pool for cache in caches for pool in cache.pools])
+        _effectiveness(page, [pool for cache in caches for pool in cache.pools[1:]])
         _prefetch(page, sample)
         with page.block("Dirty Read Behavior", 4):
             page.row(6, "Page Requests", sample.count("dirty_reads"))

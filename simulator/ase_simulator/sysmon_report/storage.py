@@ -27,7 +27,6 @@ def recovery(page: Page, sample: Sample) -> None:
 
 def disks(page: Page, sample: Sample) -> None:
     """Disk I/O Management: limits, completions, each device."""
-    total = sum(device.apf + device.reads + device.writes for device in sample.devices)
     with page.section("Disk I/O Management"):
         page.line()
         with page.table("Max Outstanding I/Os"):
@@ -42,17 +41,20 @@ def disks(page: Page, sample: Sample) -> None:
         page.line()
         page.row(2, "Total Requested Disk I/Os", sample.count("disk_ios"), share=False)
         page.line()
-        _completed(page, sample)
+        completed = _completed(page, sample)
         page.line("  Device Activity Detail")
         page.line("  ----------------------")
         page.line()
         with page.block("Device Activity Detail", show=False):
             for device in sample.devices:
-                _device(page, device, total)
+                _device(page, device, completed)
 
 
-def _completed(page: Page, sample: Sample) -> None:
+def _completed(page: Page, sample: Sample) -> int:
+    """Prints the completed I/Os; returns how many they are, of which each device's total is a share."""
     completed = sample.count("disk_ios")
+    if not sample.threaded:
+        completed = sum(engine.async_ios for engine in sample.engines)
     with page.block("Completed Disk I/O's"):
         with page.block("Asynchronous I/O's", 4):
             if not completed:
@@ -68,6 +70,7 @@ def _completed(page: Page, sample: Sample) -> None:
     page.row(2, "Total Completed I/Os", completed, share=False)
     page.line()
     page.line()
+    return completed
 
 
 def _device(page: Page, device: DeviceSample, everything: int) -> None:

@@ -66,7 +66,7 @@ def test_a_figure_cut_in_the_middle_is_left_out() -> None:
     cut = text[: text.index("72000") + 2]
     report = parse(cut)
     assert not list(report.cells()) and not report.complete
-    assert "cut in the middle" in report.unread[0].text
+    assert "cut in the middle" in report.unplaced[0].text
 
 
 def test_recommendations_keep_their_cache() -> None:
@@ -119,11 +119,6 @@ def test_a_report_without_a_section_is_not_complete_and_names_it() -> None:
 def test_a_gzip_file_is_known_by_its_content() -> None:
     text = simulated_report("16.0", 1)
     assert parse(decode(gzip.compress(text.encode()))).complete
-
-
-def test_how_much_was_understood_is_told() -> None:
-    report = parse(simulated_report("16.0", 1))
-    assert report.lines > 500 and report.understood == report.lines
 
 
 def test_only_a_report_that_is_cut_is_called_cut() -> None:

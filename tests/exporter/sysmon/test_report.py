@@ -53,7 +53,9 @@ def test_a_label_that_ends_in_a_number_keeps_it() -> None:
 
 def test_a_label_that_fills_its_column_is_told_from_its_first_figure() -> None:
     line = "  Amount of Time for Log Scans (ms)   17.5           0.2        1050       n/a"
-    text = samples.report(section("Replication Agent", table("Log Scan Summary", line)))
+    text = samples.report(
+        section("Replication Agent", " Replication Agent: pubs2", table("Log Scan Summary", line))
+    )
     assert values(text, "Amount of Time for Log Scans (ms)") == {
         "per_sec": 17.5,
         "per_xact": 0.2,
@@ -108,23 +110,29 @@ def test_labels_over_several_lines_and_figures_without_a_label() -> None:
         "        Reside in Another",
         row("        Buffer Pool", "421.1", "163.0", 25266, "88.3"),
         " ",
-        "    Large I/O Effectiveness",
-        row("", "1.0", "2.0", 60),
     )
-    text = samples.report(section("Data Cache Management", body))
+    summary = ["  Cache Statistics Summary (All Caches)", "    Large I/O Usage", row("", "1.0", "2.0", 60)]
+    text = samples.report(section("Data Cache Management", *summary, body))
     denied = values(text, "Pages Requested Reside in Another Buffer Pool", "Large I/Os Denied due to")
     assert denied["count"] == 25266
-    assert values(text, "Large I/O Effectiveness")["count"] == 60
+    assert values(text, "Large I/O Usage")["count"] == 60
 
 
 def test_a_percentage_without_its_sign_and_a_sign_without_its_percentage() -> None:
-    lines = [
-        "  Fully Logged DMLs               17417.7          14.0      783795       100.0",
-        "      Total Cache Hits                %",
+    first_line = "  Fully Logged DMLs               17417.7          14.0      783795       100.0"
+    nv = [
+        "  Cache Statistics Summary (All NV Caches)",
+        "    Cache Search Summary",
+        "      Total Cache Hits     %",
     ]
-    report = parse(samples.report(section("Transaction Management", table("ULC Log Records", *lines))))
+    report = parse(
+        samples.report(
+            section("Transaction Management", table("ULC Log Records", first_line)),
+            section("NV Cache Management", *nv),
+        )
+    )
     first = report.find("Transaction Management", "Fully Logged DMLs")
-    second = report.find("Transaction Management", "Total Cache Hits")
+    second = report.find("NV Cache Management", "Total Cache Hits")
     assert first and first.get("percent_of_total") == 100.0
     assert second and second.cells == ()
 
@@ -187,7 +195,7 @@ def test_engines_of_12_5_with_one_percentage() -> None:
             "  Summary:      Total:     155.8 %  Average:    77.9 %",
         )
     )
-    assert values(text, "Engine 0", "Engine Busy Utilization:") == {"percent": 98.4}
+    assert values(text, "Engine 0", "Engine Busy Utilization") == {"percent": 98.4}
     assert values(text, "Summary:") == {"total": 155.8, "average": 77.9}
 
 
@@ -197,14 +205,15 @@ def test_percentages_without_titles_each_keep_a_name_of_their_own() -> None:
     assert list(values(text, "Engine 0").values()) == [0.2, 1.5, 98.3]
 
 
-def test_columns_of_a_table_of_no_known_version_are_named_by_their_titles() -> None:
+def test_figures_of_an_unknown_table_are_unplaced() -> None:
     lines = [
-        "  Row Storage Caches          Rows In     Rows Out",
-        "  -------------------------  ----------  ----------",
-        "    orders                          17           4",
+        "  Row Storage Caches          Rows In     Rows Out    Rows Held",
+        "  -------------------------  ----------  ----------  ----------",
+        "    orders                          17           4          13",
     ]
-    text = samples.report(section("In-Memory Row Storage", *lines))
-    assert values(text, "orders", "Row Storage Caches") == {"rows_in": 17, "rows_out": 4}
+    report = parse(samples.report(section("In-Memory Row Storage", *lines)))
+    assert not report.complete and report.lost == 3
+    assert [remark.text for remark in report.unplaced] == ["no known row: orders 17 4 13"]
 
 
 def test_text_with_its_blanks_squeezed_is_read_by_the_order_of_its_figures() -> None:

@@ -1,0 +1,291 @@
+"""Proves the figures of a report by its own redundancy: what should be equal by arithmetic, is it?
+
+Nearly every figure is printed as a count, per second and per transaction, and as a part of a total. identities.csv says
+which rows add up, which are shares and which are ratios. A figure is verified if an identity that it takes part in
+holds, and would not hold with another last digit. A figure is contradicted if an identity fails and nothing else
+verifies it.
+"""
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ase_exporter.sysmon.relations import Names, Rows, Term, terms
+from ase_exporter.sysmon.structure import (
+    COUNT,
+    PER_SEC,
+    PER_XACT,
+    PERCENT_OF_TOTAL,
+    Cell,
+    Remark,
+    Report,
+    Row,
+)
+
+# Half of the last printed digit, and what binary fractions add.
+_HALF = 0.0501
+# Of a share whose total is read a moment later.
+_ABOUT = 0.1
+_STATES = ("user_busy", "system_busy", "cpu_busy", "io_busy", "idle")
+_MIN_SLACK, _SLACK = 5.0, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One line of identities.csv.
+
+    kind: sum (the counts of `of` add up to the row), parts (the same, and their percentages are shares of that sum),
+    share (the row's percentage is its share of the sum of `of`), ratio (the row's figure is the quotient of the two).
+    An empty label stands for parts without a row for their sum.
+    """
+
+    kind: str
+    path: Names
+    label: str
+    of: tuple[Term, ...]
+
+
+@cache
+def identities() -> dict[str, list[Relation]]:
+    """The identities that ship with this package, by section."""
+    found: defaultdict[str, list[Relation]] = defaultdict(list)
+    with (Path(__file__).parent / "identities.csv").open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            path = tuple(part for part in line["path"].split(" / ") if part)
+            found[line["section"]].append(Relation(line["kind"], path, line["label"], terms(line["of"])))
+    return found
+
+
+def prove(report: Report) -> None:
+    """Set the quality of every figure, and note the identities that fail."""
+    _Proof(report).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    line: int
+    text: str
+    cells: tuple[Cell, ...]
+
+
+class _Proof:
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._pinned: set[int] = set()
+        self._failures: list[_Failure] = []
+
+    def run(self) -> None:
+        self._rates()
+        for section in self._report.sections:
+            rows = Rows(section)
+            for identity in identities().get(section.name, ()):
+                self._identity(identity, rows)
+        for failure in self._failures:
+            self._report.contradictions.append(Remark(failure.line, failure.text))
+            loose = [cell for cell in failure.cells if id(cell) not in self._pinned]
+            for cell in loose or failure.cells:
+                cell.quality = "contradicted"
+        for _, _, cell in self._report.cells():
+            if id(cell) in self._pinned and cell.quality != "contradicted":
+                cell.quality = "verified"
+
+    def _check(self, holds: bool, row: Row, what: str, pinned: Sequence[Cell], cells: Sequence[Cell]) -> None:
+        """Note an identity: `pinned` are its cells that could not be otherwise where it holds."""
+        if holds:
+            self._pinned.update(map(id, pinned))
+        else:
+            name = " / ".join((*row.path, row.label))
+            self._failures.append(_Failure(row.line, f"{name}: {what}", tuple(cells)))
+
+    def _rates(self) -> None:
+        """Counts divided by seconds and by transactions, which are the same for all rows."""
+        rows = [
+            (row, count, {cell.measure: cell for cell in row.cells})
+            for section in self._report.sections
+            for row in section.rows
+            if (count := _cell(row, COUNT)) is not None
+        ]
+        for measure, what in ((PER_SEC, "seconds"), (PER_XACT, "transactions")):
+            pairs = [(row, count, cells[measure]) for row, count, cells in rows if measure in cells]
+            low, high = _divisor([(count.value, rate.value) for _, count, rate in pairs])
+            if measure == PER_SEC:
+                self._interval(low, high)
+            for row, count, rate in pairs:
+                bounds = sorted((count.value / low, count.value / high)) if low else (-math.inf, math.inf)
+                slack = _HALF + abs(count.value) * 1e-9
+                holds = bounds[0] - slack <= rate.value <= bounds[1] + slack
+                pinned = [rate] if bounds[1] - bounds[0] < _HALF and low else []
+                if low and 1 / high > 2.1 * _HALF:
+                    pinned.append(count)
+                text = f"{rate.text} {measure} is not {count.text} by the {what} of the other rows"
+                self._check(holds, row, text, pinned, (rate, count))
+
+    def _interval(self, low: float, high: float) -> None:
+        """The header's interval is that of the figures."""
+        interval = self._report.header.interval
+        if interval is None or not low or not interval.total_seconds():
+            return
+        seconds = interval.total_seconds()
+        slack = max(_MIN_SLACK, _SLACK * seconds)
+        if high < seconds - slack or low > seconds + slack:
+            text = f"the figures are of {low:.1f} seconds, the header is of {seconds:.0f}"
+            self._report.contradictions.append(Remark(0, text))
+
+    def _identity(self, identity: Relation, rows: Rows) -> None:
+        if not identity.label:
+            blocks: defaultdict[Names, list[Row]] = defaultdict(list)
+            for row in rows.of((), (), identity.of):
+                blocks[row.path[: len(identity.path)]].append(row)
+            for members in blocks.values():
+                self._judge(identity, members[0], members)
+            return
+        # Shares of all are not of the block that the row is in.
+        pattern = () if identity.kind == "share of all" else identity.path
+        for row in rows.at(identity.path, identity.label):
+            of = list(rows.of(pattern, row.path[: len(pattern)], identity.of))
+            if of:
+                self._judge(identity, row, of)
+
+    def _judge(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
+        """Check one identity of a row, or of the first of rows without a total."""
+        match identity.kind:
+            case "ratio":
+                self._ratio(row, terms)
+            case "cells" | "mean" | "mean of all" | "busy" | "hundred" | "units":
+                self._table(identity, row, terms)
+            case _ if any(term.get(COUNT) is None for term in terms):
+                return
+            case "share" | "share of all":
+                self._shares([row], _sum(terms), terms)
+            case "about":
+                self._shares([row], _sum(terms), terms, _ABOUT)
+            case "parts" if not identity.label:
+                self._shares(terms, _sum(terms), terms)
+            case _:
+                self._sum(identity, row, terms)
+
+    def _sum(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
+        """A count is the sum of its parts."""
+        count = _cell(row, COUNT)
+        if count is None:
+            return
+        cells = [count, *(cell for term in terms if (cell := _cell(term, COUNT)))]
+        text = f"{count.text} is not the sum of its parts ({_sum(terms):.0f})"
+        self._check(math.isclose(count.value, _sum(terms), rel_tol=1e-12), row, text, cells, cells)
+        if identity.kind == "parts":
+            self._shares(terms, count.value, [row])
+
+    def _shares(self, rows: Sequence[Row], total: float, of: Sequence[Row], about: float = 0.0) -> None:
+        """Percentages are counts divided by a total."""
+        if any(COUNT in row.overflow for row in (*rows, *of)):
+            return
+        for row in rows:
+            percent, count = _cell(row, PERCENT_OF_TOTAL), _cell(row, COUNT)
+            if percent is None or count is None:
+                continue
+            share = 100.0 * count.value / total if total else 0.0
+            holds = abs(percent.value - share) <= _HALF + about + abs(share) * 1e-9
+            self._check(
+                holds,
+                row,
+                f"{percent.text} % is not {count.text} of {total:.0f}",
+                [] if about else [percent],
+                [percent, count],
+            )
+
+    def _ratio(self, row: Row, terms: Sequence[Row]) -> None:
+        if len(terms) != 2 or not row.cells:
+            return
+        cell = row.cells[0]
+        over, under = terms[0].get(COUNT), terms[1].get(COUNT)
+        if over is None or not under:
+            return
+        digit = 10.0 ** -len(cell.text.partition(".")[2])
+        # Without decimals it is cut off, not rounded.
+        slack = digit * (0.501 if digit < 1 else 1.001)
+        text = f"{cell.text} is not {over:.0f} divided by {under:.0f}"
+        self._check(abs(cell.value - over / under) <= slack, row, text, [cell] if digit < 1 else [], [cell])
+
+    def _table(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
+        """Tables whose figures are no counts: busy shares of engines and threads, lengths of queues."""
+        if any(one.overflow or any(cell.wrapped for cell in one.cells) for one in (row, *terms)):
+            return
+        parts = terms[1:] if identity.kind.startswith("mean") else terms
+        states = [cell for cell in row.cells if cell.measure in _STATES]
+        whole = math.fsum(cell.value for cell in states)
+        rest = abs(whole - 100.0 * round(whole / 100.0))
+        match identity.kind:
+            case "busy":
+                over = whole > 100.0 and any(cell.measure == "idle" and cell.value == 0 for cell in states)
+                slack = _HALF * len(states)
+                self._check(
+                    over or rest <= slack, row, f"{whole:.1f} is no whole number of engines", [], states
+                )
+            case "hundred":
+                shares = [cell for term in terms if (cell := _cell(term, PERCENT_OF_TOTAL))]
+                whole = math.fsum(cell.value for cell in shares)
+                holds = not whole or abs(whole - 100.0) <= _HALF * len(shares)
+                self._check(holds, row, f"the shares add up to {whole:.1f} %", [], shares)
+            case "units":
+                used = sum(terms[0].get(state) or 0.0 for state in ("user_busy", "system_busy")) / 100.0
+                holds = abs(row.cells[0].value - used) <= _HALF + 0.002 if row.cells else True
+                self._check(holds, row, f"the threads are busy for {used:.2f} CPUs", row.cells, row.cells)
+            case "cells":
+                for cell in row.cells:
+                    found = [part for term in parts if (part := _cell(term, cell.measure))]
+                    if found and not (cell.measure == "idle" and "Thread" in parts[0].label):
+                        total = math.fsum(part.value for part in found)
+                        holds = abs(cell.value - total) <= _HALF * (len(found) + 1) + abs(total) * 1e-9
+                        text = f"{cell.text} is not the sum of its parts ({total:.1f})"
+                        self._check(holds, row, text, [], [cell, *found])
+            case _:
+                number = len(parts) if identity.kind == "mean" else _threads(terms[0], parts)
+                for cell in row.cells if number else ():
+                    whole_cell = _cell(terms[0], cell.measure)
+                    if whole_cell is not None and cell.measure not in (PER_SEC, PER_XACT):
+                        slack = _HALF * (1 + 1 / number) if "." in cell.text else 1.0
+                        mean = whole_cell.value / number
+                        holds = abs(cell.value - mean) <= slack + abs(mean) * 1e-9
+                        pinned = [cell] if slack < 2 * _HALF else []
+                        self._check(
+                            holds, row, f"{cell.text} is not the mean of {number}", pinned, [cell, whole_cell]
+                        )
+
+
+def _cell(row: Row, measure: str) -> Cell | None:
+    return next((cell for cell in row.cells if cell.measure == measure), None)
+
+
+def _threads(total: Row, shown: Sequence[Row]) -> int:
+    """How many threads a total is of, idle ones included; 0 where one was busy for more than all of the time."""
+    if any(row.get("idle") == 0 for row in shown):
+        return 0
+    whole = math.fsum(cell.value for cell in total.cells) / 100.0
+    return round(whole) if abs(whole - round(whole)) < 0.01 else 0
+
+
+def _sum(rows: Sequence[Row]) -> float:
+    return math.fsum(row.get(COUNT) or 0.0 for row in rows)
+
+
+def _divisor(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The range of the one divisor that makes the most rates of their counts; zeros without any."""
+    ends: list[tuple[float, int]] = []
+    for count, rate in pairs:
+        if count * rate <= 0:
+            continue
+        slack = _HALF + abs(rate) * 1e-9
+        ends.append((abs(count) / (abs(rate) + slack), -1))
+        ends.append((abs(count) / (abs(rate) - slack) if abs(rate) > slack else math.inf, 1))
+    ends.sort()
+    depth = best = 0
+    low = high = 0.0
+    for at, (value, step) in enumerate(ends):
+        depth -= step
+        if depth > best:
+            best, low, high = depth, value, ends[at + 1][0]
+    return (low, high) if best > 1 or len(ends) == 2 else (0.0, 0.0)

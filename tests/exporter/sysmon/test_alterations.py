@@ -1,0 +1,231 @@
+"""A report is read in full whatever happened to it, or says loudly that it is not.
+
+full: every figure, and complete where the original is; refused: called no report; silent: complete with a figure lost,
+moved or wrong, or a wrong figure called verified; loud: all else.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from itertools import cycle
+
+import pytest
+from tests.exporter.sysmon.alterations import ALTERATIONS, SPLICES
+from tests.exporter.sysmon.simulated import LAYOUTS, simulated_report
+from tests.paths import SHARED
+
+from ase_exporter.sysmon.report import NotAReportError, parse_all
+from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.text import decode
+
+FOLDER = SHARED / "ase" / "sysmon"
+REAL = sorted(path.name for path in FOLDER.glob("real-*.txt"))
+KINDS = [(group, name) for group, kinds in ALTERATIONS.items() for name in kinds]
+Figure = tuple[str, tuple[str, ...], str, str, float]
+Outcome = Counter[str]
+
+
+def sources(seeds: int) -> list[str]:
+    return [*REAL, *(f"{layout}/{seed}" for seed in range(seeds) for layout in LAYOUTS)]
+
+
+@cache
+def report_text(name: str) -> str:
+    """A real report by its file name, or a simulated one as layout/seed."""
+    layout, slash, seed = name.partition("/")
+    if not slash:
+        return decode((FOLDER / name).read_bytes())
+    return simulated_report(next(known for known in LAYOUTS if known == layout), int(seed))
+
+
+def figures(reports: list[Report], quality: str = "") -> Counter[Figure]:
+    """Names in lower case: an alteration of case cannot be undone."""
+    return Counter(
+        (section.name, tuple(map(str.casefold, row.path)), row.label.casefold(), cell.measure, cell.value)
+        for report in reports
+        for section, row, cell in report.cells()
+        if quality in ("", cell.quality)
+    )
+
+
+@cache
+def expected(name: str) -> tuple[Counter[Figure], bool]:
+    [report] = parse_all(report_text(name))
+    return figures([report]), report.complete
+
+
+def outcome(name: str, altered: str | bytes) -> str:
+    """What became of an altered report."""
+    whole, complete = expected(name)
+    try:
+        reports = parse_all(decode(altered if isinstance(altered, bytes) else altered.encode()), name)
+    except NotAReportError:
+        return "refused"
+    found = figures(reports)
+    if found == whole and all(report.complete == complete for report in reports):
+        return "full"
+    if any(report.complete for report in reports):
+        return "silent"
+    return "loud"
+
+
+def outcomes(names: list[str]) -> Iterator[tuple[str, str, str, str]]:
+    """Class, name, report and outcome of every alteration of every report; of splices, the next report is the other."""
+    for group, kind in KINDS:
+        for name in names:
+            altered = ALTERATIONS[group][kind](report_text(name), random.Random(f"{kind} {name}"))
+            yield group, kind, name, outcome(name, altered)
+
+
+def table(found: list[tuple[str, str, str, str]]) -> str:
+    """Outcomes by class, for people."""
+    rows = {group: Counter(result for one, _, _, result in found if one == group) for group, *_ in found}
+    return "\n".join(f"{group}: {dict(count)}" for group, count in rows.items())
+
+
+def judge(found: list[tuple[str, str, str, str]]) -> None:
+    print(table(found))
+    print(
+        sorted(
+            {
+                (group, kind)
+                for group, kind, _, result in found
+                if result != "full" and group not in ("loss", "digits")
+            }
+        )
+    )
+    assert [case[1:3] for case in found if case[3] == "silent"] == []
+    counts = Counter(result for *_, result in found)
+    assert counts["full"] >= 0.6 * counts.total(), counts
+    assert counts["refused"] < 0.08 * counts.total(), counts
+
+
+def test_there_are_alterations_of_every_class() -> None:
+    assert len(KINDS) + len(SPLICES) >= 120
+
+
+def test_altered_reports_are_read_in_full_or_loudly() -> None:
+    found: list[tuple[str, str, str, str]] = []
+    names = cycle([*REAL, "15.0.3/1", "15.7/2", "16.0/3"])
+    for group, kind in KINDS:
+        name = next(names)
+        altered = ALTERATIONS[group][kind](report_text(name), random.Random(f"{kind} {name}"))
+        found.append((group, kind, name, outcome(name, altered)))
+    judge(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_every_alteration_of_every_report() -> None:
+    judge(list(outcomes(sources(3))))
+
+
+def check_splice(kind: str, one: str, two: str) -> None:
+    text = SPLICES[kind](report_text(one), report_text(two), random.Random(f"{kind} {one} {two}"))
+    try:
+        reports = parse_all(text)
+    except NotAReportError:
+        return
+    both = expected(one)[0] + expected(two)[0]
+    whole = figures(reports) == both and len(reports) == 2
+    assert whole or not any(report.complete for report in reports), (kind, one, two)
+
+
+PAIRS = [(f"{layout}/{seed}", f"{layout}/{seed + 1}") for seed, layout in enumerate(LAYOUTS, 1)] + (
+    [(REAL[2], REAL[3]), (REAL[3], "16.0/5")] if REAL else []
+)
+
+
+@pytest.mark.parametrize("kind", SPLICES)
+def test_parts_of_two_reports_are_never_one(kind: str) -> None:
+    for one, two in PAIRS:
+        check_splice(kind, one, two)
+
+
+def check_digits(seed: int, cases: int) -> float:
+    """The share of digit errors that are found; no wrong figure is ever verified."""
+    rng = random.Random(seed)
+    found = 0
+    for _ in range(cases):
+        name = rng.choice(REAL or sources(1))
+        lines = report_text(name).split("\n")
+        cells = [
+            (row.line, cell.column, cell.text)
+            for report in parse_all(report_text(name))
+            for _, row, cell in report.cells()
+        ]
+        number, column, text = rng.choice(cells)
+        at = rng.choice([at for at, letter in enumerate(text) if letter.isdigit()])
+        wrong = text[:at] + rng.choice("0123456789".replace(text[at], "")) + text[at + 1 :]
+        line = lines[number - 1].expandtabs(8)
+        lines[number - 1] = line[:column] + wrong + line[column + len(text) :]
+        reports = parse_all("\n".join(lines))
+        if any(report.contradictions or report.unplaced or report.missing for report in reports):
+            found += 1
+        for report in reports:
+            for _, row, cell in report.cells():
+                assert (row.line, cell.column, cell.quality) != (number, column, "verified"), (
+                    name,
+                    text,
+                    wrong,
+                )
+    return found / cases
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_digit_errors_are_found(seed: int) -> None:
+    assert check_digits(seed, 40) > 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_thousand_digit_errors() -> None:
+    share = check_digits(7, 1000)
+    print(f"{share:.1%} of 1,000 digit errors were found")
+    assert share >= 0.95
+
+
+@pytest.mark.skipif(not REAL, reason=f"no real reports at {FOLDER}")
+@pytest.mark.parametrize("name", REAL)
+def test_a_genuine_report_contradicts_itself_nowhere(name: str) -> None:
+    [report] = parse_all(report_text(name))
+    assert (report.contradictions, report.unplaced, report.lost) == ([], [], 0)
+    assert [text for text in report.missing if not text.startswith("section ")] == []
+
+
+@pytest.mark.parametrize("name", [*REAL, "15.0.3/1", "15.7/2", "16.0/3"])
+def test_each_number_of_the_text_is_in_the_ledger(name: str) -> None:
+    text = report_text(name)
+    [report] = parse_all(text)
+    placed = sum(1 for _ in report.cells())
+    numbers = sum(len(re.findall(r"\d+(?:[.,]\d+)*", line)) for line in text.split("\n"))
+    assert placed + report.discarded + report.lost == numbers
+
+
+def check_lost_lines(name: str, positions: list[int]) -> list[tuple[int, str]]:
+    """The lines without which a report is complete although figures are lost, moved or wrong."""
+    lines = report_text(name).split("\n")
+    whole, _ = expected(name)
+    silent = []
+    for position in positions:
+        if not any(map(str.isalnum, lines[position])):
+            continue
+        reports = parse_all("\n".join(lines[:position] + lines[position + 1 :]), name)
+        if figures(reports) != whole and all(report.complete for report in reports):
+            silent.append((position, lines[position]))
+    return silent
+
+
+@pytest.mark.parametrize("name", ["15.0.3/1", "15.7/2", "16.0/3"])
+def test_a_lost_line_is_noticed(name: str) -> None:
+    count = report_text(name).count("\n")
+    assert check_lost_lines(name, random.Random(name).sample(range(count), 20)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("name", [*REAL, "15.0.3/1", "15.7/2", "16.0/3"])
+def test_every_line_lost_once(name: str) -> None:
+    assert check_lost_lines(name, list(range(report_text(name).count("\n")))) == []
