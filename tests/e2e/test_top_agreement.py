@@ -8,7 +8,8 @@ from tests.e2e.evaluation import evaluate
 from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.top.watching import one_step
 
-from ase_exporter.top.figures import Figures, Spinlock, figures
+from ase_exporter.top.figures import Figures, Spinlock
+from ase_exporter.top.frames import frame
 from ase_exporter.top.samples import LabelValues, Reading, Sample, Series
 
 pytestmark = pytest.mark.e2e
@@ -76,17 +77,19 @@ def shares(parts: dict[str, float]) -> dict[str, float]:
 )
 def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: str) -> None:
     recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL)
-    shown = figures(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1))
+    shown = frame(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1)).figures
     at = SCRAPES * INTERVAL
     recorded = evaluate(recording, tmp_path, [(rule, at) for rule in (*RULES, HOTTEST, BURNT)])
     for rule, (label, of) in RULES.items():
         expected = {each.labels.get(label, ""): each.value for each in recorded[rule, at]}
         assert expected, rule
         rel, absolute = (0.05, None) if rule in RATES else (None, 1e-9)
-        assert of(shown) == pytest.approx(expected, rel=rel, abs=absolute), rule
+        # Rules leave out spinlocks that hardly spin.
+        found = {name: value for name, value in of(shown).items() if name in expected}
+        assert found == pytest.approx(expected, rel=rel, abs=absolute), rule
     (hottest,) = recorded[HOTTEST, at]
     assert shown.hottest and shown.hottest.name == hottest.labels["spinlock"]
     # Not of exactly the same samples: the rule takes the spinning share of the evaluation before.
     burnt = {each.labels["spinlock"]: each.value for each in recorded[BURNT, at]}
-    found = {each.name: each.cpu or 0.0 for each in shown.spinlocks if each.name in burnt}
-    assert shares(found) == pytest.approx(shares(burnt), abs=1e-5)
+    spun = {each.name: each.cpu or 0.0 for each in shown.spinlocks if each.name in burnt}
+    assert shares(spun) == pytest.approx(shares(burnt), abs=1e-5)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ase_exporter.diagnosis.catalogue import PartDefinition, catalogue
 from ase_exporter.diagnosis.measures import Measure, Measures
 
+CPU_PARTS, RUN_QUEUE = ("work", "spinning"), "run_queue"
 # Sessions by which the account and the active sessions may differ: the server's own tasks sleep, too.
 _OWN_TASKS = 8.0
 
@@ -33,6 +34,19 @@ class Account:
         if part not in self.parts:
             return None
         return self.parts[part] / self.sessions if self.sessions else 0.0
+
+    def caused(self, part: str) -> float | None:
+        """The share that a part causes: of the run queue, work and spinning each theirs of the CPU.
+
+        Of the run queue itself, what work causes: more engines would help against that.
+        """
+        share = self.share(part)
+        if share is None or part not in (*CPU_PARTS, RUN_QUEUE):
+            return share
+        used = sum(self.parts.get(name, 0.0) for name in CPU_PARTS)
+        queue = self.share(RUN_QUEUE) or 0.0
+        own = self.parts.get("work" if part == RUN_QUEUE else part, 0.0) / used if used else 0.0
+        return queue * own + (0.0 if part == RUN_QUEUE else share)
 
     def per_transaction(self, part: str) -> float | None:
         """Seconds of a part in each transaction; None if they are not known."""

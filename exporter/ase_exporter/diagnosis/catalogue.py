@@ -46,6 +46,7 @@ class MeasureDefinition(Selection):
     about: str = ""
     times: Limit | None = None
     one_minus: bool = False
+    at_most_one: bool = False
     empty: float = 0.0
     rare: bool = False
     grown: str | None = None
@@ -94,6 +95,7 @@ class FindingDefinition(Strict):
     stops: bool = False
     risk: bool = False
     vital: bool = False
+    unless: str | None = None
     part: str | None = None
     times: str | None = None
     about: str = ""

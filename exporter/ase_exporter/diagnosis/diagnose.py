@@ -21,6 +21,9 @@ Confidence = Literal["high", "medium", "low"]
 # States without a finding.
 WORKS, IDLE, NOT_KNOWN, STARTING = "works", "idle", "not_known", "starting"
 TOO_FEW = "too few samples"
+SECONDS_PER_SPIN = "spinlock.seconds_per_spin"
+# Ranks of states without a finding: what comes first on a list of servers comes first here.
+STATE_RANKS = {NOT_KNOWN: -1.0, WORKS: -2.0, IDLE: -3.0, STARTING: -4.0}
 # What a finding that stops work counts more than any share, and one that only threatens.
 STOPS, RISK = 1.0, 0.0001
 # By how much each finding counts less than the one before it in findings.yaml, so that no two are equal.
@@ -85,6 +88,11 @@ class Diagnosis:
     source: str
 
     @property
+    def rank(self) -> float:
+        """How bad it is compared with other servers; below 0 without a finding."""
+        return self.findings[0].rank if self.findings else STATE_RANKS[self.state]
+
+    @property
     def sentence(self) -> str:
         """The verdict with the name of what it is about, for a terminal."""
         subject = self.findings[0].subject if self.findings else None
@@ -114,7 +122,7 @@ def diagnose(
     unknown: list[Unknown] = []
     for order, (name, definition) in enumerate(catalogue().findings.items()):
         fits = judge.fits(definition)
-        if fits:
+        if fits and definition.unless not in {each.name for each in findings}:
             findings.append(judge.finding(name, definition, order))
         elif fits is None:
             unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
@@ -125,6 +133,29 @@ def diagnose(
     )
 
 
+def baseline_of(usual: Diagnosis) -> Baseline:
+    """What was usual, by the diagnosis of a window before."""
+    measures = {name: each.value for name, each in usual.measures.items() if each.value is not None}
+    shares = {part: usual.account.caused(part) for part in usual.account.parts}
+    return Baseline(measures, {part: share for part, share in shares.items() if share is not None})
+
+
+def unreachable(readings: Readings, reason: str) -> Diagnosis:
+    """The diagnosis of a server that does not answer. reason: one line."""
+    definition = catalogue().findings["down"]
+    measures = read_measures(readings)
+    found = Finding(
+        "down", definition.word, reason, None, STOPS, "bad", "high", None, None, (), tuple(definition.next)
+    )
+    account = account_of(measures, *wait_seconds(readings))
+    return Diagnosis("down", found.word, reason, "bad", (found,), (), account, measures, readings.source)
+
+
+def spin_cost(seconds: float, low: float, high: float) -> dict[str, float]:
+    """Parameters for `diagnose` from the measured CPU seconds of a spin and their interval."""
+    return {SECONDS_PER_SPIN: seconds, f"{SECONDS_PER_SPIN}_low": low, f"{SECONDS_PER_SPIN}_high": high}
+
+
 def _verdict(
     measures: Measures, findings: Sequence[Finding], unknown: Sequence[Unknown]
 ) -> tuple[str, str, str, Level]:
@@ -132,16 +163,16 @@ def _verdict(
         first = findings[0]
         return first.name, first.word, first.text, first.level
     busy = measures["busy_share"]
-    if busy.unknown == TOO_FEW:
-        return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
     blind = [each for each in unknown if each.vital]
+    if busy.unknown == TOO_FEW or (blind and all(each.reason == TOO_FEW for each in blind)):
+        return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
     if blind or busy.value is None:
         reasons = "; ".join(dict.fromkeys(each.reason for each in blind)) or busy.unknown
         words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))
         return (
             NOT_KNOWN,
             "NOT KNOWN",
-            f"nothing is wrong in what was read; not judged: {words} ({reasons})",
+            f"nothing is wrong in what was read; not judged: {words} ({reasons}); see ase-exporter check",
             "warn",
         )
     spinning = measures["spinning_share"].text
@@ -216,7 +247,7 @@ class _Judge:
         )
 
     def _share(self, definition: FindingDefinition) -> float | None:
-        return self._of_part(definition, self.account.share(definition.part) if definition.part else None)
+        return self._of_part(definition, self.account.caused(definition.part) if definition.part else None)
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""
@@ -240,7 +271,7 @@ class _Judge:
             return "high"
         if self.account.agrees is False:
             return "low"
-        assumed = definition.part == "spinning" and "spinlock.seconds_per_spin" not in (self.own or {})
+        assumed = definition.part == "spinning" and SECONDS_PER_SPIN not in (self.own or {})
         return "medium" if assumed or definition.times or self.account.unknown else "high"
 
     def _subject(self, definition: FindingDefinition) -> Subject | None:

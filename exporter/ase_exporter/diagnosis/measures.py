@@ -148,7 +148,8 @@ def _rows(
             if key in kept and (kept[key] > 0 or not divided)
         }
     times = threshold(definition.times, own) if definition.times is not None else 1.0
-    rows = {key: value * times for key, value in rows.items()}
+    most = 1.0 if definition.at_most_one else math.inf
+    rows = {key: min(most, value * times) for key, value in rows.items()}
     return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
 
 

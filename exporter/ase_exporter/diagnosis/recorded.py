@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ase_exporter.catalogue import Catalogue
+from ase_exporter.diagnosis.account import CPU_PARTS, RUN_QUEUE
 from ase_exporter.diagnosis.catalogue import (
     SESSIONS,
     SHARE,
@@ -21,12 +22,14 @@ from ase_exporter.diagnosis.catalogue import (
     catalogue,
     thresholds,
 )
-from ase_exporter.diagnosis.diagnose import IDLE, NOT_KNOWN, ORDER, RISK, STOPS, WORKS
+from ase_exporter.diagnosis.diagnose import IDLE, NOT_KNOWN, ORDER, RISK, STATE_RANKS, STOPS, WORKS
 
 MEASURE = "ase:diagnosis_measure:value"
 USUAL_MEASURE = "ase:diagnosis_measure:median1d"
 ACCOUNT = "ase:diagnosis_account:seconds_rate1m"
 SHARES = "ase:diagnosis_account:ratio_rate1m"
+# What each part causes: of the run queue, work and spinning each their share.
+CAUSED = "ase:diagnosis_account:caused_ratio_rate1m"
 USUAL_SHARES = "ase:diagnosis_account:median1d"
 CLEAR = "ase:diagnosis_clear:known"
 RANK = "ase:diagnosis_finding:rank"
@@ -34,8 +37,6 @@ FIRST = "ase:diagnosis_first:rank"
 # 0 good, 1 warn or not known, 2 bad.
 LEVEL = "ase:diagnosis_first:level"
 WAITS = "ase_wait_seconds_total"
-# Ranks of states without a finding, whose rank is at least 0.
-STATE_RANKS: Mapping[str, float] = {IDLE: -1.0, WORKS: -2.0, NOT_KNOWN: -3.0}
 
 Rule = dict[str, Any]
 # Metric -> its own labels, those of the target aside; and the collector that reads it.
@@ -73,7 +74,7 @@ class _Writer:
         grown = "|".join(each.grown for each in self._known.measures.values() if each.grown)
         for name, series in (
             (USUAL_MEASURE, f'{MEASURE}{{measure=~"{grown}"}}'),
-            (USUAL_SHARES, SHARES),
+            (USUAL_SHARES, CAUSED),
         ):
             yield {"record": name, "expr": f"quantile_over_time(0.5, {series}[1d:5m] offset 15m)"}
 
@@ -92,11 +93,27 @@ class _Writer:
             "record": SHARES,
             "expr": f"{ACCOUNT} / ignoring (part) group_left () {total}\nor 0 * {ACCOUNT}",
         }
+        cpu = "|".join(CPU_PARTS)
+        used = f'(sum without (part) ({SHARES}{{part=~"{cpu}"}}) > 0)'
+        own = f'{SHARES}{{part=~"{cpu}"}} / ignoring (part) group_left () {used}'
+        queue = f'ignoring (part) group_left () sum without (part) ({SHARES}{{part="{RUN_QUEUE}"}})'
+        yield {
+            "record": CAUSED,
+            "expr": f'{SHARES}{{part=~"{cpu}"}} + ({own} * {queue})\nor {SHARES}{{part!="{RUN_QUEUE}"}}',
+        }
+        worked = f'sum without (part) ({SHARES}{{part="work"}}) / {used}'
+        queued = f'sum without (part) ({SHARES}{{part="{RUN_QUEUE}"}})'
+        expr = f"({worked} * {queued}) or 0 * {queued}"
+        yield {"record": CAUSED, "expr": expr, "labels": {"part": RUN_QUEUE}}
 
     def findings(self) -> Iterator[Rule]:
         """The rank of each finding that holds."""
         for order, (name, finding) in enumerate(self._known.findings.items()):
             holds = "\nor ".join(f"({self._all(finding, limits)})" for limits in finding.when)
+            if finding.unless:
+                holds = (
+                    f'({holds})\nunless sum without (finding, word) ({RANK}{{finding="{finding.unless}"}})'
+                )
             yield {
                 "record": RANK,
                 "expr": f"({self._rank(finding, holds)}) + {_text(_base(finding) - ORDER * order)}",
@@ -115,7 +132,7 @@ class _Writer:
         for state, condition in (
             (IDLE, f"{busy} < {idle} and {clear}"),
             (WORKS, f"{busy} >= {idle} and {clear}"),
-            (NOT_KNOWN, "ase_up == 1"),
+            (NOT_KNOWN, f"ase_up == 1 unless {clear}"),
         ):
             word = state.replace("_", " ").upper()
             yield {
@@ -141,6 +158,8 @@ class _Writer:
             expr = f"({expr})\nand {beside} >= {_limit(measure.beside.at_least)}"
         if measure.times:
             expr = f"{_limit(measure.times)} * ({expr})"
+        if measure.at_most_one:
+            expr = f"clamp_max({expr}, 1)"
         if measure.one_minus:
             expr = f"1 - ({expr})"
         if measure.by:
@@ -239,7 +258,7 @@ class _Writer:
         times = f" * clamp_max({self._value(finding.times)}, 1)" if finding.times else ""
         share, usual = (
             f'sum without (part) ({series}{{part="{finding.part}"}}){times}'
-            for series in (SHARES, USUAL_SHARES)
+            for series in (CAUSED, USUAL_SHARES)
         )
         counted = f"<<diagnosis.usual_counts>> * {share}"
         known = f"({share} - {usual} >= {counted}) or ({counted} and {usual}) or {share}"

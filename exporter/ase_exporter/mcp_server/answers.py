@@ -54,15 +54,6 @@ class Servers(Answer):
     notes: list[str]
 
 
-class Figure(Answer):
-    """One measure over the window."""
-
-    measure: str
-    title: str
-    value: Value
-    unit: Unit
-
-
 class Spinlock(Answer):
     """A spinlock over the window. state: severe and hot need action; busy and quiet do not."""
 
@@ -76,15 +67,80 @@ class Spinlock(Answer):
     engines_spinning: Annotated[Number, Field(description="About how many engines spin on it: an estimate")]
 
 
-class Health(Answer):
-    """A server's state in a window. verdict: works, contended or spins, in one sentence."""
+class ChangeOf(Answer):
+    """A change. It happened between not_before and at; exactly at `at` if not_before is null."""
+
+    at: Time
+    not_before: Annotated[str | None, Field(description="UTC, ISO 8601")]
+    kind: str
+    name: str
+    old: str
+    new: str
+    ref: Annotated[str, Field(description="For the argument change of the tool compare.")]
+
+
+class MeasureOf(Answer):
+    """One measure. value: null if it is not known, for the reason not_known. about: the row of which it is."""
+
+    measure: str
+    title: str
+    value: Value
+    unit: str
+    about: str
+    not_known: str
+
+
+class FoundCause(Answer):
+    """One thing that is wrong. says: in words; names of the server are in about_kind and about alone."""
+
+    finding: str
+    word: str
+    says: str
+    share: Annotated[
+        Value, Field(description="Of all session time that it explains, 0 to 1; null: not known")
+    ]
+    usual_share: Annotated[Value, Field(description="Of what it is part of, before the window")]
+    confidence: Literal["high", "medium", "low"]
+    about_kind: str
+    about: str
+    evidence: list[MeasureOf]
+    next_steps: list[str]
+    expect: str
+
+
+class PartOf(Answer):
+    """A part of the time account."""
+
+    part: str
+    sessions: Annotated[Value, Field(description="Seconds per second; null: not known")]
+    share: Value
+    seconds_per_transaction: Value
+
+
+class NotJudged(Answer):
+    """What cannot be said, and why: the option, role or collector that is missing."""
+
+    finding: str
+    word: str
+    reason: str
+
+
+class Diagnosed(Answer):
+    """Why a server is as it is in a window. causes: by the share of session time that each explains.
+
+    says: the verdict: a word and a sentence. account: where the sessions' time goes. changes: what changed in the
+    window and in the hour before it.
+    """
 
     server: str
     window: WindowOf
-    verdict: str
-    figures: list[Figure]
-    hottest: Spinlock | None
-    alerts_firing: list[str]
+    says: str
+    level: Literal["good", "warn", "bad", "none"]
+    causes: list[FoundCause]
+    account: list[PartOf]
+    not_judged: list[NotJudged]
+    changes: list[ChangeOf]
+    alerts_fired: Annotated[list[str], Field(description="At any time in the window")]
     certainty: Certainty
 
 
@@ -97,18 +153,6 @@ class Spinlocks(Answer):
     engines_spinning: Annotated[Number, Field(description="About how many, over all spinlocks: an estimate")]
     spinlocks: list[Spinlock]
     certainty: Certainty
-
-
-class ChangeOf(Answer):
-    """A change. It happened between not_before and at; exactly at `at` if not_before is null."""
-
-    at: Time
-    not_before: Annotated[str | None, Field(description="UTC, ISO 8601")]
-    kind: str
-    name: str
-    old: str
-    new: str
-    ref: Annotated[str, Field(description="For the argument change of the tool compare.")]
 
 
 class FoundChanges(Answer):

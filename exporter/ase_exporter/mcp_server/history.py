@@ -42,7 +42,7 @@ def changes(sources: Sources, arguments: inputs.Changes) -> FoundChanges:
     return FoundChanges(
         server=arguments.server,
         window=window_of(span),
-        changes=[_change(mark) for mark in found[-arguments.limit :]],
+        changes=[change_of(mark) for mark in found[-arguments.limit :]],
         left_out=max(0, len(found) - arguments.limit),
         source="exporter" if sources.exporter else "prometheus",
         notes=notes,
@@ -91,7 +91,7 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
         confidence=comparison.confidence,
         step_seconds=comparison.step,
         windows=[window_of(span) for span in comparison.spans],
-        changes=[_change(mark) for mark in comparison.marks[:MAX_CHANGES]],
+        changes=[change_of(mark) for mark in comparison.marks[:MAX_CHANGES]],
         rows=[_row(row) for row in rows[:MAX_ROWS]],
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
@@ -101,7 +101,8 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
     )
 
 
-def _change(mark: Mark) -> ChangeOf:
+def change_of(mark: Mark) -> ChangeOf:
+    """A change as answers have it."""
     return ChangeOf(
         at=utc(mark.at),
         not_before=None if mark.not_before is None else utc(mark.not_before),

@@ -1,25 +1,21 @@
-"""The tools servers, health, hot_spinlocks and advise."""
+"""The tools servers, hot_spinlocks and advise."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from ase_exporter.advise.advice import SpinlockFinding
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
 from ase_exporter.advise.steps import AdviceStep
-from ase_exporter.analysis import Prometheus, moment
-from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
+from ase_exporter.analysis import moment
+from ase_exporter.analysis.evidence import evidence
 from ase_exporter.compare.marks import ask_exporter
-from ase_exporter.compare.measures import measures
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import (
     Advised,
-    Figure,
     FindingOf,
-    Health,
     KnownServer,
     Servers,
     Spinlock,
@@ -29,16 +25,11 @@ from ase_exporter.mcp_server.answers import (
 from ase_exporter.mcp_server.certainty import certainty, window_of
 from ase_exporter.mcp_server.privacy import shown
 from ase_exporter.mcp_server.sources import Sources
-from ase_exporter.rules.thresholds import SPINNING_WARNING
 
 Scraped = Literal["up", "down", "no data"]
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
-HEALTH_MEASURES = (
-    *("cpu_busy", "spin_share", "transactions", "throughput_per_cpu_unit"),
-    *("spins", "wait_time", "io_time", "deadlocks"),
-)
 
 
 def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
@@ -70,41 +61,6 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
     if len(known) > MAX_SERVERS:
         notes.append(f"{len(known) - MAX_SERVERS} more servers are left out")
     return Servers(servers=known[:MAX_SERVERS], notes=notes)
-
-
-def health(sources: Sources, arguments: inputs.Window) -> Health:
-    """Whether a server works or spins: key figures over a window, its hottest spinlock, its alerts."""
-    selector, span = window(sources, arguments)
-    with sources.connect() as prometheus:
-        try:
-            findings = weigh(evidence(prometheus, selector, span)).findings
-            unknown = ""
-        except NoSpinlocksError as error:
-            findings, unknown = (), str(error)
-        figures = [_figure(prometheus, selector, span, key) for key in HEALTH_MEASURES]
-        sure = certainty(prometheus, selector, span)
-        try:
-            alerts = sorted(
-                {
-                    each["alertname"]
-                    for each in prometheus.firing()
-                    if each.get("instance") == arguments.server
-                }
-            )
-        except UserError as error:
-            # Stores such as VictoriaMetrics have no alerts of their own.
-            alerts = []
-            sure.notes.append(f"alerts are not known: {error}")
-    share = next((figure.value for figure in figures if figure.measure == "spin_share"), None)
-    return Health(
-        server=arguments.server,
-        window=window_of(span),
-        verdict=f"not known whether it spins: {unknown}" if unknown else verdict(findings, share),
-        figures=figures,
-        hottest=spinlock(findings[0]) if findings else None,
-        alerts_firing=[shown(name) for name in alerts],
-        certainty=sure,
-    )
 
 
 def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:
@@ -180,25 +136,6 @@ def _configured(sources: Sources) -> set[str]:
 
 def _scraped(up: float | None) -> Scraped:
     return "no data" if up is None else "up" if up else "down"
-
-
-def _figure(prometheus: Prometheus, selector: str, span: Span, key: str) -> Figure:
-    measure = measures()[key]
-    found = prometheus.query(measure.promql(selector, span.seconds), span.end)
-    return Figure(
-        measure=key, title=measure.title, value=found[0].value if found else None, unit=measure.unit
-    )
-
-
-def verdict(findings: Sequence[SpinlockFinding], share: float | None) -> str:
-    """One sentence with the words of `top`. share: of all engine time that is spent spinning, None if not known."""
-    worst = findings[0] if findings else None
-    how_much = "" if share is None else f" about {share:.1%} of the engines' time is spinning;"
-    if worst is None or worst.severity not in ("severe", "hot"):
-        return f"works:{how_much} no spinlock is both contended and busy enough to burn CPU"
-    name, contention = shown(worst.spinlock.name), worst.spinlock.contention
-    word = "spins:" if share is not None and share >= SPINNING_WARNING else "contended: works, but"
-    return f"{word}{how_much} hottest is {name}, {worst.severity}, {contention:.1%} of its grabs wait"
 
 
 def _finding(finding: SpinlockFinding) -> FindingOf:

@@ -9,14 +9,14 @@ from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting, history, inputs, overview, querying, sysmon_files
+from ase_exporter.mcp_server import alerting, diagnosing, history, inputs, overview, querying, sysmon_files
 from ase_exporter.mcp_server.answers import (
     Advised,
     Answer,
     Compared,
+    Diagnosed,
     FoundAlerts,
     FoundChanges,
-    Health,
     Queried,
     Servers,
     Spinlocks,
@@ -70,7 +70,7 @@ TOOLS = {
     tool.name: tool
     for tool in (
         Tool(overview.servers, inputs.Arguments, Servers),
-        Tool(overview.health, inputs.Window, Health),
+        Tool(diagnosing.diagnose, inputs.Window, Diagnosed),
         Tool(overview.hot_spinlocks, inputs.HotSpinlocks, Spinlocks),
         Tool(history.changes, inputs.Changes, FoundChanges),
         Tool(history.compare, inputs.Compare, Compared),

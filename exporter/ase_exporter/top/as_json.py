@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from ase_exporter.diagnosis.diagnose import Finding
 from ase_exporter.top.frames import Frame
 
 
@@ -27,12 +28,27 @@ def content(frame: Frame) -> dict[str, Any]:
         "version": sample.version,
         "error": sample.error or None,
         "error_kind": sample.kind or None,
-        "state": frame.verdict.state,
-        "verdict": frame.verdict.text,
+        "state": frame.diagnosis.state,
+        "verdict": frame.diagnosis.sentence,
+        "findings": [_finding(each) for each in frame.diagnosis.findings],
+        "not_judged": {each.name: each.reason for each in frame.diagnosis.unknown},
+        "account": dict(frame.diagnosis.account.parts),
         "interval": sample.interval,
         "window": figures.pop("seconds"),
         "hottest": frame.figures.hottest.name if frame.figures.hottest else None,
         **figures,
         "missing": dict(sample.missing),
         "changes": [change.json() for change in sample.changes],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "finding": finding.name,
+        "word": finding.word,
+        "text": finding.text,
+        "share": finding.share,
+        "confidence": finding.confidence,
+        "about": {finding.subject.kind: finding.subject.name} if finding.subject else {},
+        "next": list(finding.next_steps),
     }

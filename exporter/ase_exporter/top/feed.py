@@ -56,17 +56,14 @@ class LiveFeed:
 
     @property
     def targets(self) -> Sequence[str]:
-        """See `Feed`."""
         return self._targets
 
     @property
     def interval(self) -> float:
-        """See `Feed`."""
         return self._interval
 
     @property
     def is_live(self) -> bool:
-        """See `Feed`."""
         return True
 
     def pause(self, paused: bool) -> None:
@@ -78,7 +75,6 @@ class LiveFeed:
         return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
-        """See `Feed`."""
 
         def on_sample(sample: Sample) -> None:
             deliver(frame(sample, self._seconds_per_spin))
@@ -88,7 +84,6 @@ class LiveFeed:
             watcher.start()
 
     def stop(self) -> None:
-        """See `Feed`."""
         for watcher in self._watchers:
             watcher.ask_to_stop()
         # A driver that hangs is left to itself: its thread ends with the process.

@@ -1,34 +1,30 @@
-"""Figures of one interval, by the definitions of the recording rules (alerts/rules): pure functions of a sample.
+"""Figures of one interval for the tables of top; what judges the server comes from its diagnosis.
 
-Ratios are 0-1, rates per second, sizes bytes. Figures of CPU time are of up to `samples.WINDOW` seconds. What the
+Ratios are 0-1, rates per second, sizes bytes. Rates of most counters are of up to `samples.WINDOW` seconds. What the
 sample lacks is None or an empty table, never 0. Over the instances of a cluster, parts are summed before they are
 divided.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ase_exporter.advise.remedies import remedies
+from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.scraping.budget import SESSION_CPU
 from ase_exporter.top.samples import Sample
 
 BUSY = ("user", "system")
-# ase:spinlock_spins:rate1m leaves out spinlocks below this many spins a second that belong to no data cache.
-MIN_SPINS = 100.0
 DATA_CACHE = "data_cache"
-# ase:spinlock_contention:ratio_rate1m divides by at least this many grabs a second.
-MIN_GRABS = 0.001
-# ase:wait_top_seconds:rate1m leaves these out: an idle server waits for its clients and its own timers.
-IDLE_WAITS = frozenset({"waiting for internal system event", "waiting for input from the network"})
+_LIMITS = {DATA_CACHE: "spinlock.cache_warning", "descriptor": "spinlock.descriptor_warning"}
 
 
 @dataclass(frozen=True, slots=True)
 class Spinlock:
     """One spinlock name.
 
-    cpu: share of all engine time that spins on it (an estimate); engines: the same as a number of engines. They and
-    spins are of the window, grabs, waits and contention of the last interval.
+    cpu: share of all engine time that spins on it (an estimate); engines: the same as a number of engines.
     """
 
     name: str
@@ -39,6 +35,16 @@ class Spinlock:
     contention: float
     cpu: float | None = None
     engines: float | None = None
+
+    @property
+    def contended(self) -> bool:
+        """Whether it is over the limit of its class, with enough spins to matter."""
+        limit = _LIMITS.get(
+            self.spinlock_class.rpartition("_descriptor")[1].strip("_") or self.spinlock_class
+        )
+        return self.contention >= threshold(limit or "spinlock.other_warning") and self.spins >= threshold(
+            "diagnosis.contended_spins"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +165,6 @@ class OwnCost:
 class Figures:
     """One server. seconds: the window of CPU, spins, transactions and waits; 0 while that is too short.
 
-    blocked_long: processes that wait for a lock for longer than the server's threshold (monState.LockWaits).
     cpu_units: CPU seconds per second; throughput: transactions per CPU unit; spinning: share of all engine time.
     """
 
@@ -176,7 +181,6 @@ class Figures:
     caches: tuple[Cache, ...]
     waits: tuple[Wait, ...]
     blocked_processes: float | None
-    blocked_long: float | None
     max_block: float | None
     blocked: tuple[Blocked, ...]
     open_transactions: tuple[Transaction, ...]
@@ -191,32 +195,30 @@ class Figures:
         return self.spinlocks[0] if self.spinlocks and self.spinlocks[0].spins > 0 else None
 
 
-def figures(sample: Sample, seconds_per_spin: float | None = None) -> Figures:
-    """All figures of a sample. seconds_per_spin: CPU seconds of one spin; None for the one of `advise`."""
-    window = sample.window("ase_engine_cpu_seconds_total")
-    engine_time = sample.rates("ase_engine_cpu_seconds_total", windowed=True) if window else []
-    all_time = math.fsum(rate for _, rate in engine_time)
-    busy_time = math.fsum(rate for labels, rate in engine_time if labels["mode"] in BUSY)
-    threads = _sum(sample.rates("ase_thread_cpu_seconds_total", windowed=True))
-    units = threads or (busy_time if engine_time else None)
-    transactions = _sum(sample.rates("ase_transactions_total", windowed=True))
-    spinlocks = _spinlocks(sample, all_time, seconds_per_spin or remedies().seconds_per_spin)
+def figures(sample: Sample, diagnosis: Diagnosis, seconds_per_spin: float) -> Figures:
+    """All figures of a sample and its diagnosis. seconds_per_spin: CPU seconds of one spin."""
+    engine_time = sample.rates("ase_engine_cpu_seconds_total")
+    measures, account = diagnosis.measures, diagnosis.account
+    all_time, busy = measures["engine_time"].value, measures["busy"].value
+    units = _sum(sample.rates("ase_thread_cpu_seconds_total")) or busy
+    transactions = measures["transactions"].value
+    spinlocks = _spinlocks(sample, all_time, seconds_per_spin)
+    spinning = account.parts.get("spinning")
     return Figures(
-        seconds=window,
-        cpu_busy=busy_time / all_time if all_time else None,
-        spinning=min(1.0, math.fsum(s.cpu or 0.0 for s in spinlocks)) if spinlocks and all_time else None,
+        seconds=sample.window("ase_engine_cpu_seconds_total"),
+        cpu_busy=measures["busy_share"].value,
+        spinning=spinning / all_time if spinning is not None and all_time else None,
         cpu_units=units,
         transactions=transactions,
         throughput=transactions / units if transactions is not None and units else None,
-        run_queue=_sum(sample.values("ase_run_queue_length")),
+        run_queue=measures["run_queue"].value,
         connections=_sum(sample.values("ase_connections")),
-        engines=_engines(engine_time),
+        engines=_engines(engine_time) if all_time is not None else (),
         spinlocks=spinlocks,
         caches=_caches(sample, {spinlock.name: spinlock.contention for spinlock in spinlocks}),
         waits=_waits(sample),
-        blocked_processes=_sum(sample.values("ase_processes_blocked")),
-        blocked_long=_sum(sample.values("ase_lock_waits_over_threshold")),
-        max_block=_max(sample.values("ase_process_longest_block_seconds")),
+        blocked_processes=measures["blocked"].value,
+        max_block=measures["max_block"].value,
         blocked=_blocked(sample),
         open_transactions=_open_transactions(sample),
         devices=_devices(sample),
@@ -235,10 +237,6 @@ def _sum(samples: Samples) -> float | None:
     return math.fsum(value for _, value in samples) if samples else None
 
 
-def _max(samples: Samples) -> float | None:
-    return max((value for _, value in samples), default=None)
-
-
 def _by(samples: Samples, *labels: str) -> dict[tuple[str, ...], float]:
     """Sums by the values of these labels."""
     found: dict[tuple[str, ...], float] = {}
@@ -253,13 +251,12 @@ def _one(samples: Samples, label: str) -> dict[str, float]:
     return {key[0]: value for key, value in _by(samples, label).items()}
 
 
-def _spinlocks(sample: Sample, all_time: float, seconds_per_spin: float) -> tuple[Spinlock, ...]:
-    """By CPU burnt, the hottest first; see ase:spinlock_spins:rate1m for those that are left out."""
-    spins = _by(sample.rates("ase_spinlock_spins_total", windowed=True), "spinlock", "class")
-    grabs = _by(sample.rates("ase_spinlock_grabs_total"), "spinlock", "class")
-    waits = _by(sample.rates("ase_spinlock_waits_total"), "spinlock", "class")
-    kept = {key: rate for key, rate in spins.items() if key[1] == DATA_CACHE or rate > MIN_SPINS}
-    scale = _scale(kept.values(), all_time, seconds_per_spin)
+def _spinlocks(sample: Sample, all_time: float | None, seconds_per_spin: float) -> tuple[Spinlock, ...]:
+    """By CPU burnt, the hottest first; those that do not spin only if they are of data caches."""
+    spins, grabs, waits = (
+        _by(sample.rates(f"ase_spinlock_{what}_total"), "spinlock", "class")
+        for what in ("spins", "grabs", "waits")
+    )
     found = [
         Spinlock(
             name=key[0],
@@ -267,19 +264,14 @@ def _spinlocks(sample: Sample, all_time: float, seconds_per_spin: float) -> tupl
             grabs=grabs.get(key, 0.0),
             spins=rate,
             waits=waits.get(key, 0.0),
-            contention=waits.get(key, 0.0) / max(grabs.get(key, 0.0), MIN_GRABS),
-            cpu=rate * scale / all_time if all_time else None,
-            engines=rate * scale,
+            contention=waits.get(key, 0.0) / grabs[key] if grabs.get(key) else 0.0,
+            cpu=min(1.0, rate * seconds_per_spin / all_time) if all_time else None,
+            engines=rate * seconds_per_spin,
         )
-        for key, rate in kept.items()
+        for key, rate in spins.items()
+        if key[1] == DATA_CACHE or rate > 0
     ]
     return tuple(sorted(found, key=lambda spinlock: (-spinlock.spins, -spinlock.grabs, spinlock.name)))
-
-
-def _scale(spins: Iterable[float], all_time: float, seconds_per_spin: float) -> float:
-    """Seconds of one spin, such that all spins take no more than all engine time."""
-    total = math.fsum(spins) * seconds_per_spin
-    return seconds_per_spin * (all_time / total if 0 < all_time < total else 1.0)
 
 
 def _engines(engine_time: Samples) -> tuple[Engine, ...]:
@@ -347,12 +339,12 @@ def _hits(searches: float | None, reads: float | None) -> float | None:
 def _waits(sample: Sample) -> tuple[Wait, ...]:
     if not sample.window("ase_wait_seconds_total"):
         return ()
-    seconds = _by(sample.rates("ase_wait_seconds_total", windowed=True), "event", "class")
-    counts = _by(sample.rates("ase_waits_total", windowed=True), "event", "class")
+    seconds = _by(sample.rates("ase_wait_seconds_total"), "event", "class", "event_id")
+    counts = _by(sample.rates("ase_waits_total"), "event", "class", "event_id")
     found = [
         Wait(key[0], key[1], counts.get(key, 0.0), rate, rate / counts[key] if counts.get(key) else None)
         for key, rate in seconds.items()
-        if rate > 0 and key[1] not in IDLE_WAITS
+        if rate > 0 and diagnosis_catalogue().part_of(key[2], key[1])
     ]
     return tuple(sorted(found, key=lambda wait: -wait.seconds))
 

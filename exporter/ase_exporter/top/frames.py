@@ -4,9 +4,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN, Diagnosis, diagnose, spin_cost, unreachable
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
-from ase_exporter.top.verdict import Verdict, verdict
 
 # Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
 MAX_FRAMES = 300
@@ -19,15 +20,17 @@ class Frame:
 
     sample: Sample
     figures: Figures
-    verdict: Verdict
+    diagnosis: Diagnosis
     options: dict[str, int]
 
 
 def frame(sample: Sample, seconds_per_spin: float | None = None) -> Frame:
-    """The frame of a sample. seconds_per_spin: as for `figures`."""
-    found = figures(sample, seconds_per_spin)
+    """The frame of a sample. seconds_per_spin: CPU seconds of a spin, None if they were not measured."""
+    own = spin_cost(seconds_per_spin, seconds_per_spin, seconds_per_spin) if seconds_per_spin else None
+    diagnosis = unreachable(sample, sample.error) if sample.error else diagnose(sample, own=own)
+    found = figures(sample, diagnosis, seconds_per_spin or threshold(SECONDS_PER_SPIN))
     options = {labels["name"]: int(value) for labels, value in sample.values("ase_config_value")}
-    return Frame(replace(sample, series={}), found, verdict(sample, found), options)
+    return Frame(replace(sample, series={}), found, diagnosis, options)
 
 
 class History:

@@ -1,20 +1,32 @@
 """The lines above the tables: which server, the verdict, and what matters most."""
 
+from collections.abc import Iterator
+
 from rich.text import Text
 
+from ase_exporter.diagnosis.account import Account
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import TOO_FEW, Diagnosis
 from ase_exporter.top.figures import Figures
+from ase_exporter.top.samples import on_screen
 from ase_exporter.top.scene import FULL, STYLES, Scene, short
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
-from ase_exporter.top.verdict import contended
+
+# Findings beside the first, and parts of the account, that are shown.
+MAX_FINDINGS = 3
+MAX_PARTS = 6
 
 
 def header(scene: Scene, width: int) -> list[Text]:
     """The lines above the tables, the verdict first, each at most `width` characters."""
-    found = [Text(scene.frame.verdict.text, style=STYLES[scene.frame.verdict.state])]
+    diagnosis = scene.frame.diagnosis
+    found = [Text(on_screen(diagnosis.sentence), style=STYLES[diagnosis.level])]
     if scene.frame.sample.error:
         found.append(Text(_last_answer(scene)))
     else:
+        found += [Text(line) for line in _more(diagnosis)]
         found += [
+            Text(_account(diagnosis.account)),
             Text(_load(scene.figures)),
             _strip(scene, width),
             _hottest(scene.figures),
@@ -27,6 +39,26 @@ def header(scene: Scene, width: int) -> list[Text]:
     for line in found:
         line.truncate(width, overflow="ellipsis" if scene.glyphs.levels[-1] == "█" else "crop")
     return found
+
+
+def _more(diagnosis: Diagnosis) -> Iterator[str]:
+    """A line for each further finding, and one for what could not be judged."""
+    for finding in diagnosis.findings[1 : MAX_FINDINGS + 1]:
+        about = f" ({finding.subject.kind} {on_screen(finding.subject.name)})" if finding.subject else ""
+        yield f"  also {finding.word}: {finding.text}{about}"
+    blind = [each for each in diagnosis.unknown if each.vital and each.reason != TOO_FEW]
+    if diagnosis.findings and blind:
+        words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))
+        yield f"  not judged: {words} ({'; '.join(dict.fromkeys(each.reason for each in blind))})"
+
+
+def _account(account: Account) -> str:
+    """Where the sessions' time goes, the largest parts first."""
+    titles = catalogue().account
+    parts = sorted(account.parts.items(), key=lambda part: -part[1])
+    shares = [f"{titles[name].title} {account.share(name):.0%}" for name, seconds in parts if seconds > 0]
+    unknown = [f"{titles[name].title} not known" for name in account.unknown]
+    return "Time goes to: " + ", ".join([*shares[:MAX_PARTS], *unknown[:2]] or ["not known yet"])
 
 
 def _last_answer(scene: Scene) -> str:
@@ -76,7 +108,7 @@ def _hottest(figures: Figures) -> Text:
     if spinlock is None:
         return Text(f"Hottest spinlock: {'none spins' if figures.spinlocks else 'not known'}")
     engines = f", {spinlock.engines:.1f} engines spin on it" if spinlock.engines is not None else ""
-    style = "bold red" if contended(spinlock) else ""
+    style = "bold red" if spinlock.contended else ""
     line = Text("Hottest spinlock: ")
     line.append(spinlock.name, style=style or "bold")
     line.append(f"  {percent(spinlock.contention)} contention{engines}", style=style)

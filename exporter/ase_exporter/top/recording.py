@@ -214,25 +214,20 @@ class ReplayFeed:
 
     @property
     def interval(self) -> float:
-        """See `Feed`."""
         return self._header.interval if self._pace is None else self._pace
 
     @property
     def is_live(self) -> bool:
-        """See `Feed`."""
         return False
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
-        """See `Feed`."""
         self._thread = threading.Thread(target=self._run, args=[deliver], name="top replay", daemon=True)
         self._thread.start()
 
     def pause(self, paused: bool) -> None:
-        """See `Feed`."""
         (self._going.clear if paused else self._going.set)()
 
     def stop(self) -> None:
-        """See `Feed`."""
         self._stopped.set()
         self._going.set()
         if self._thread is not None:

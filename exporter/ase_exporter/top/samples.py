@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ase_exporter.changes.change import Change
+from ase_exporter.diagnosis.diagnose import TOO_FEW
+from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family
 
 LabelValues = tuple[str, ...]
@@ -31,8 +33,8 @@ class Reading:
 class Series:
     """All series of one metric.
 
-    before: the reading before the last; oldest: one up to WINDOW seconds old, for metrics whose rates need that; both
-    None after the first reading, and after a gap.
+    before: the reading before the last; oldest: one up to WINDOW seconds old, for metrics whose rates need that, else
+    the one before; both None after the first reading, and after a gap.
     """
 
     last: Reading
@@ -50,9 +52,9 @@ class Series:
         for values, value in self.last.values.items():
             yield dict(zip(self.last.labels, values, strict=True)), value
 
-    def rates(self, *, windowed: bool = False) -> Iterator[tuple[dict[str, str], float]]:
-        """The growth per second of each series since the reading before. windowed: since the oldest."""
-        earlier = (self.oldest or self.before) if windowed else self.before
+    def rates(self) -> Iterator[tuple[dict[str, str], float]]:
+        """The growth per second of each series since the oldest reading."""
+        earlier = self.oldest or self.before
         if earlier is None or (seconds := self.last.at - earlier.at) <= 0:
             return
         for values, value in self.last.values.items():
@@ -107,10 +109,26 @@ class Sample:
         found = self.series.get(metric)
         return found.window if found and found.window >= MIN_WINDOW else 0.0
 
-    def rates(self, metric: str, *, windowed: bool = False) -> list[tuple[dict[str, str], float]]:
+    def rates(self, metric: str) -> list[tuple[dict[str, str], float]]:
         """The growth per second of each series of a counter, as `Series.rates`; empty without two readings."""
         found = self.series.get(metric)
-        return list(found.rates(windowed=windowed)) if found else []
+        return list(found.rates()) if found else []
+
+    @property
+    def source(self) -> str:
+        """As of `diagnosis.Readings`."""
+        return f"the last {self.window('ase_engine_cpu_seconds_total'):.0f} s, read by top"
+
+    def unknown(self, metric: str, *, is_rate: bool) -> str:
+        """As of `diagnosis.Readings`."""
+        collector = collector_of(metric)
+        if reason := self.missing.get(collector):
+            return why(metric, reason, self.facts.options if self.facts else {})
+        found = self.series.get(metric)
+        if found is None:
+            read = any(collector_of(other) == collector for other in self.series)
+            return "this version of ASE lacks it" if read else TOO_FEW
+        return TOO_FEW if is_rate and not self.window(metric) else ""
 
 
 def on_screen(text: str) -> str:

@@ -11,6 +11,7 @@ from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target
+from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.top.marks import ChangeLog
@@ -36,12 +37,20 @@ COLLECTORS = (
     "database_space",
     "configuration",
     "own_session",
+    # For the diagnosis alone.
+    "tempdbs",
+    "procedure_cache",
+    "statement_cache",
+    "network",
+    "locks",
+    "database_states",
 )
 # Seconds between readings of what changes slowly, in place of the catalogue's.
-INTERVALS = {"configuration": 30.0, "cache_pools": 10.0, "databases": 10.0}
-DIVIDED_BY_CPU = frozenset(
-    {"ase_spinlock_spins_total", "ase_thread_cpu_seconds_total", "ase_transactions_total", "ase_waits_total"}
-)
+INTERVALS = {
+    "configuration": 30.0,
+    **dict.fromkeys(("cache_pools", "locks"), 10.0),
+    **dict.fromkeys(("databases", "tempdbs", "procedure_cache", "statement_cache", "network"), 4.0),
+}
 # Rows with series of their own in the tables that can grow.
 TOP = 50
 
@@ -62,13 +71,23 @@ def slowed(catalogue: Catalogue) -> Catalogue:
 
 
 def windowed_counters(catalogue: Catalogue) -> frozenset[str]:
-    """Counters that the server keeps in whole seconds, and those that figures divide by them."""
-    return DIVIDED_BY_CPU | {
-        name
-        for collector in catalogue.collectors.values()
-        for name, metric in collector.metrics.items()
-        if metric.unit == "seconds" and name.endswith("_total")
-    }
+    """Counters that the server keeps in whole seconds, and those that the diagnosis compares with them."""
+    compared = frozenset(
+        selection.rate
+        for measure in diagnosis_catalogue().measures.values()
+        for selection in measure.selections
+        if selection.rate
+    )
+    return (
+        compared
+        | {"ase_waits_total"}
+        | {
+            name
+            for collector in catalogue.collectors.values()
+            for name, metric in collector.metrics.items()
+            if metric.unit == "seconds" and name.endswith("_total")
+        }
+    )
 
 
 class TargetSampler:
@@ -191,7 +210,7 @@ class Watcher:
         self._thread = threading.Thread(target=self._run, name=f"top {sampler.target.name}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the sampling thread."""
         self._thread.start()
 
     def ask_to_stop(self) -> None:

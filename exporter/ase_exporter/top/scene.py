@@ -5,26 +5,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from ase_exporter.diagnosis.diagnose import Level
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.samples import on_screen
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.verdict import State
 
 Value = float | str
 Align = Literal["left", "right"]
 
-# By state. Each verdict begins with a word of its own, so colours only repeat it.
-STYLES: Mapping[State, str] = {
-    "down": "bold white on red",
-    "unknown": "bold white on red",
-    "spins": "bold white on red",
-    "contended": "bold yellow",
-    "waits": "bold yellow",
-    "saturated": "bold yellow",
-    "works": "bold green",
-    "idle": "bold",
-    "starting": "bold",
+# Each verdict begins with a word of its own, so colours only repeat it.
+STYLES: Mapping[Level, str] = {
+    "bad": "bold white on red",
+    "warn": "bold yellow",
+    "good": "bold green",
+    "none": "bold",
 }
 # From this share on, an engine is busy and a database is full.
 FULL = 0.9

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ase_exporter.top.figures import Blocked, Figures, Spinlock
 from ase_exporter.top.frames import Frame
+from ase_exporter.top.samples import on_screen
 from ase_exporter.top.scene import FULL, STYLES, Align, Row, Scene, Table, marks, short
 from ase_exporter.top.text import Glyphs, clock, count, duration, percent, size, sparkline
-from ase_exporter.top.verdict import ORDER, contended
 
 TREND = 9
 # Sparklines are scaled to this contention at least, so that noise does not look like a mountain.
@@ -56,7 +56,7 @@ def _spinlock(scene: Scene, each: Spinlock) -> Row:
         each.name,
         cells,
         (each.name, each.cpu or 0.0, each.contention, each.grabs, each.spins, each.contention)[: len(cells)],
-        "bold red" if contended(each) else "",
+        "bold red" if each.contended else "",
     )
 
 
@@ -258,7 +258,7 @@ def changes(scene: Scene) -> Table:
 def _missing(scene: Scene, collector: str, otherwise: str) -> str:
     reason = scene.frame.sample.missing.get(collector)
     if scene.frame.sample.error:
-        return scene.frame.verdict.text
+        return scene.frame.diagnosis.sentence
     if reason:
         return f"Not read: {reason} (ase-exporter check says how to fix it)"
     return otherwise if scene.figures.seconds else "Waiting for a few seconds of samples"
@@ -283,23 +283,23 @@ def servers(frames: Sequence[Frame]) -> Table:
             each.sample.target,
             (
                 each.sample.target,
-                each.verdict.state,
+                each.diagnosis.word,
                 percent(each.figures.cpu_busy),
                 percent(each.figures.spinning),
                 count(each.figures.throughput),
-                count(each.figures.blocked_processes),
+                "-" if each.figures.blocked_processes is None else f"{each.figures.blocked_processes:.0f}",
                 _worst(each),
             ),
             (
                 each.sample.target,
-                ORDER.index(each.verdict.state),
+                -each.diagnosis.rank,
                 each.figures.cpu_busy or 0.0,
                 each.figures.spinning or 0.0,
                 each.figures.throughput or 0.0,
                 each.figures.blocked_processes or 0.0,
                 _worst(each),
             ),
-            STYLES[each.verdict.state],
+            STYLES[each.diagnosis.level],
         )
         for each in frames
     ]
@@ -310,14 +310,15 @@ def servers(frames: Sequence[Frame]) -> Table:
         ("Spinning", "right"),
         ("Tx/s/CPU", "right"),
         ("Blocked", "right"),
-        ("Hottest spinlock, or error", "left"),
+        ("About, or error", "left"),
     )
     rows.sort(key=lambda row: (row.values[1], row.key))
     return Table("Servers", titles, tuple(rows), "Waiting for the first sample")
 
 
 def _worst(each: Frame) -> str:
+    """What the first finding is about, or the error."""
     if each.sample.error:
         return each.sample.error
-    hottest = each.figures.hottest
-    return f"{hottest.name} {percent(hottest.contention)}" if hottest else ""
+    subject = each.diagnosis.findings[0].subject if each.diagnosis.findings else None
+    return f"{subject.kind} {on_screen(subject.name)}" if subject else ""

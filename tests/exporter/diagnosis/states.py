@@ -131,6 +131,7 @@ def _waits(state: State, chance: random.Random) -> None:
         seconds = _often(chance, chance.choice([0.0, 0.02, 0.3]), 5.0, 60.0)
         labels = {"event_id": str(number), "event": f"event {number}", "class": kind}
         state.set("ase_wait_seconds_total", seconds, **labels)
+        state.set("ase_waits_total", chance.choice([10.0, 1000.0]), **labels)
 
 
 def _processes(state: State, chance: random.Random) -> None:

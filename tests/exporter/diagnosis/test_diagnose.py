@@ -18,6 +18,7 @@ def healthy(busy: float = 0.4) -> State:
         state.set(f"ase_spinlock_{what}_total", rate, spinlock="cache", **{"class": "data_cache"})
     state.set("ase_run_queue_length", 0.1)
     state.set("ase_wait_seconds_total", 0.3, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_waits_total", 300.0, event_id="54", event="log", **{"class": "write"})
     state.set("ase_wait_seconds_total", 900.0, event_id="250", event="client", **{"class": "input"})
     for metric in ("ase_processes_blocked", "ase_lock_waits_over_threshold", "ase_deadlocks_total"):
         state.set(metric, 0.0)

@@ -86,9 +86,9 @@ def wrong_envelope(dice: random.Random, number: int) -> Frame:
         [
             {},
             {"name": 5},
-            {"name": "health", "arguments": "text"},
-            {"name": "health", "arguments": [1]},
-            {"name": ["health"]},
+            {"name": "diagnose", "arguments": "text"},
+            {"name": "diagnose", "arguments": [1]},
+            {"name": ["diagnose"]},
             {"arguments": {}},
             None,
         ]
@@ -191,7 +191,7 @@ def test_errors_of_prometheus_show_no_password() -> None:
     ) as server:
         for tool, arguments in {
             "servers": {},
-            "health": {"server": "PROD1"},
+            "diagnose": {"server": "PROD1"},
             "changes": {"server": "PROD1"},
             "compare": {"server": "PROD1", "change": "x"},
             "alerts": {},

@@ -19,7 +19,7 @@ from tests.planted import DATABASE
 pytestmark = pytest.mark.e2e
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
 TOOLS = [
-    *("servers", "health", "hot_spinlocks", "changes", "compare", "advise", "alerts", "query"),
+    *("servers", "diagnose", "hot_spinlocks", "changes", "compare", "advise", "alerts", "query"),
     "sysmon_report",
 ]
 
@@ -29,7 +29,7 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
     known = (await ask(connected, "servers"))["servers"]
     server = known[0]["server"]
     last = {"server": server, "start": str(story.end - 450), "end": str(story.end)}
-    health = await ask(connected, "health", **last)
+    health = await ask(connected, "diagnose", **last)
     spinlock = (await ask(connected, "hot_spinlocks", **last, top=3))["spinlocks"][0]
     found = await ask(connected, "changes", server=server, start=str(story.start + 60))
     verdicts: dict[str, Any] = {}
@@ -78,8 +78,8 @@ def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_path: 
     assert later is None or later["difference"] < guilty["difference"] / 3
     assert found["spinlock"]["spinlock"] == HOTTEST
     assert found["spinlock"]["state"] == "severe"
-    assert found["health"]["verdict"].startswith("spins: about ")
-    assert HOTTEST in found["health"]["verdict"]
+    assert found["health"]["says"].startswith("SPINS: ")
+    assert found["health"]["causes"][0]["about"] == HOTTEST and HOTTEST not in found["health"]["says"]
     assert found["health"]["certainty"]["coverage"] == 1
     assert found["health"]["certainty"]["scrapes"] == 30
     assert [(each["server"], each["version"]) for each in found["servers"]] == [(SERVER, "16.0 SP03 PL08")]
@@ -89,7 +89,7 @@ def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_path: 
     assert step["predicted_contention"] < found["spinlock"]["contention"]
     # The page tells this session.
     page = " ".join((REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8").split())
-    assert found["health"]["verdict"] in page
+    assert found["health"]["says"] in page
     assert f"{step['statements'][0].rpartition('=')[2][:-1]} partitions instead of 4" in page
     assert f"predicted contention {step['predicted_contention']:.0%}".replace("%", " %") in page
     before_and_after = " to ".join(f"{value:.1f}" for value in found["throughput"])

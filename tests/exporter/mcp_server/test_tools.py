@@ -15,11 +15,8 @@ from tests.exporter.compare.test_prometheus import server
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
-from ase_exporter.advise.advice import SpinlockFinding
-from ase_exporter.advise.evidence import SpinlockRates
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import alerting
-from ase_exporter.mcp_server.overview import verdict
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
@@ -30,6 +27,7 @@ UNITS = re.compile(
 # Numbers without a unit of their own, and why.
 PLAIN = {
     *("value", "values", "difference", "low", "high"),  # in the unit of the row
+    *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
     *("before", "after"),  # as sp_sysmon prints them
     *("relative", "points", "left_out", "rows_without_evidence", "rows_without_data", "series_left_out"),
 }
@@ -83,14 +81,14 @@ def test_arguments_are_the_ones_documented() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("health", {}, "health: server: Field required"),
-        ("health", {"server": 1}, "health: server: Input should be a valid string"),
-        ("health", {"server": "A", "x": 1}, "health: x: Extra inputs are not permitted"),
-        ("health", {"server": "A", "start": "soon"}, "health: start: 'soon': expected a time such as 2h"),
+        ("diagnose", {}, "diagnose: server: Field required"),
+        ("diagnose", {"server": 1}, "diagnose: server: Input should be a valid string"),
+        ("diagnose", {"server": "A", "x": 1}, "diagnose: x: Extra inputs are not permitted"),
+        ("diagnose", {"server": "A", "start": "soon"}, "diagnose: start: 'soon': expected a time such as 2h"),
         (
-            "health",
+            "diagnose",
             {"server": "A", "start": "90d"},
-            "health: end: expected a time after the start, within 31 days",
+            "diagnose: end: expected a time after the start, within 31 days",
         ),
         ("hot_spinlocks", {"server": "A", "top": 51}, "hot_spinlocks: top: Input should be less than"),
         ("compare", {"server": "A"}, "compare: expected one of: change; before and after; runs"),
@@ -247,28 +245,10 @@ def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> Non
     lines += [f'ase_transactions_total{{instance="OLD"}} {1e6 + 10 * at - 10 * now} {at}' for at in times]
     with prometheus_with("\n".join([*lines, "# EOF", ""]), tmp_path) as url:
         window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
-        found = TOOLS["health"].call(Sources(url), window).model_dump()
+        found = TOOLS["diagnose"].call(Sources(url), window).model_dump()
         with pytest.raises(UserError, match="Prometheus has no spinlocks of it"):
             TOOLS["hot_spinlocks"].call(Sources(url), window)
-    figures = {each["measure"]: each["value"] for each in found["figures"]}
-    assert figures["transactions"] == pytest.approx(10)
-    assert figures["cpu_busy"] is None
-    assert found["verdict"].startswith("not known whether it spins: ")
-    assert found["hottest"] is None
+    assert found["says"].startswith("NOT KNOWN: ") and "collector spinlocks is off" in found["says"]
+    assert "spinning" in {each["finding"] for each in found["not_judged"]}
+    assert found["causes"] == []
     assert found["certainty"]["coverage"] == 1
-
-
-@pytest.mark.parametrize(
-    ("share", "begins"),
-    [
-        (
-            0.149,
-            "contended: works, but about 14.9% of the engines' time is spinning; hottest is A, severe, 60.0%",
-        ),
-        (0.15, "spins: about 15.0% of the engines' time is spinning; hottest is A, severe, 60.0%"),
-        (None, "contended: works, but hottest is A, severe, 60.0%"),
-    ],
-)
-def test_a_server_spins_from_the_share_at_which_top_says_so(share: float | None, begins: str) -> None:
-    finding = SpinlockFinding(SpinlockRates("A", "data_cache", 1e6, 1e9, 6e5), "severe", 10.0)
-    assert verdict([finding], share).startswith(begins)

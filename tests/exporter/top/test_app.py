@@ -12,8 +12,7 @@ from textual.widgets import Input, Static
 
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.app import HELP, TopApp
-from ase_exporter.top.figures import figures
-from ase_exporter.top.frames import Frame
+from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Tracker
 from ase_exporter.top.text import ASCII, UNICODE, Glyphs
 from ase_exporter.top.view import SECTIONS
@@ -418,7 +417,7 @@ def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
     )
     tracker = Tracker()
     tracker.note(0.0, {"blocking": [family]})
-    shown = replace(frames[-1], figures=figures(replace(frames[-1].sample, series=tracker.series())))
+    shown = frame(replace(frames[-1].sample, series=tracker.series()))
 
     async def steps(screen: Screen) -> None:
         await screen.show(shown)

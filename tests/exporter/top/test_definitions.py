@@ -8,6 +8,7 @@ from tests.paths import REPOSITORY
 
 from ase_exporter.advise.remedies import remedies
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.rules.parameters import parameters
 from ase_exporter.top import figures, sampling
 
@@ -41,27 +42,21 @@ def test_thresholds_are_those_of_the_alerts(parameter: str, value: float) -> Non
     assert float(parameters()[parameter]) == value
 
 
-def test_spinlocks_that_hardly_spin_are_left_out_as_the_rules_leave_them_out() -> None:
-    recorded = expression("ase:spinlock_spins:rate1m")
-    assert f'class!="{figures.DATA_CACHE}"' in recorded
-    assert re.findall(r"> (\d+)", recorded) == [f"{figures.MIN_SPINS:.0f}"]
-    assert f", {figures.MIN_GRABS})" in expression("ase:spinlock_contention:ratio_rate1m")
-
-
-def test_waits_of_an_idle_server_are_left_out_as_the_rules_leave_them_out() -> None:
-    (classes,) = re.findall(r'class!~"([^"]+)"', expression("ase:wait_top_seconds:rate1m"))
-    assert set(classes.split("|")) == figures.IDLE_WAITS
-
-
 def test_busy_modes_are_those_of_the_rules() -> None:
     assert f'mode=~"{"|".join(figures.BUSY)}"' in expression("ase:cpu_busy:ratio_rate1m")
 
 
 def test_every_collector_and_metric_that_is_named_exists() -> None:
-    catalogue, _ = load_catalogue()
-    assert set(sampling.COLLECTORS) <= catalogue.collectors.keys()
+    shipped, _ = load_catalogue()
+    assert set(sampling.COLLECTORS) <= shipped.collectors.keys()
     assert set(sampling.INTERVALS) <= set(sampling.COLLECTORS)
-    read = {metric for name in sampling.COLLECTORS for metric in catalogue.collectors[name].metrics}
+    read = {metric for name in sampling.COLLECTORS for metric in shipped.collectors[name].metrics}
     text = (REPOSITORY / "exporter" / "ase_exporter" / "top" / "figures.py").read_text()
     assert set(re.findall(r'"(ase_\w+?)"', text)) - {"ase_engine"} <= read
-    assert read >= sampling.DIVIDED_BY_CPU
+
+
+def test_everything_that_the_diagnosis_needs_is_read() -> None:
+    shipped, _ = load_catalogue()
+    read = {metric for name in sampling.COLLECTORS for metric in shipped.collectors[name].metrics}
+    needed = {each.metric for measure in catalogue().measures.values() for each in measure.selections}
+    assert needed - read == {"ase_up"}

@@ -62,7 +62,7 @@ def sampler_of(
 
 def line(sample: Sample) -> str:
     """The verdict, which must be one line."""
-    text = frame(sample).verdict.text
+    text = frame(sample).diagnosis.sentence
     assert "\n" not in text and "Traceback" not in text
     return text
 
@@ -70,7 +70,7 @@ def line(sample: Sample) -> str:
 def recovers(sampler: TargetSampler, clock: ShiftedClock) -> bool:
     """Whether two samples are enough for figures."""
     assert not sampler.take().error
-    clock.ahead += 2.0
+    clock.ahead += 4.0
     return frame(sampler.take()).figures.transactions is not None
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_password_is_tried_no_more_often_than_serve_tries_it(
 def test_a_login_without_mon_role_is_told_what_is_missing(server: Simulated, clock: ShiftedClock) -> None:
     sampler = sampler_of(server, clock, user="nobody")
     text = line(sampler.take())
-    assert text.startswith("UNKNOWN: engines cannot be read (no_role)") and "ase-exporter check" in text
+    assert text.startswith("NOT KNOWN: ") and "ase-exporter check" in text
     sampler.close()
 
 

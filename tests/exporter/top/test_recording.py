@@ -25,7 +25,7 @@ HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
 
 def figures(given: Frame) -> dict[str, Any]:
     """What must be the same; the cost is that of recording, and not of replaying."""
-    return {**asdict(given.figures), "cost": None, "state": given.verdict.state, "options": given.options}
+    return {**asdict(given.figures), "cost": None, "state": given.diagnosis.state, "options": given.options}
 
 
 def recorded(path: Path, scenario: str, *after: float) -> list[Frame]:
@@ -60,7 +60,7 @@ def test_changes_outages_and_recoveries_are_shown_again(tmp_path: Path) -> None:
         watching.run.listener.faults.refuse = False
         live += [watching.frame(30.0) for _ in range(2)]
     again = replayed(path)
-    assert [each.verdict.state for each in again] == [each.verdict.state for each in live]
+    assert [each.diagnosis.state for each in again] == [each.diagnosis.state for each in live]
     assert [bool(each.sample.error) for each in live] == [False] * 6 + [True] * 2 + [False] * 2
     assert [change.name for change in again[-1].sample.changes] == ["number of locks"]
     assert [figures(each) for each in again] == [figures(each) for each in live]
@@ -203,4 +203,4 @@ def test_errors_of_logins_are_recorded_without_the_password(tmp_path: Path) -> N
     with CaptureWriter(path, HEADER) as writer:
         writer.add([statement])
     (only,) = replayed(path)
-    assert only.verdict.text.startswith("DOWN: ") and "Login failed." in only.verdict.text
+    assert only.diagnosis.sentence.startswith("DOWN: ") and "Login failed." in only.diagnosis.sentence

@@ -12,8 +12,8 @@ def family(value: float, name: str = NAME) -> Family:
     return Family(name, "counter", "Help text.", ("row",), [(("a",), value)])
 
 
-def rate(series: Series, *, windowed: bool = False) -> float:
-    ((_, found),) = series.rates(windowed=windowed)
+def rate(series: Series) -> float:
+    ((_, found),) = series.rates()
     return found
 
 
@@ -65,8 +65,7 @@ def test_a_window_reaches_back_so_far_and_no_farther() -> None:
     series = tracker.series()[NAME]
     assert WINDOW <= series.window < WINDOW + 2
     oldest = 60 - series.window
-    assert rate(series, windowed=True) == pytest.approx((60**2 - oldest**2) / series.window)
-    assert rate(series) == pytest.approx((60**2 - 58**2) / 2)
+    assert rate(series) == pytest.approx((60**2 - oldest**2) / series.window)
 
 
 def test_an_interval_beyond_the_window_is_the_window() -> None:

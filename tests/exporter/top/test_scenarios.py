@@ -7,7 +7,6 @@ from tests.exporter.top.watching import one_step, watched
 
 from ase_exporter.config import Module
 from ase_exporter.top.frames import Frame
-from ase_exporter.top.verdict import root_blockers
 
 
 def last(scenario: str, frames: int = 4) -> Frame:
@@ -19,17 +18,17 @@ def last(scenario: str, frames: int = 4) -> Frame:
     ("scenario", "step", "state", "guilty", "contention"),
     [
         ("memscale", "series 2 run 05", "contended", "system tables cache", 0.856),
-        ("memscale", "series 2 run 13", "spins", "system tables cache", 0.916),
-        ("storm", "login storm", "contended", "default data cache", 0.393),
-        ("storm", "wrong remedy", "spins", "default data cache", 0.596),
+        ("memscale", "series 2 run 13", "spinning", "system tables cache", 0.916),
+        ("storm", "login storm", "saturated", "default data cache", 0.393),
+        ("storm", "wrong remedy", "spinning", "default data cache", 0.596),
     ],
 )
 def test_the_guilty_spinlock_is_named(
     tmp_path: Path, scenario: str, step: str, state: str, guilty: str, contention: float
 ) -> None:
     shown = last(one_step(scenario, step, tmp_path))
-    assert shown.verdict.state == state
-    assert guilty in shown.verdict.text
+    assert shown.diagnosis.state == state
+    assert guilty in "".join(each.subject.name for each in shown.diagnosis.findings if each.subject)
     hottest = shown.figures.hottest
     assert hottest and hottest.name == guilty
     assert hottest.contention == pytest.approx(contention, abs=0.005)
@@ -37,31 +36,30 @@ def test_the_guilty_spinlock_is_named(
 
 def test_the_batch_of_the_vldb_case_study_spins_on_address_locks() -> None:
     shown = last("vldb")
-    assert shown.verdict.text.startswith("SPINS: ") and "addrlockspins" in shown.verdict.text
+    assert shown.diagnosis.sentence.startswith("SPINS: ") and "addrlockspins" in shown.diagnosis.sentence
     assert shown.figures.spinning and 0.5 < shown.figures.spinning <= 1.0
 
 
-def test_a_lock_storm_waits_and_names_who_blocks_whom(tmp_path: Path) -> None:
+def test_a_lock_storm_deadlocks_and_names_who_blocks_whom(tmp_path: Path) -> None:
     shown = last(one_step("storm", "lock storm", tmp_path))
-    assert shown.verdict.state == "waits"
-    blocked = {each.spid for each in shown.figures.blocked}
-    ((root, count), *_) = root_blockers(shown.figures)
-    assert root not in blocked and 0 < count <= len(blocked)
-    assert f"spid {root} ({count})" in shown.verdict.text
+    assert [each.name for each in shown.diagnosis.findings][:2] == ["deadlocks", "blocked"]
+    blocker = shown.diagnosis.findings[1].subject
+    assert blocker and blocker.kind == "spid"
+    assert blocker.name not in {each.spid for each in shown.figures.blocked}
 
 
 def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
-    assert last("quiet-oltp").verdict.state == "works"
-    assert last("idle").verdict.text.startswith("IDLE: engines 0.")
+    assert last("quiet-oltp").diagnosis.state == "works"
+    assert last("idle").diagnosis.sentence.startswith("IDLE: engines 0.")
 
 
 def test_cpu_figures_wait_for_a_few_seconds() -> None:
     with watched("quiet-oltp") as watching:
         first = watching.frame()
-        assert first.verdict.state == "starting" and first.figures.spinlocks == ()
+        assert first.diagnosis.state == "starting" and first.figures.spinlocks == ()
         second, third = watching.frame(2.0), watching.frame(2.0)
-    # Contention is known at once, what whole seconds are counted for only after a few of them.
-    assert second.figures.spinlocks and second.figures.cpu_busy is None and second.figures.waits == ()
+    # What whole seconds are counted for is known only after a few of them.
+    assert second.figures.cpu_busy is None and second.figures.waits == ()
     assert third.figures.seconds == pytest.approx(4.0)
     assert third.figures.cpu_busy is not None and third.figures.waits
 
@@ -70,7 +68,8 @@ def test_a_server_without_spinlock_monitoring_says_so() -> None:
     with watched("quiet-oltp", version="15.5") as watching:
         shown = list(watching.frames(3, 10.0))[-1]
     assert shown.sample.missing["spinlocks"] == "version"
-    assert "spinlocks cannot be read (version)" in shown.verdict.text
+    assert shown.diagnosis.state == "not_known"
+    assert "this version of ASE lacks it (collector spinlocks)" in shown.diagnosis.text
     assert shown.figures.spinlocks == () and shown.figures.spinning is None
     assert shown.figures.cpu_busy
 
@@ -104,3 +103,21 @@ def test_the_budget_bounds_what_a_short_interval_costs() -> None:
     with watched("quiet-oltp", interval=1.0, budget=0.000001) as watching:
         shown = list(watching.frames(12, 1.0))[-1]
     assert shown.figures.cost.budget == 0.000001
+
+
+@pytest.mark.parametrize(
+    ("option", "blind"),
+    [
+        ("enable spinlock monitoring", {"spinning", "contended"}),
+        ("wait event timing", {"log_waits", "disk_waits", "network_waits", "other_waits"}),
+        ("enable monitoring", {"spinning", "log_waits", "disk_waits", "suspended", "saturated"}),
+    ],
+)
+def test_what_an_option_blinds_is_not_known_and_names_the_option(option: str, blind: set[str]) -> None:
+    with watched("quiet-oltp") as watching:
+        watching.run.ask(lambda: watching.server.set_option(option, 0, "sa"))
+        shown = list(watching.frames(5, 10.0))[-1].diagnosis
+    unknown = {each.name: each.reason for each in shown.unknown}
+    assert blind <= unknown.keys()
+    assert all(f"{option} is off" in unknown[name] for name in blind)
+    assert shown.state == "not_known" and option in shown.text

@@ -1,0 +1,168 @@
+"""The diagnosis of a server from Prometheus: what `top` says of the present, of any window."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError
+from ase_exporter.compare.windows import Span
+from ase_exporter.diagnosis.blockers import BLOCKED
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import NO_BASELINE, TOO_FEW, Baseline, Diagnosis, baseline_of, diagnose
+from ase_exporter.diagnosis.measures import Rows
+from ase_exporter.diagnosis.provenance import collector_of, why
+from ase_exporter.diagnosis.spin_cost import SpinCost, measured
+
+# Seconds. The usual is what the server did for at least so long before the window, and at most a day.
+MIN_USUAL, MAX_USUAL = 1800.0, 86400.0
+# A window is whole if scrapes are missing for no more than that many intervals.
+MAX_GAP = 3.5
+MIN_SCRAPES = 4
+# Points of the history from which the cost of a spin is measured.
+HISTORY_POINTS = 480
+
+
+@dataclass(frozen=True)
+class PrometheusReadings:
+    """What Prometheus has of a server over a window; as `diagnosis.Readings`.
+
+    covered: the part of the window in which it was scraped without a gap, None if there is none that is long enough.
+    """
+
+    prometheus: Prometheus
+    selector: str
+    covered: Span | None
+
+    @property
+    def source(self) -> str:
+        """The covered window."""
+        if self.covered is None:
+            return "no part of the window was scraped without a gap"
+        return f"Prometheus, {self.covered.seconds:.0f} s until {self.covered.end:.0f}"
+
+    @cached_property
+    def _gauges(self) -> dict[str, list[tuple[Labels, float]]]:
+        """The last value of each gauge, of the collectors and of the options."""
+        names = {
+            each.value
+            for measure in catalogue().measures.values()
+            for each in measure.selections
+            if each.value
+        }
+        names |= {BLOCKED, "ase_exporter_collector_available"}
+        found: dict[str, list[tuple[Labels, float]]] = {}
+        query = f'last_over_time({{__name__=~"{"|".join(sorted(names))}", {self.selector}}}{self._range})'
+        for sample in self._query(query):
+            found.setdefault(sample[0]["__name__"], []).append(sample)
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, Rows]:
+        return {}
+
+    @property
+    def _range(self) -> str:
+        return f"[{math.ceil(self.covered.seconds)}s]" if self.covered else "[1s]"
+
+    def values(self, metric: str) -> Rows:
+        """Counts of tasks as their mean over the window, other gauges as they were last."""
+        if metric in _MEANS and metric in self._gauges:
+            return self._once(metric, f"avg_over_time({metric}{{{self.selector}}}{self._range})")
+        return self._gauges.get(metric, [])
+
+    def rates(self, metric: str) -> Rows:
+        """Growth per second over the covered window."""
+        return self._once(metric, f"rate({metric}{{{self.selector}}}{self._range})")
+
+    def unknown(self, metric: str, *, is_rate: bool) -> str:
+        """Why Prometheus does not have it."""
+        if self.covered is None:
+            return TOO_FEW
+        if self.rates(metric) if is_rate else self._gauges.get(metric):
+            return ""
+        options = {labels["name"]: value for labels, value in self._gauges.get("ase_config_value", [])}
+        for labels, value in self._gauges.get("ase_exporter_collector_available", []):
+            if labels.get("collector") == collector_of(metric):
+                return "" if value else why(metric, labels.get("reason", ""), options)
+        return f"collector {collector_of(metric)} is off"
+
+    def _once(self, metric: str, query: str) -> Rows:
+        if metric not in self._known:
+            self._known[metric] = self._query(query)
+        return self._known[metric]
+
+    def _query(self, query: str) -> list[tuple[Labels, float]]:
+        if self.covered is None:
+            return []
+        return [(each.labels, each.value) for each in self.prometheus.query(query, self.covered.end)]
+
+
+# Gauges that count tasks: they differ from scrape to scrape.
+_MEANS = frozenset(
+    {"ase_processes_blocked", "ase_lock_waits_over_threshold", "ase_run_queue_length", "ase_processes"}
+)
+
+
+def covered_part(prometheus: Prometheus, selector: str, span: Span) -> Span | None:
+    """The last stretch of a window in which the server was scraped without a gap; None if there is none."""
+    found = prometheus.recorded(f"ase_up{{{selector}}}", span.start, span.end)
+    times = np.unique(np.concatenate([each.times[each.values > 0] for each in found] or [np.empty(0)]))
+    if len(times) < MIN_SCRAPES:
+        return None
+    steps = np.diff(times)
+    interval = float(np.median(steps))
+    breaks = np.flatnonzero(steps > MAX_GAP * interval)
+    first = times[breaks[-1] + 1] if len(breaks) else times[0]
+    whole = first - span.start <= MAX_GAP * interval and span.end - times[-1] <= MAX_GAP * interval
+    start, end = (span.start, span.end) if whole else (float(first), float(times[-1]))
+    return Span(span.name, start, end) if end - start >= (MIN_SCRAPES - 1) * interval else None
+
+
+def diagnose_window(
+    prometheus: Prometheus, selector: str, span: Span, *, usual: bool = True
+) -> tuple[Diagnosis, Span | None]:
+    """The diagnosis of a window, and the part of the window that it is of.
+
+    usual: compare with the time before the window, and measure what a spin costs from the server's history.
+    """
+    covered = covered_part(prometheus, selector, span)
+    baseline, cost = NO_BASELINE, None
+    if usual and covered:
+        baseline, cost = _usual(prometheus, selector, span), spin_cost(prometheus, selector, covered.end)
+    readings = PrometheusReadings(prometheus, selector, covered)
+    return diagnose(readings, baseline, cost.parameters if cost else None), covered
+
+
+def spin_cost(prometheus: Prometheus, selector: str, at: float) -> SpinCost | None:
+    """What a spin costs on a server, from the day before a time; None if that does not tell it."""
+    queries = (
+        f'sum(ase:engine_cpu:rate1m{{mode=~"user|system", {selector}}})',
+        f"sum(ase:transactions:rate1m{{{selector}}})",
+        f"sum(ase:spinlock_spins:rate1m{{{selector}}})",
+    )
+    step = MAX_USUAL / HISTORY_POINTS
+    times = at - MAX_USUAL + step * np.arange(HISTORY_POINTS + 1)
+    columns: list[Sequence[float]] = []
+    try:
+        for query in queries:
+            found = prometheus.over(query, times[0], at, step)
+            values = (
+                dict(zip(np.rint((found[0].times - times[0]) / step), found[0].values, strict=True))
+                if found
+                else {}
+            )
+            columns.append([float(values.get(float(index), np.nan)) for index in range(len(times))])
+    except PrometheusError:
+        return None
+    return measured(*(np.array(column) for column in columns))
+
+
+def _usual(prometheus: Prometheus, selector: str, span: Span) -> Baseline:
+    length = min(MAX_USUAL, max(MIN_USUAL, span.seconds))
+    before = covered_part(prometheus, selector, Span("before", span.start - length, span.start))
+    if before is None:
+        return NO_BASELINE
+    return baseline_of(diagnose(PrometheusReadings(prometheus, selector, before)))

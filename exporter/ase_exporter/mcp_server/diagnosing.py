@@ -1,0 +1,105 @@
+"""The tool diagnose: why a server is slow, from any cause."""
+
+from ase_exporter.analysis import marks
+from ase_exporter.analysis.diagnosing import diagnose_window
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.windows import Span
+from ase_exporter.diagnosis.account import Account
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import Finding
+from ase_exporter.diagnosis.measures import Measure
+from ase_exporter.mcp_server import inputs
+from ase_exporter.mcp_server.answers import Diagnosed, FoundCause, MeasureOf, NotJudged, PartOf
+from ase_exporter.mcp_server.certainty import certainty, window_of
+from ase_exporter.mcp_server.history import change_of
+from ase_exporter.mcp_server.overview import window
+from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.sources import Sources
+
+# Seconds before the window in which a change may be the cause, and how many changes are listed.
+CHANGES_BEFORE = 3600.0
+MAX_CHANGES = 10
+
+
+def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
+    """Why a server is slow, or that nothing is wrong, in a window: causes by the session time that each explains.
+
+    Give the time since which it is slow as start: it is compared with the time before. What is not judged is not
+    well: say so, and name the option that it needs.
+    """
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        found, covered = diagnose_window(prometheus, selector, span)
+        changes = marks(
+            prometheus,
+            arguments.server,
+            span.start - CHANGES_BEFORE,
+            span.end,
+            exporter=sources.exporter,
+            selector=sources.selector,
+        )
+        sure = certainty(prometheus, selector, span)
+        fired = _alerts_fired(prometheus, selector, span)
+    if covered and covered.seconds < span.seconds:
+        sure.notes.append(
+            f"figures are of its last {covered.seconds:.0f} s, which were scraped without a gap"
+        )
+    return Diagnosed(
+        server=arguments.server,
+        window=window_of(covered or span),
+        says=f"{found.word}: {found.text}",
+        level=found.level,
+        causes=[_cause(each) for each in found.findings],
+        account=_account(found.account),
+        not_judged=[
+            NotJudged(finding=each.name, word=each.word, reason=shown(each.reason)) for each in found.unknown
+        ],
+        changes=[change_of(mark) for mark in changes[-MAX_CHANGES:]],
+        alerts_fired=fired,
+        certainty=sure,
+    )
+
+
+def _alerts_fired(prometheus: Prometheus, selector: str, span: Span) -> list[str]:
+    width = f"[{max(1, round(span.seconds))}s]"
+    fired = prometheus.query(f'last_over_time(ALERTS{{alertstate="firing", {selector}}}{width})', span.end)
+    return sorted({shown(each.labels.get("alertname", "")) for each in fired})
+
+
+def _cause(found: Finding) -> FoundCause:
+    return FoundCause(
+        finding=found.name,
+        word=found.word,
+        says=found.text,
+        share=found.share,
+        usual_share=found.usual,
+        confidence=found.confidence,
+        about_kind=found.subject.kind if found.subject else "",
+        about=shown(found.subject.name) if found.subject else "",
+        evidence=[_measure(each) for each in found.evidence],
+        next_steps=list(found.next_steps),
+        expect=found.expect,
+    )
+
+
+def _measure(found: Measure) -> MeasureOf:
+    return MeasureOf(
+        measure=found.name,
+        title=found.title,
+        value=found.value,
+        unit=found.unit,
+        about=shown(found.subject),
+        not_known=shown(found.unknown),
+    )
+
+
+def _account(account: Account) -> list[PartOf]:
+    return [
+        PartOf(
+            part=definition.title,
+            sessions=account.parts.get(name),
+            share=account.share(name),
+            seconds_per_transaction=account.per_transaction(name),
+        )
+        for name, definition in catalogue().account.items()
+    ]
