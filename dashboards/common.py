@@ -160,45 +160,55 @@ def spinning_cpu(width: int = 12) -> TimeSeries:
 
 
 def verdict(width: int = 4) -> Stat:
-    """The state of a server in one word."""
-    mild, severe = (value for value, _ in thresholds.SPINNING)
-    contended, critical = (value for value, _ in thresholds.CACHES)
-    busy = thresholds.PARAMETERS["cpu"]["saturated"]
+    """The first word of the diagnosis."""
+    severe = thresholds.PARAMETERS["diagnosis"]["severe_share"]
     return Stat(
-        title="State (good: working)",
-        description="What the CPU is used for; the worst of the chosen servers. contended: the most expensive "
-        f"spinlock has over {thresholds.percent(contended)} contention (red: {thresholds.percent(critical)}); "
-        f"spinning: over {thresholds.percent(mild)} of engine time is spent spinning (red: "
-        f"{thresholds.percent(severe)}); saturated: over {thresholds.percent(busy)} busy without either; down. "
-        "Sources: ase_up, monEngine, monSpinlockActivity.",
+        title="State (good: WORKS)",
+        description="The first word of the diagnosis, as in `top`: what explains most of the time of the sessions "
+        "of the worst of the chosen servers. Red: work has stopped, or it explains over "
+        f"{thresholds.percent(severe)} of the time; NOT KNOWN: something that could be wrong was not read. Sources: "
+        "findings.yaml, ase:diagnosis_first:rank.",
         unit="none",
-        queries=[
-            now(
-                "max(6 * (1 - ase_up{$selector})"
-                f' or label_replace(ase:cpu_busy:ratio_rate1m{{$selector}} > bool {busy}, "by", "busy", "", '
-                '"")'
-                f" or label_replace(3 * (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {mild})"
-                f' + 2 * (ase:cpu_spinning:ratio_rate1m{{$selector}} > bool {severe}), "by", "spinning", "", "")'
-                f" or (2 * (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {contended})"
-                f" + 2 * (ase:spinlock_hottest_contention:ratio_rate1m{{$selector}} > bool {critical})"
-                " and on (job, instance, spinlock) ase:spinlock_top_spins:rate1m{$selector}"
-                f" > {thresholds.MIN_SPINS}))"
-            )
-        ],
-        names={
-            "0": ("working", "green"),
-            "1": ("saturated", "orange"),
-            "2": ("contended", "orange"),
-            "3": ("spinning", "orange"),
-            "4": ("contended", "red"),
-            "5": ("spinning", "red"),
-            "6": ("down", "red"),
-        },
-        show="value",
+        queries=[now("topk(1, max by (word) (ase:diagnosis_first:rank{$selector}))", "{{word}}")],
+        # Ranks of findings are 0 and more; -1 is not known, less is well.
+        thresholds=[(-1.5, "orange"), (severe, "red")],
+        show="name",
         coloured="background",
         empty=NO_SERVER,
         width=width,
     )
+
+
+def time_account() -> list[TimeSeries]:
+    """Where the time goes, per second and per transaction."""
+    source = "Sources: monEngine, monSysWaits, monSpinlockActivity, sysprocesses."
+    account = "sum by (part) (ase:diagnosis_account:seconds_rate1m{$selector})"
+    return [
+        TimeSeries(
+            title="Where the time goes (good: mostly work)",
+            description="Sessions by what they spend their time on (seconds per second): work, spinning, the run "
+            "queue, locks, the log, disks, the network, suspended for space, other. What grew is what to look at: "
+            f"each has a dashboard of its own. {source}",
+            unit="short",
+            queries=[Query(account, "{{part}}")],
+            stacked=True,
+            empty=NO_MONITORING,
+        ),
+        TimeSeries(
+            title="Where the time of a transaction goes (good: short)",
+            description="The same for one transaction: about its response time in the server. What to do: compare "
+            f"its parts with the time before a change. {source}",
+            unit="s",
+            queries=[
+                Query(
+                    f"{account} / on () group_left () (sum(ase:transactions:rate1m{{$selector}}) > 0)",
+                    "{{part}}",
+                )
+            ],
+            stacked=True,
+            empty=NO_MONITORING,
+        ),
+    ]
 
 
 def time_per_io(advice: str, width: int = 8) -> TimeSeries:

@@ -78,12 +78,16 @@ PANELS: list[Panel] = [
     ),
     Table(
         title="Servers, the worst first: click one for details",
-        description="One row per server: first those that are down, then by the share of CPU spent spinning. "
+        description="One row per server by the first word of its diagnosis: first those whose work has stopped, "
+        "then by the share of session time that it explains (weight; below 0 nothing is wrong). "
         "High contention with little spinning does not matter. Throughput per CPU unit should be "
         "high and steady; beside it, its difference from the same hour a week ago. Sources: "
         "monEngine, monThread, monState, monSpinlockActivity, ALERTS, changes.",
         queries=[
-            rows("max by (job, instance) (ase_up{$selector})"),
+            rows(
+                "max by (job, instance, word) (ase:diagnosis_first:rank{$selector}) or on (job, instance)"
+                ' label_replace(1 - 2 * max by (job, instance) (ase_up{$selector}), "word", "up or down", "", "")'
+            ),
             rows("max by (job, instance) (ase:cpu_busy:ratio_rate1m{$selector})"),
             rows("max by (job, instance) (ase:cpu_spinning:ratio_rate1m{$selector})"),
             rows(
@@ -107,11 +111,12 @@ PANELS: list[Panel] = [
         ],
         columns=[
             Column(name="instance", title="Server", link=SERVER_LINK),
+            Column(name="word", title="State", width=120),
             Column(
                 name="Value #A",
-                title="State",
-                names={"0": ("down", "red"), "1": ("up", "green")},
-                thresholds=[(0, "red"), (1, "green")],
+                title="Weight",
+                decimals=2,
+                thresholds=[(-1.5, "orange"), (thresholds.PARAMETERS["diagnosis"]["severe_share"], "red")],
                 width=75,
             ),
             Column(
@@ -159,7 +164,7 @@ PANELS: list[Panel] = [
             Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=150),
         ],
         # A server that is down has no figures, so its state sorts it first.
-        sort=["-State", "Spinning", "Alerts"],
+        sort=["Weight", "Spinning", "Alerts"],
         empty=NOT_SCRAPED,
         height=13,
     ),

@@ -9,6 +9,8 @@ from dashboards.queries import Query
 
 PANELS: list[Panel] = [
     *HEADLINES,
+    Row("Where the time goes"),
+    *common.time_account(),
     Row("Working or spinning? (orange marks are changes)"),
     common.cpu_busy(),
     common.throughput_per_cpu(),

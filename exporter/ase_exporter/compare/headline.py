@@ -2,10 +2,14 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, sweet_spot
+from ase_exporter.compare.measures import LOAD
 
 NO_EVIDENCE = "no evidence"
+# Measures of what users feel; throughput comes last, as it also falls when less is asked for.
+EFFECTS = ("response_time", EFFICIENCY, LOAD)
 
 
 def changed_rows(comparison: Comparison) -> tuple[list[ComparisonRow], list[ComparisonRow]]:
@@ -20,21 +24,45 @@ def changed_rows(comparison: Comparison) -> tuple[list[ComparisonRow], list[Comp
 
 
 def headline(comparison: Comparison) -> str:
-    """What happened to throughput per CPU unit, or to the first measure that changed, and how many others changed."""
+    """What happened to response time and throughput, or to the first measure that changed; then the others."""
     changed, _ = changed_rows(comparison)
+    unjudged = sum(row.against_first[-1] is None for row in comparison.rows)
+    if unjudged == len(comparison.rows):
+        return "No measure could be judged: too few samples in a window."
     if not changed:
-        return "No measure changed beyond chance."
-    count = Counter(row.verdict for row in comparison.rows)
-    main = next((row for row in changed if row.verdict in ("better", "worse", "changed")), changed[0])
-    count[main.verdict] -= 1
-    others = [
-        f"{count[verdict]} more {verdict}" for verdict in ("better", "worse", "changed") if count[verdict]
-    ]
+        left = f" {unjudged} could not be judged." if unjudged else ""
+        return f"No measure changed beyond chance.{left}"
+    main = _main(changed)
+    count = Counter(row.verdict for row in comparison.rows if row is not main)
+    # Where less gets done, figures that fall are no gain.
+    less = main.verdict == "worse" and _fell(comparison)
+    words = ("worse",) if less else ("better", "worse", "changed")
+    others = [f"{count[verdict]} more {verdict}" for verdict in words if count[verdict]]
+    if less:
+        others.insert(0, f"transactions per second fell by {less:.1%}")
     if count[NO_EVIDENCE]:
         others.append(f"no evidence in {count[NO_EVIDENCE]}")
     sentence = "; ".join([f"{main.title}: {_outcome(main)}", *others])
     spot = sweet_spot(comparison)
     return f"{sentence}; sweet spot: {spot.name}." if spot else f"{sentence}."
+
+
+def _main(changed: Sequence[ComparisonRow]) -> ComparisonRow:
+    """What users feel first: a loss before a gain."""
+    effects = [row for key in EFFECTS for row in changed if row.key == key]
+    judged = [row for row in changed if row.verdict in ("better", "worse", "changed")]
+    worse = [row for row in effects if row.verdict == "worse"]
+    better = [row for row in effects if row.verdict == "better"]
+    return next(iter([*worse, *better, *judged, *changed]))
+
+
+def _fell(comparison: Comparison) -> float:
+    """The share by which transactions per second fell beyond chance; 0 if they did not."""
+    for row in comparison.rows:
+        difference = row.against_first[-1]
+        if row.key == LOAD and difference and difference.verdict == "worse":
+            return -difference.relative
+    return 0.0
 
 
 def _outcome(row: ComparisonRow) -> str:

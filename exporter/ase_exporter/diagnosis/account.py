@@ -35,6 +35,11 @@ class Account:
             return None
         return self.parts[part] / self.sessions if self.sessions else 0.0
 
+    @property
+    def whole(self) -> bool:
+        """Whether all that takes time is known, so that shares are; what spins is part of what was busy."""
+        return self.unknown.keys() <= {"spinning"}
+
     def caused(self, part: str) -> float | None:
         """The share that a part causes: of the run queue, work and spinning each theirs of the CPU.
 
@@ -55,7 +60,7 @@ class Account:
     @property
     def agrees(self) -> bool | None:
         """Whether the sum is about the number of active sessions; None if that is not known."""
-        if self.active is None or self.unknown:
+        if self.active is None or not self.whole:
             return None
         least, most = sorted((self.active, self.sessions))
         return most - least <= _OWN_TASKS + least

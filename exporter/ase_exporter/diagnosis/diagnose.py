@@ -239,9 +239,11 @@ class _Judge:
             value = self.measures[name].value
         if value is None:
             return None
-        if name == SESSIONS and self.account.unknown and value < threshold(bounds.at_least or "0", self.own):
-            # There may be more in the parts that are not known.
-            return None
+        if not self.account.whole and name in (SHARE, SESSIONS):
+            # Of a part that is known, there is at most that share; in the others there may be more sessions.
+            reached = value >= threshold(bounds.at_least or "0", self.own)
+            if reached == (name == SHARE):
+                return None
         return (bounds.at_least is None or value >= threshold(bounds.at_least, self.own)) and (
             bounds.at_most is None or value <= threshold(bounds.at_most, self.own)
         )

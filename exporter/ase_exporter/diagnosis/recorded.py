@@ -224,14 +224,13 @@ class _Writer:
         return f'sum without (measure) ({MEASURE}{{measure="{measure}"}})'
 
     def _compared(self, finding: FindingDefinition, name: str, sign: str, limit: Limit) -> str:
+        # Of a part that is known, there is at most that share; in the others there may be more sessions.
+        whole = f' and count without (part) ({ACCOUNT}{{part!="spinning"}}) == {len(self._known.account) - 1}'
         if name == SHARE:
-            return f'sum without (part) ({SHARES}{{part="{finding.part}"}} {sign} {_limit(limit)})'
+            share = f'sum without (part) ({SHARES}{{part="{finding.part}"}} {sign} {_limit(limit)})'
+            return f"({share}{whole})" if sign == ">=" else share
         if name == SESSIONS:
-            # In the parts that are not known there may be more.
-            whole = (
-                f" and count without (part) ({ACCOUNT}) == {len(self._known.account)}" if sign == "<" else ""
-            )
-            return f"(sum without (part) ({ACCOUNT}) {sign} {_limit(limit)}{whole})"
+            return f"(sum without (part) ({ACCOUNT}) {sign} {_limit(limit)}{whole if sign == '<' else ''})"
         return f'sum without (measure) ({MEASURE}{{measure="{name}"}} {sign} {_limit(limit)})'
 
     def _all(self, finding: FindingDefinition, limits: Mapping[str, Bounds]) -> str:

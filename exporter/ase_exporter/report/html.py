@@ -13,7 +13,7 @@ from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.history import mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import ServerReport
-from ase_exporter.report.verdict import fleet_state, fleet_verdict, server_state, server_verdict, state
+from ase_exporter.report.verdict import fleet_state, fleet_verdict, report_state, server_state, server_verdict
 
 MAX_ROWS, MAX_MEASURES, MAX_FINDINGS = 40, 6, 5
 MAX_SERVERS, MAX_SERVER_ALERTS = 300, 3
@@ -25,7 +25,7 @@ def report_page(report: ServerReport) -> str:
         "report.html",
         title=f"{report.name}: {_title(report.period)}",
         report=report,
-        state=state(report.worst[0].spinning, report.alerts),
+        state=report_state(report),
         verdict=server_verdict(report),
         mean={name: mean(getattr(report.history, name)) for name in _MEANS},
         charts=charts(report),

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
+from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.analysis.evidence import NoSpinlocksError, evidence
 from ase_exporter.compare.comparison import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Mark, Span
+from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.report import alerts, gaps
 from ase_exporter.report.alerts import AlertHistory, any_recorded, read_alerts
 from ase_exporter.report.effects import Effect, judge, read_changes
@@ -52,7 +54,11 @@ class HourAdvice:
 
 @dataclass(frozen=True, slots=True)
 class ServerReport:
-    """One server over a period. worst: its worst hours, the worst first. alerts_recorded: of any server."""
+    """One server over a period.
+
+    worst: its worst hours by spinning, the worst first. alerts_recorded: of any server. diagnosis: of the hour, from
+    diagnosed_at on, in which findings explained most of the session time.
+    """
 
     name: str
     period: Period
@@ -65,6 +71,8 @@ class ServerReport:
     forecasts: Forecasts
     gaps: tuple[Span, ...]
     advice: tuple[HourAdvice, ...]
+    diagnosed_at: float
+    diagnosis: Diagnosis
     resolution: Resolution
     requests: int
 
@@ -124,6 +132,10 @@ def read_report(
     effects = judge(server, selector, marks, now, scrape)
     progress("alerts")
     found_alerts = read_alerts(server, selector, period)
+    progress("diagnosis")
+    diagnosed_at = _worst_time(server, selector, period) or worst(ranked, 1)[0].start
+    until = min(period.end, diagnosed_at + period.hour)
+    diagnosis, _ = diagnose_window(server, selector, Span("worst hour", diagnosed_at, until))
     progress("advice")
     advice = _advice(server, selector, ranked, effects)
     return ServerReport(
@@ -138,9 +150,22 @@ def read_report(
         forecasts=read_forecasts(server, selector, period),
         gaps=tuple(found_gaps),
         advice=tuple(advice),
+        diagnosed_at=diagnosed_at,
+        diagnosis=diagnosis,
         resolution=Resolution(scrape, gaps.resolution(period, scrape), alerts.resolution(period)),
         requests=server.requests,
     )
+
+
+def _worst_time(server: Prometheus, selector: str, period: Period) -> float | None:
+    """Start of the hour in which one finding of the diagnosis explained most; None if nothing is recorded or found."""
+    found = f'ase:diagnosis_finding:rank{{finding!~"works|idle|not_known", {selector}}}'
+    query = f"max(sum by (finding) (sum_over_time({found}[{round(period.hour)}s])))"
+    first = period.start + period.hour
+    series = server.over(query, first, max(first, period.end), period.hour)
+    if not series:
+        return None
+    return float(series[0].times[series[0].values.argmax()]) - period.hour
 
 
 def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Span]]:

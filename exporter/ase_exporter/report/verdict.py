@@ -6,15 +6,18 @@ from typing import Literal
 
 import numpy as np
 
+from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.pages.text import as_count, as_duration, as_minute, as_percent
 from ase_exporter.report.alerts import AlertHistory
 from ase_exporter.report.fleet import Fleet, FleetServer
 from ase_exporter.report.history import Hour, mean
 from ase_exporter.report.server_report import ServerReport
-from ase_exporter.rules.thresholds import SPINNING_CRITICAL, SPINNING_WARNING
 
 # unknown: too little is recorded of the server.
 State = Literal["bad", "warn", "good", "unknown"]
+SPINNING_WARNING, SPINNING_CRITICAL = (threshold(f"cpu.spinning_{name}") for name in ("warning", "critical"))
+# Findings of the worst hour that are told.
+MAX_FINDINGS = 3
 _WORST_FIRST: tuple[State, ...] = ("bad", "warn", "good", "unknown")
 
 
@@ -24,6 +27,15 @@ def state(spinning: float, alerts: Sequence[AlertHistory]) -> State:
     if spinning >= SPINNING_CRITICAL or "critical" in severities:
         return "bad"
     return "warn" if spinning >= SPINNING_WARNING or "warning" in severities else "good"
+
+
+def report_state(report: ServerReport) -> State:
+    """How bad a period was: by its alerts, by spinning, and by the diagnosis of its worst hour."""
+    found = state(report.worst[0].spinning, report.alerts)
+    level = report.diagnosis.level
+    if found == "bad" or level == "bad":
+        return "bad"
+    return "warn" if "warn" in (found, level) else "unknown" if level == "none" else "good"
 
 
 def server_state(server: FleetServer) -> State:
@@ -39,7 +51,9 @@ def fleet_state(fleet: Fleet) -> State:
 
 def server_verdict(report: ServerReport) -> str:
     """What matters most, in one sentence."""
-    parts = [spinning_text(report.name, report.worst[0], mean(report.history.spinning))]
+    parts = [f"{report.name}, worst hour from {as_minute(report.diagnosed_at)}: {report.diagnosis.sentence}"]
+    parts += [f"also {each.word}: {each.text}" for each in report.diagnosis.findings[1:MAX_FINDINGS]]
+    parts.append(spinning_text(report.name, report.worst[0], mean(report.history.spinning)))
     if report.effects:
         parts.append(_changes(report))
     parts.append(_alerts(report))

@@ -56,7 +56,7 @@ def printed(*, everything: bool = False, result: Comparison = RESULT) -> list[st
 
 def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
     assert headline(RESULT) == (
-        "Transactions per CPU unit: better by 19.2% (91.1 -> 108.6); 1 more better; 1 more worse; no evidence in 1."
+        "Transactions per CPU unit: better by 19.2% (91.1 -> 108.6); 1 more worse; 1 more changed; no evidence in 1."
     )
     assert " ".join(printed()[:2]).startswith("Transactions per CPU unit: better by 19.2%")
     assert headline(RESULT) in markdown(RESULT)
@@ -64,7 +64,7 @@ def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
 
 def test_what_changed_comes_first_and_the_rest_is_folded_away_unless_asked_for() -> None:
     text = "\n".join(printed())
-    assert text.index("Transactions per CPU unit: better\n") < text.index("CPU busy: better")
+    assert text.index("Transactions per CPU unit: better\n") < text.index("CPU busy: changed")
     assert "Transactions per second" not in text
     assert "No evidence in 1 more measures: --all lists them." in text
     assert "Transactions per second: no evidence" in "\n".join(printed(everything=True))
@@ -78,7 +78,7 @@ def test_it_fits_80_columns_and_no_name_is_cut() -> None:
 
 def test_the_difference_is_that_of_the_figures_beside_it() -> None:
     lines = printed()
-    line = lines[lines.index("CPU busy: better") + 1]
+    line = lines[lines.index("CPU busy: changed") + 1]
     assert line.startswith("  89.40 % -> 86.30 %   -3.10 pp [")
 
 
@@ -89,3 +89,15 @@ def test_windows_say_how_much_was_cut() -> None:
 def test_a_comparison_without_a_change_says_so() -> None:
     same = replace(RESULT, rows=(row("transactions", 100, 100),))
     assert printed(result=same)[0] == "No measure changed beyond chance."
+
+
+def test_figures_that_fall_because_less_gets_done_are_no_gain() -> None:
+    rows = (row("cpu_busy", 80, 10), row("response_time", 10, 90), row("transactions", 1000, 80))
+    said = " ".join(printed(result=replace(RESULT, rows=rows))[:3])
+    assert said.startswith("Milliseconds in the server per transaction: worse by 800.0%")
+    assert "transactions per second fell by 92.0%" in said and "better" not in said.split(".")[0]
+
+
+def test_a_comparison_without_judged_measures_says_so() -> None:
+    rows = tuple(replace(row("transactions", 100, 10), against_first=(None,)) for _ in range(2))
+    assert printed(result=replace(RESULT, rows=rows))[0].startswith("No measure could be judged")

@@ -51,11 +51,11 @@ def test_every_change_gets_one_verdict_at_its_mark(history: History) -> None:
     assert [each.at for each in verdicts] == history.starts[1:]
     assert all(each.kind == ANNOTATION for each in verdicts)
     first, second, third = (each.name for each in verdicts)
-    assert "better: CPU busy" in first
+    assert "changed: CPU busy" in first
     assert "Contention of system tables cache" in first.split("worse")[0]
     assert "better" not in second
     assert "no evidence in" in second
-    assert "worse: CPU busy" in third
+    assert "changed: CPU busy" in third
 
 
 def test_the_verdicts_are_metrics_too(history: History) -> None:

@@ -92,7 +92,7 @@ def test_what_explains_most_comes_first_and_what_is_usual_counts_less() -> None:
     state = healthy()
     state.set("ase_processes_blocked", 30.0)
     state.set("ase_lock_waits_over_threshold", 30.0)
-    state.set("ase_wait_seconds_total", 40.0, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_wait_seconds_total", 60.0, event_id="54", event="log", **{"class": "write"})
     assert [each.name for each in diagnose(state).findings] == ["log_waits", "blocked"]
     usual = Baseline({}, {"log": 0.55})
     assert [each.name for each in diagnose(state, usual).findings] == ["blocked", "log_waits"]
