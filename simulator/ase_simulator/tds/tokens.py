@@ -94,8 +94,9 @@ def _environment(dialect: Dialect, kind: int, new: str, old: str) -> bytes:
 
 
 def login_answer(dialect: Dialect, status: LoginStatus, version: bytes) -> bytes:
-    """LOGINACK; version: four bytes of the server's version."""
-    body = bytes((status,)) + TDS_5_0 + _short(b"sql server") + version
+    """LOGINACK; version: four bytes of the server's version. Servers before 15.0 call themselves `sql server`."""
+    name = b"ASE" if version[0] >= 15 else b"sql server"
+    body = bytes((status,)) + TDS_5_0 + _short(name) + version
     return b"\xad" + dialect.layout.u2(len(body)) + body
 
 

@@ -69,3 +69,8 @@ def _completed(name: str, rows: Callable[[World], Iterable[Row]]) -> Callable[[W
 TABLES: dict[str, Callable[[World], Iterable[Row]]] = {
     name: checked(name, _completed(name, rows)) for module in _MODULES for name, rows in module.TABLES.items()
 }
+
+
+def constant_columns() -> dict[str, list[str]]:
+    """By table: the columns that always have the same value."""
+    return {table: sorted(columns.get("constant", {})) for table, columns in _COLUMNS.items()}

@@ -5,7 +5,7 @@ from itertools import count
 
 from ase_simulator.results import Disconnect, Message, Result
 from ase_simulator.sql.context import ProcedureContext, StatementContext
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.server_facts import running_text
 from ase_simulator.sql.procedures.logins import change_role
@@ -33,7 +33,7 @@ def dbcc(name: str, *roles: str) -> Callable[[DbccCommand], DbccCommand]:
 async def run_dbcc(session: ProcedureContext, name: str, arguments: Sequence[str]) -> AsyncIterator[Result]:
     """One DBCC statement; raises SqlError 10353, 2526."""
     if name not in DBCC:
-        raise SqlError(2526, name)
+        raise NotSimulatedError(f"DBCC {name}") if name in DBCC_REFUSED else SqlError(2526, name)
     roles, run = DBCC[name]
     if roles and not set(roles) & set(session.roles):
         raise SqlError(10353, ", ".join(roles))
@@ -91,15 +91,19 @@ def _set_scope_in_cluster(session: ProcedureContext, arguments: Sequence[str]) -
 
 
 def _no_effect(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+    """Prints what nobody reads, and changes nothing that the simulator shows."""
     yield from ()
 
 
-for _name in (
-    "checkalloc", "checkcatalog", "checkdb", "checkstorage", "checktable", "checkverify", "dbrepair", "deleteplan",
-    "fix_text", "indexalloc", "memusage", "object_stats", "page", "proc_cache", "prsqlcache", "purgesqlcache",
-    "reindex", "stacktrace", "tablealloc", "textalloc",
-):  # fmt: skip
+for _name in ("proc_cache", "stacktrace"):
     dbcc(_name, "sa_role", "sybase_ts_role")(_no_effect)
+
+DBCC_REFUSED = frozenset({
+    "addtempdb", "checkalloc", "checkcatalog", "checkdb", "checkindex", "checkstorage", "checktable", "checkverify",
+    "complete_xact", "dbrepair", "deleteplan", "engine", "fix_text", "forget_xact", "indexalloc", "memusage",
+    "nodetraceoff", "nodetraceon", "object_stats", "page", "pravailabletempdbs", "prsqlcache", "purgesqlcache",
+    "quorum", "rebuild_text", "reindex", "serverlimits", "tablealloc", "textalloc", "upgrade_object", "zapdefraginfo",
+})  # fmt: skip
 
 
 @dbcc("monitor", "sa_role")
@@ -115,10 +119,9 @@ def _monitor(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Re
 
 async def run_command(session: ProcedureContext, words: Sequence[str]) -> AsyncIterator[Result]:
     """One statement by its words; raises SqlError."""
-    first = words[0].lower()
-    handler = _COMMANDS.get(first)
+    handler = _COMMANDS.get(words[0].lower())
     if handler is None:
-        raise SqlError(156, words[0])
+        raise NotSimulatedError(" ".join(word for word in words[:2] if word.isalpha()).upper())
     for result in handler(session, [word for word in words if word != ","]):
         yield result
 
@@ -195,9 +198,7 @@ def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]
         _create_database(session, words[2])
         return
     if lowered[1:2] != ["login"]:
-        raise SqlError(
-            262, f"CREATE {words[1].upper()}" if len(words) > 1 else "CREATE", session.database, "dbo"
-        )
+        raise NotSimulatedError(f"CREATE {words[1].upper()}" if words[1:] else "CREATE")
     if "sso_role" not in session.roles:
         raise SqlError(10353, "sso_role")
     name = words[2]
@@ -215,9 +216,7 @@ def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]
 def _alter(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
     lowered = [word.lower() for word in words]
     if lowered[1:2] != ["login"]:
-        if "sa_role" not in session.roles:
-            raise SqlError(262, "ALTER", session.database, "dbo")
-        return
+        raise NotSimulatedError(f"ALTER {words[1].upper()}" if words[1:] else "ALTER")
     if "sso_role" not in session.roles:
         raise SqlError(10353, "sso_role")
     login = session.shared.logins.find(words[2])
@@ -241,7 +240,7 @@ def _word_after(words: Sequence[str], keyword: str) -> str:
 
 
 def _administration(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
-    """Accepted with sa_role or oper_role; has no effect on the model."""
+    """CHECKPOINT, RECONFIGURE and UPDATE STATISTICS: the model shows nothing of what they change."""
     if not {"sa_role", "oper_role"} & set(session.roles):
         raise SqlError(262, words[0].upper(), session.database, "dbo")
     yield from ()
@@ -256,11 +255,5 @@ _COMMANDS: dict[str, Callable[[ProcedureContext, Sequence[str]], Iterator[Result
     "alter": _alter,
     "update": _administration,
     "checkpoint": _administration,
-    "dump": _administration,
-    "load": _administration,
-    "disk": _administration,
     "reconfigure": _administration,
-    "setuser": _administration,
-    "mount": _administration,
-    "unmount": _administration,
 }

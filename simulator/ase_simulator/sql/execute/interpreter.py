@@ -78,6 +78,7 @@ class Interpreter(Evaluation):
             statements = parse_batch(sql, quoted_identifier=session.settings.quoted_identifier)
             check_syntax(statements)
         except SqlError as error:
+            self._count(error)
             session.error = error.message.number
             yield error.message
             return
@@ -147,8 +148,7 @@ class Interpreter(Evaluation):
                     session.error = result.number
                 yield result
         except SqlError as error:
-            if isinstance(error, NotSimulatedError):
-                session.server.faults.not_simulated(error.what)
+            self._count(error)
             if error.message.number == _DEADLOCK:
                 session.transactions.rollback()
             raise self._placed(error, statement) from None
@@ -157,6 +157,11 @@ class Interpreter(Evaluation):
             yield replace(error.message, line=statement.line)
         finally:
             session.transactions.end_statement()
+
+    def _count(self, error: SqlError) -> None:
+        """Log and count what is not simulated."""
+        if isinstance(error, NotSimulatedError):
+            self.session.server.faults.not_simulated(error.what)
 
     def _goes_on(self, error: SqlError) -> bool:
         """Whether the rest of a batch runs after an error."""

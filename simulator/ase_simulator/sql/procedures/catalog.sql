@@ -508,3 +508,6 @@ select total_read = convert(varchar(19), convert(varchar(12), @@total_read) + '(
 from master..spt_monitor m
 update master..spt_monitor set lastrun = @now, cpu_busy = @@cpu_busy, io_busy = @@io_busy, idle = @@idle,
     pack_received = @@pack_received, pack_sent = @@pack_sent, pack_errors = @@packet_errors, total_read = @@total_read, total_write = @@total_write, total_errors = @@total_errors, connections = @@connections
+go
+create procedure sp_metrics @cmd varchar(30) = null, @arg1 varchar(255) = null, @arg2 varchar(255) = null as
+return 0

@@ -12,7 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.syntax.keywords import QUERY_WORDS, RESERVED
 from ase_simulator.sql.syntax.lexer import Kind, Token
 
@@ -238,8 +238,7 @@ class Respelling:
             self._at = len(self._tokens)
             return True
         if word == "compute":
-            self._at = len(self._tokens)
-            return True
+            raise NotSimulatedError("COMPUTE")
         if word in _HINTS and self._inside_hint():
             self._drop_hint()
             return True
