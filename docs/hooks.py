@@ -7,13 +7,9 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(?<=\]\()[^)\s:#]+(?=[)#])")
-
-
-def on_config(config: Any) -> Any:
-    """Take the repository's address from where deploy/dev/version.py keeps it."""
-    project = tomllib.loads((REPOSITORY / "exporter" / "pyproject.toml").read_text(encoding="utf-8"))
-    config.repo_url = project["project"]["urls"]["Repository"]
-    return config
+PROJECT = tomllib.loads((REPOSITORY / "exporter" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# Not mkdocs' repo_url: the theme would ask GitHub for figures on it in every reader's browser.
+ADDRESS = PROJECT["urls"]["Repository"]
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
@@ -24,6 +20,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         target = (folder / link[0]).resolve()
         if not target.exists() or target.is_relative_to(config.docs_dir):
             return link[0]
-        return f"{config.repo_url}/blob/main/{target.relative_to(REPOSITORY)}"
+        return f"{ADDRESS}/blob/main/{target.relative_to(REPOSITORY)}"
 
     return LINK.sub(published, markdown)
