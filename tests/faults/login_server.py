@@ -3,11 +3,12 @@
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 _LOGIN_RECORD = 512
-_END = b"\xfd" + struct.pack("<HHI", 2, 0, 0)
+
+Talk = Callable[[bytes], bytes]
 
 
 def message(number: int, severity: int, text: str) -> bytes:
@@ -24,25 +25,40 @@ def acknowledgement(status: int) -> bytes:
     return b"\xad" + struct.pack("<H", len(body)) + body
 
 
-def answer(*tokens: bytes) -> bytes:
+def answer(*tokens: bytes, failed: bool = True) -> bytes:
     """A reply of one packet."""
-    body = b"".join((*tokens, _END))
+    body = b"".join((*tokens, b"\xfd" + struct.pack("<HHI", 2 if failed else 0, 0, 0)))
     return struct.pack("!BBHHBB", 4, 1, len(body) + 8, 0, 0, 0) + body
 
 
-ACCEPTED = answer(acknowledgement(5))
-REFUSED = answer(acknowledgement(6), message(4002, 14, "Login failed.\n"))
+FAILED = message(4002, 14, "Login failed.\n")
+ACCEPTED = answer(acknowledgement(5), failed=False)
+REFUSED = answer(acknowledgement(6), FAILED)
+# To statements: nothing but their end; the number of the session, as a row of a smallint.
+DONE = answer(failed=False)
+_SPID = answer(b"\xee\x0a\0\x01\0\0\0\0\0\0\0\x34\0", b"\xd1\x07\0", failed=False)
+
+
+def session(statement: bytes) -> bytes:
+    """What a server answers that has let us in, as far as our first questions."""
+    return _SPID if b"@@spid" in statement else DONE
+
+
+def closing(_: bytes) -> bytes:
+    """Ends the connection at the first statement."""
+    return b""
 
 
 class LoginServer:
-    """Listens on 127.0.0.1. reply: to a login record, after which it closes the connection.
+    """Listens on 127.0.0.1. reply: to a login record. talk: answers statements that follow; b"" ends the connection.
 
     logins: received so far. may_answer: replies wait for it. closing: connections are closed at once, as by a tunnel
     without a server behind it.
     """
 
-    def __init__(self, reply: bytes = REFUSED) -> None:
+    def __init__(self, reply: bytes, talk: Talk | None) -> None:
         self.reply = reply
+        self.talk = talk
         self.logins = 0
         self.closing = False
         self.may_answer = threading.Event()
@@ -83,6 +99,8 @@ class LoginServer:
                 self._note(login=True)
                 self.may_answer.wait()
                 connection.sendall(self.reply)
+                while self.talk and (heard := connection.recv(4096)) and (said := self.talk(heard)):
+                    connection.sendall(said)
         self._note(login=False)
 
     def _note(self, *, login: bool) -> None:
@@ -95,9 +113,9 @@ class LoginServer:
 
 
 @contextmanager
-def login_server(reply: bytes = REFUSED) -> Iterator[LoginServer]:
+def login_server(reply: bytes = REFUSED, talk: Talk | None = None) -> Iterator[LoginServer]:
     """Run one until the block ends."""
-    server = LoginServer(reply)
+    server = LoginServer(reply, talk)
     try:
         yield server
     finally:

@@ -30,6 +30,7 @@ from ase_exporter.ase.gil_scheduler import gil_scheduler
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
 from ase_exporter.ase.login import Opener as Opener
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
 from ase_exporter.ase.timing import TIMING, Timing
@@ -40,6 +41,9 @@ from ase_exporter.metrics.columns import Row as Row
 
 # Environment variables that FreeTDS prefers to the connection string: the password would go to another server.
 _OVERRIDES = ("TDSHOST", "TDSPORT", "TDSVER")
+# Bytes of a user or a password in a login record; of a password encrypted by a key of 2048 bits, with its padding (42)
+# and a nonce of 32.
+MAX_NAME, MAX_ENCRYPTED = 30, 256 - 42 - 32
 # No table that is read for metrics comes near it; a result beyond it must not fill the memory.
 MAX_ROWS = 100_000
 
@@ -99,7 +103,7 @@ class Connection:
         *,
         deadline: float,
         program: str = PROGRAM,
-        permit: Permission = lambda _: None,
+        permit: Permission = lambda _: LOGIN_ATTEMPTS,
         watchdog: Watchdog = SYSTEM_WATCHDOG,
         timing: Timing = TIMING,
         max_rows: int = MAX_ROWS,
@@ -110,13 +114,13 @@ class Connection:
         """
         for name in _OVERRIDES:
             os.environ.pop(name, None)
+        string = _connection_string(endpoint, user, password, program)
         with gil_scheduler.released():
             addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
-            permit(addresses)
+            allowed = permit(addresses)
         now = watchdog.clock.monotonic
-        string = partial(_connection_string, endpoint, user=user, password=password, program=program)
         log_in = partial(cls._open_at, endpoint.host, string, watchdog, timing, max_rows)
-        doubtful: DatabaseError | None = None
+        failure, sent = DatabaseError("unknown_host", f"{endpoint.host}: it has no address"), 0
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             # The addresses that have not been tried share the time; FreeTDS needs a whole second.
             until = min(deadline, now() + max((deadline - now()) / left, 1.1)) if left > 1 else deadline
@@ -124,20 +128,22 @@ class Connection:
                 return log_in((address, endpoint.port), until)
             except DatabaseError as error:
                 raised = error
-            if doubtful and raised.may_be_refused:
-                # Each of them may count against the account.
-                raised.attempts += doubtful.attempts
-                raise raised
-            doubtful = doubtful or (raised if raised.uncertain else None)
-            if raised.kind not in _TRY_NEXT_ADDRESS:
+            if sent and raised.may_be_refused and failure.unanswered:
+                failure.unanswered.close()
+            if not sent or raised.may_be_refused:
+                failure = raised
+            # Each of them may count against the account.
+            sent += raised.may_be_refused
+            if raised.kind not in _TRY_NEXT_ADDRESS or sent >= allowed:
                 break
-        raise doubtful or raised
+        failure.attempts = sent
+        raise failure
 
     @classmethod
     def _open_at(
         cls,
         host: str,
-        connection_string: Callable[[tuple[str, int]], str],
+        connection_string: str,
         watchdog: Watchdog,
         timing: Timing,
         max_rows: int,
@@ -157,7 +163,7 @@ class Connection:
             limit = began + seconds - timing.login_lead
             end = LoginTimeout(likely, address, watchdog.clock)
             try:
-                string = connection_string(address)
+                string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
                 with gil_scheduler.released(), watchdog.guard((limit, end)):
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
@@ -171,9 +177,33 @@ class Connection:
                 found = new_sockets_to(address)
                 if len(found) != 1:
                     raw.close()
-                    raise DatabaseError("lost", f"{where} closed the connection at login")
+                    raise (
+                        DatabaseError("lost", f"{where}: the driver's socket is not found")
+                        if found
+                        else _dropped(where)
+                    )
                 driver_socket = found.pop()
-            return cls(raw, driver_socket, watchdog, timing, max_rows)
+            connection = cls(raw, driver_socket, watchdog, timing, max_rows)
+        connection._confirm(where, deadline)
+        return connection
+
+    def _confirm(self, where: str, deadline: float) -> None:
+        """See that the server answers a statement: something else may acknowledge a login before ASE refuses it.
+
+        Raises DatabaseError, and closes the connection, if it does not.
+        """
+        try:
+            if Connection.query(self, "select @@spid", deadline):
+                return
+            failure = _dropped(where)
+        except DatabaseError as error:
+            if error.usable:
+                # A message, or the end of a statement that was cancelled, is an answer too.
+                return
+            failure = _dropped(where) if error.kind == "lost" else error
+            failure.uncertain |= error.kind == "deadline"
+        self.close()
+        raise failure
 
     def detect_charset(self, deadline: float) -> None:
         """Ask for the server's character set. Without an answer, text is UTF-8. Raises DatabaseError if lost."""
@@ -376,23 +406,36 @@ def _only_login_to(address: tuple[str, int]) -> Iterator[None]:
         _logins[address].release()
 
 
-def _connection_string(
-    endpoint: Endpoint, address: tuple[str, int], user: str, password: str, program: str
-) -> str:
+def _connection_string(endpoint: Endpoint, user: str, password: str, program: str) -> str:
+    """The connection string without the address. Raises UserError for what FreeTDS would send otherwise."""
     # Without TDS_Version, FreeTDS tries TDS 7 first, on a connection of its own.
-    plain = f"DRIVER=FreeTDS;TDS_Version=5.0;SERVER={address[0]};PORT={address[1]};"
-    plain += f"ClientCharset={endpoint.charset};"
+    plain = f"DRIVER=FreeTDS;TDS_Version=5.0;ClientCharset={endpoint.charset};"
     if endpoint.encrypt_password:
         plain += "Encryption=require;"
-    quoted = {"UID": user, "PWD": password, "APP": program}
-    return plain + "".join(f"{key}={{{_checked(key, value)}}};" for key, value in quoted.items())
+    _check("user", user, MAX_NAME)
+    _check("password", password, MAX_ENCRYPTED if endpoint.encrypt_password else MAX_NAME)
+    return f"{plain}UID={{{user}}};PWD={{{password}}};APP={{{program}}};"
 
 
-def _checked(key: str, value: str) -> str:
-    """A value that can be put in braces. FreeTDS has no escape for the first `};`, where it stops reading."""
+def _check(what: str, value: str, max_bytes: int) -> None:
+    """Raise UserError unless a value, in braces, reaches the server as it is."""
+    try:
+        length = len(value.encode())
+    except UnicodeEncodeError:
+        raise UserError(f"the {what} of the login: expected text in UTF-8") from None
+    # FreeTDS has no escape for the first `};`, where it stops reading.
     if "};" in value or "\0" in value:
-        raise UserError(f"{key} of the login contains '}};' or NUL, which FreeTDS cannot send")
-    return value
+        raise UserError(f"the {what} of the login contains '}};' or NUL, which FreeTDS cannot send")
+    if length > max_bytes:
+        raise UserError(
+            f"the {what} of the login has {length} bytes in UTF-8, of which FreeTDS would send {max_bytes}"
+        )
+
+
+def _dropped(where: str) -> DatabaseError:
+    error = DatabaseError("lost", f"{where} closed the connection at login")
+    error.uncertain = error.dropped = True
+    return error
 
 
 def _cancel(cursor: pyodbc.Cursor) -> None:

@@ -62,8 +62,9 @@ class DatabaseError(AseExporterError):
     """A failure between the exporter and ASE.
 
     number: the server's message number, if there is one. usable: the connection can still be used.
-    Of a login: uncertain: the password was sent, and may have been refused. attempts: how often it was sent.
-    unanswered: its connection, if the answer may still come.
+    Of a login: uncertain: the password was sent, and may have been refused. dropped: it was acknowledged, and then the
+    server closed the connection or answered nothing sensible. attempts: how often it was sent. unanswered: its
+    connection, if the answer may still come.
     """
 
     def __init__(self, kind: Kind, text: str, number: int | None = None, *, usable: bool = False) -> None:
@@ -72,6 +73,7 @@ class DatabaseError(AseExporterError):
         self.number = number
         self.usable = usable
         self.uncertain = False
+        self.dropped = False
         self.attempts = 1
         self.unanswered: UnansweredLogin | None = None
 

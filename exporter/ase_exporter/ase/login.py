@@ -41,12 +41,12 @@ _MIN_KNOCK, _KNOCK_MARGIN = 0.2, 0.5
 _ESTABLISHED = 1
 _PACKET = struct.Struct("!BBHHBB")
 _LOGINACK = 0xAD
-# Tokens that may come before it, with a length of two bytes: capabilities, changes of the environment, messages.
-_TOKENS = frozenset((0xAA, 0xAB, 0xE2, 0xE3, 0xE5, 0xEC, 0xD7))
+# Tokens that may come with it, with a length of two bytes: capabilities, changes of the environment, messages.
+_TOKENS = frozenset((_LOGINACK, 0xAA, 0xAB, 0xE2, 0xE3, 0xE5, 0xEC, 0xD7))
 _STATUS: dict[int, Outcome] = {5: "accepted", 6: "refused", 7: "not_refused"}
 
 Opened = TypeVar("Opened", covariant=True)
-Permission = Callable[[Sequence[str]], None]
+Permission = Callable[[Sequence[str]], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ class Endpoint:
 class Opener(Protocol[Opened]):
     """Logs in to a server, as `Connection.open` does. Raises DatabaseError.
 
-    permit: called with the addresses of the host before anything is sent; what it raises ends the login.
+    permit: called with the addresses of the host before anything is sent; returns to how many of them the password may
+    be sent. What it raises ends the login.
     """
 
     def __call__(
@@ -123,10 +124,11 @@ class Login(Generic[Opened]):
         self._settle()
         permit: Permit | None = None
 
-        def ask(addresses: Sequence[str]) -> None:
+        def ask(addresses: Sequence[str]) -> int:
             nonlocal permit
             permit = self._begin(addresses, password, deadline)
             self.attempts += 1
+            return permit.attempts
 
         outcome: Outcome = "unknown"
         attempts = 1
@@ -193,6 +195,8 @@ class Login(Generic[Opened]):
 def _outcome(error: DatabaseError) -> Outcome:
     if error.unanswered:
         return "unanswered"
+    if error.dropped:
+        return "dropped"
     if error.uncertain:
         return "unknown"
     return "refused" if error.may_be_refused else "not_refused"
@@ -248,7 +252,7 @@ class UnansweredLogin:
         except OSError:
             return "unknown"
         if known := _login_status(self._received):
-            return known
+            return "dropped" if known == "accepted" and state != _ESTABLISHED else known
         ended = state != _ESTABLISHED or len(self._received) >= _MAX_ANSWER or self.seconds > self.max_wait
         return "unknown" if ended else "unanswered"
 
@@ -299,16 +303,17 @@ def _closes_unasked(address: tuple[str, int], seconds: float) -> bool:
 
 
 def _login_status(received: bytes) -> Outcome | None:
-    """What an answer to a login says; None if it does not, or not yet."""
+    """What an answer to a login says; None if it does not, or not yet. A refusal prevails over an acknowledgement."""
     tokens = b""
     while len(received) >= _PACKET.size:
         length = max(_PACKET.unpack_from(received)[2], _PACKET.size)
         tokens += received[_PACKET.size : length]
         received = received[length:]
+    found: Outcome | None = None
     while len(tokens) > 3:
-        if tokens[0] == _LOGINACK:
-            return _STATUS.get(tokens[3], "unknown")
-        if tokens[0] not in _TOKENS:
-            return None
+        if tokens[0] == _LOGINACK and found != "refused":
+            found = _STATUS.get(tokens[3], "unknown")
+        elif tokens[0] not in _TOKENS:
+            break
         tokens = tokens[3 + int.from_bytes(tokens[1:3], "little") :]
-    return None
+    return found

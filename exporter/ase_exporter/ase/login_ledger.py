@@ -47,8 +47,9 @@ MAX_PAUSE = 60.0
 
 BUSY = "is being tried by another target, which has not been answered yet"
 
-Outcome = Literal["accepted", "refused", "unknown", "unanswered", "not_refused"]
-"""Of an attempt. unanswered: it was sent, and its answer is still awaited; not_refused: no password was checked."""
+Outcome = Literal["accepted", "refused", "dropped", "unknown", "unanswered", "not_refused"]
+"""Of an attempt. accepted: a statement was answered after it; dropped: it was acknowledged, and then nothing was
+answered; unanswered: it was sent, and its answer is still awaited; not_refused: no password was checked."""
 
 _Doubt = Literal["", "directory", "unclear"]
 _DOUBTS: dict[_Doubt, str] = {
@@ -69,12 +70,13 @@ class Permit(NamedTuple):
     """The answer to a request to log in.
 
     denied: why not, '' if it is allowed. number: of the attempt, whose outcome must be reported. accepted: the server
-    took the password before.
+    took the password before. attempts: how often it may be sent, to one address after the other.
     """
 
     denied: str
     number: int = 0
     accepted: bool = False
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,8 @@ class LoginLedger:
         number = next(self._numbers)
         self._busy |= accounts
         attempt = self._attempts[number] = _Attempt(owner, fingerprint, before)
-        return Permit("", number, self._is_accepted(attempt))
+        left = LOGIN_ATTEMPTS - max((each.times for each in backoffs), default=0)
+        return Permit("", number, self._is_accepted(attempt), max(left, 1))
 
     def _count(self, attempt: _Attempt, report: LoginReport) -> None:
         """Replace the backoffs of an attempt's accounts by those after it."""

@@ -15,7 +15,7 @@ import pytest
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.connection import MAX_ENCRYPTED, MAX_NAME, Connection, DatabaseError, Endpoint
 from ase_exporter.ase.driver_socket import new_sockets_to
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.errors import UserError
@@ -141,12 +141,35 @@ def test_a_password_of_any_characters_arrives_as_it_is(
     connect(server, password=password).close()
 
 
+@pytest.mark.parametrize(
+    ("what", "value", "encrypted", "wrong"),
+    [
+        ("password", "x};SERVER=other;", False, "contains '};' or NUL"),
+        ("password", "planted\0", False, "contains '};' or NUL"),
+        ("password", "x" * 31, False, "has 31 bytes in UTF-8, of which FreeTDS would send 30"),
+        ("password", "\u20ac" * 11, False, "has 33 bytes"),
+        ("password", "x" * 183, True, "has 183 bytes in UTF-8, of which FreeTDS would send 182"),
+        ("password", "x" * 30 + "\udcff", True, "expected text in UTF-8"),
+        ("user", "x" * 31, True, "has 31 bytes"),
+        ("user", "a};b", False, "contains '};' or NUL"),
+    ],
+)
 def test_a_password_that_freetds_would_cut_is_refused_unsent(
-    server: Running, backend: ScriptedBackend
+    server: Running, backend: ScriptedBackend, what: str, value: str, encrypted: bool, wrong: str
 ) -> None:
-    with pytest.raises(UserError, match="PWD of the login"):
-        connect(server, password="x};SERVER=other;")
+    endpoint = Endpoint("127.0.0.1", server.port, encrypt_password=encrypted)
+    user, password = (value, PASSWORD) if what == "user" else (USER, value)
+    with pytest.raises(UserError, match=f"^the {what} of the login.*{wrong}") as refused:
+        Connection.open(endpoint, user, password, deadline=time.monotonic() + 30)
+    assert value not in str(refused.value)
     assert not backend.logins
+
+
+def test_the_longest_passwords_arrive_whole(server: Running, backend: ScriptedBackend) -> None:
+    for length, encrypted in ((MAX_NAME, False), (MAX_NAME + 1, True), (MAX_ENCRYPTED, True)):
+        backend.password = "x" * length
+        endpoint = Endpoint("127.0.0.1", server.port, encrypt_password=encrypted)
+        Connection.open(endpoint, USER, backend.password, deadline=time.monotonic() + 30).close()
 
 
 def test_no_session_and_no_socket_is_left_behind(server: Running, backend: ScriptedBackend) -> None:

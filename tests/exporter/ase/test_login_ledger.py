@@ -4,13 +4,17 @@ import json
 import stat
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
 
-from ase_exporter.ase import login_ledger
 from ase_exporter.ase.login_ledger import (
     BUSY,
     FILE,
@@ -19,6 +23,7 @@ from ase_exporter.ase.login_ledger import (
     Account,
     LedgerClient,
     LoginLedger,
+    LoginQuestion,
     LoginReport,
     Outcome,
     Permit,
@@ -189,7 +194,7 @@ def test_what_an_owner_leaves_behind_is_ended(tmp_path: Path) -> None:
     ledger = LoginLedger(timing=NO_PAUSE)
     answers: list[Permit] = []
     clients = [LedgerClient(lambda message: None, ledger.salt) for _ in range(2)]
-    asked = [login_ledger.LoginQuestion(1, ACCOUNTS, "fingerprint", time.monotonic() + 60) for _ in clients]
+    asked = [LoginQuestion(1, ACCOUNTS, "fingerprint", time.monotonic() + 60) for _ in clients]
     for question, owner in zip(asked, clients, strict=True):
         ledger.ask(question, answers.append, owner)
     assert len(answers) == 1
@@ -209,3 +214,139 @@ def test_a_permit_that_comes_too_late_is_given_back() -> None:
     assert client.begin(ACCOUNTS, WRONG, time.monotonic()).denied == BUSY
     client.answer(1, Permit("", 7))
     assert reports[1:] == [LoginReport(7, "not_refused")]
+
+
+# What is reported of an attempt that the server has refused; it has accepted the others. A password that was accepted
+# before is refused in a form that can be recognised, or dropped once it is acknowledged: damaged answers alone suspend
+# no such password.
+REFUSALS: list[tuple[Outcome, ...]] = [
+    ("refused",),
+    ("dropped",),
+    ("unanswered", "refused"),
+    ("unanswered", "dropped"),
+    ("unknown",),
+    ("unanswered", "unknown"),
+]
+RECOGNISED = 4
+WORKERS, FORMS = st.integers(0, 1), st.integers(0, len(REFUSALS) - 1)
+STEPS = st.one_of(
+    st.tuples(st.just("log_in"), WORKERS, st.booleans(), FORMS),
+    st.tuples(st.just("log_in"), WORKERS, st.just(True), FORMS),
+    st.tuples(st.just("ask"), WORKERS, st.booleans()),
+    st.tuples(st.just("end"), WORKERS, FORMS),
+    st.tuples(st.just("find_closed"), WORKERS),
+    st.tuples(st.just("die"), WORKERS),
+    st.tuples(st.just("wait"), st.sampled_from((1.0, 60.0, HOURLY / 2, HOURLY + 1))),
+    st.tuples(st.just("change password")),
+    st.tuples(st.just("restart")),
+)
+
+
+class History:
+    """One account, two targets of its server, each in a worker of its own, and what the server counts.
+
+    right, wrong: what the account and the configuration have as password. failures: of each password in a row.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.clock = ShiftedClock()
+        self.passwords = 1
+        self.accepted_before: set[int] = set()
+        self.unclear: set[int] = set()
+        self.failures: Counter[int] = Counter()
+        self.first_failure: dict[int, float] = {}
+        self.start()
+
+    def start(self) -> None:
+        self.ledger = LoginLedger(self.directory, self.clock.clock, NO_PAUSE)
+        # By worker: the number of its attempt, and which password was sent.
+        self.under_way: dict[int, tuple[int, int]] = {}
+
+    def ask(self, worker: int, old: bool) -> None:
+        """A target logs in, with the password before the last change if its secret is old."""
+        password = max(self.passwords - old, 1)
+        address = Account("192.0.2.1", 5000, "monitor")
+        accounts = frozenset({address, Account(f"name{worker}.example", 5000, "monitor")})
+        now = self.clock.monotonic()
+        question = LoginQuestion(1, accounts, f"password {password}", now)
+
+        def answer(permit: Permit) -> None:
+            if not permit.denied:
+                self.under_way[worker] = permit.number, password
+
+        if worker not in self.under_way:
+            self.ledger.ask(question, answer, worker)
+
+    def end(self, worker: int, form: int) -> None:
+        """The server answers, or does not."""
+        if worker not in self.under_way:
+            return
+        number, password = self.under_way.pop(worker)
+        if password == self.passwords:
+            self.failures[password] = 0
+            self.accepted_before.add(password)
+            self.ledger.note(LoginReport(number, "accepted"))
+            return
+        if password in self.accepted_before:
+            form %= RECOGNISED
+            self.accepted_before.discard(password)
+        self.fail(password, unclear=REFUSALS[form] != ("refused",))
+        for outcome in REFUSALS[form]:
+            self.ledger.note(LoginReport(number, outcome))
+
+    def log_in(self, worker: int, old: bool, form: int) -> None:
+        self.ask(worker, old)
+        self.end(worker, form)
+
+    def find_closed(self, worker: int) -> None:
+        """The server is down: no password is sent."""
+        if worker in self.under_way:
+            self.ledger.note(LoginReport(self.under_way.pop(worker)[0], "not_refused"))
+
+    def die(self, worker: int) -> None:
+        """A worker ends, and with it an attempt that the server has counted, if it was not of a good password."""
+        if worker in self.under_way:
+            _, password = self.under_way.pop(worker)
+            if password != self.passwords and password not in self.accepted_before:
+                self.fail(password, unclear=True)
+        self.ledger.abandon(worker, "unknown")
+
+    def fail(self, password: int, *, unclear: bool) -> None:
+        self.failures[password] += 1
+        self.first_failure.setdefault(password, self.clock.monotonic())
+        if unclear:
+            self.unclear.add(password)
+        hours = (self.clock.monotonic() - self.first_failure[password]) // HOURLY
+        assert self.failures[password] <= LOGIN_ATTEMPTS + (hours if password in self.unclear else 0)
+
+    def restart(self) -> None:
+        """The exporter is stopped once all attempts have ended, and started again."""
+        for worker in list(self.under_way):
+            self.die(worker)
+        self.ledger.close()
+        self.accepted_before.clear()
+        self.start()
+
+
+ACCEPTED_AND_CHANGED = [("log_in", 0, False, 0), ("change password",)]
+DROPPED, UNKNOWN = ("log_in", 0, True, 1), ("log_in", 0, True, 4)
+CLOSED = [("ask", 0, True), ("find_closed", 0)]
+
+
+@given(st.lists(STEPS, max_size=40))
+@example([*ACCEPTED_AND_CHANGED, DROPPED, DROPPED, DROPPED])
+@example([*ACCEPTED_AND_CHANGED, DROPPED, UNKNOWN, UNKNOWN])
+@example([("change password",), UNKNOWN, *CLOSED, UNKNOWN, *CLOSED, UNKNOWN])
+@settings(max_examples=200)
+def test_no_history_of_logins_gets_an_account_locked(steps: list[tuple[Any, ...]]) -> None:
+    with TemporaryDirectory() as directory:
+        history = History(Path(directory))
+        for name, *arguments in steps:
+            if name == "wait":
+                history.clock.ahead += arguments[0]
+            elif name == "change password":
+                history.passwords += 1
+            else:
+                getattr(history, name)(*arguments)
+        history.ledger.close()
