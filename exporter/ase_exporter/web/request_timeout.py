@@ -63,6 +63,16 @@ class RequestTimeoutProtocol(H11Protocol):
         if self.conn.our_state is h11.IDLE:
             self.on_idle()
 
+    def send_400_response(self, msg: str) -> None:
+        """Close the connection of a request that is not HTTP; with an answer, unless another one has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        self._close()
+        if self.cycle:
+            # What the application still sends is discarded.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection, even if the caller has not taken the last response."""
         super().timeout_keep_alive_handler()
@@ -102,7 +112,8 @@ class RequestTimeoutProtocol(H11Protocol):
 
 
 class HeadLimit:
-    """ASGI middleware that answers 400 to a head above MAX_HEAD: h11 limits only what arrives in pieces."""
+    """ASGI middleware that answers 400 to a head above MAX_HEAD, as h11 limits only what arrives in pieces, or with two
+    lengths, which a proxy may understand in another way."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -110,10 +121,18 @@ class HeadLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request (ASGI)."""
         app = self._app
-        if scope["type"] == "http" and _head_size(scope) > MAX_HEAD:
-            text = f"the request head has more than {MAX_HEAD} bytes\n"
-            app = PlainTextResponse(text, 400, {"connection": "close"})
+        if scope["type"] == "http" and (problem := _problem(scope)):
+            app = PlainTextResponse(f"{problem}\n", 400, {"connection": "close"})
         await app(scope, receive, send)
+
+
+def _problem(scope: Scope) -> str:
+    """What is wrong with the head of a request; '' if it is good."""
+    if _head_size(scope) > MAX_HEAD:
+        return f"the request head has more than {MAX_HEAD} bytes"
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+        return "expected Content-Length or Transfer-Encoding, not both"
+    return ""
 
 
 def _head_size(scope: Scope) -> int:

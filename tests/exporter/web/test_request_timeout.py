@@ -1,13 +1,14 @@
 """The request timeout closes connections of slow callers."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 import pytest
 import uvicorn
 from starlette.responses import PlainTextResponse
 
-from ase_exporter.web.request_timeout import MAX_HEAD, RequestTimeoutProtocol
+from ase_exporter.web.request_timeout import MAX_HEAD, HeadLimit, RequestTimeoutProtocol
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -16,7 +17,7 @@ def with_server(talk: Talk, protocol_class: type[RequestTimeoutProtocol] = Reque
     """Run `talk` on one connection to a server that answers every request."""
 
     async def main() -> None:
-        config = uvicorn.Config(PlainTextResponse("hello"), log_config=None, lifespan="off")
+        config = uvicorn.Config(HeadLimit(PlainTextResponse("hello")), log_config=None, lifespan="off")
         config.load()
 
         def protocol() -> RequestTimeoutProtocol:
@@ -63,5 +64,39 @@ def test_a_head_that_is_too_large_is_refused() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * 2 * MAX_HEAD)
         assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
+
+    with_server(talk)
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("answered_first", [False, True])
+@pytest.mark.parametrize("chunk", [b"zz\r\n", b"-1\r\nx\r\n", b"1\r\nxyz", b"f" * 40 + b"\r\n"])
+def test_a_bad_chunk_is_one_line_and_closes_the_connection(
+    caplog: pytest.LogCaptureFixture, chunk: bytes, answered_first: bool
+) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED if answered_first else CHUNKED + chunk)
+        if answered_first:
+            assert await reader.readuntil(b"hello")
+            writer.write(chunk)
+        await reader.read()
+
+    with caplog.at_level(logging.WARNING):
+        with_server(talk)
+    assert [(record.message, record.exc_info) for record in caplog.records] == [
+        ("Invalid HTTP request received.", None)
+    ]
+
+
+def test_a_request_with_two_lengths_is_refused_and_closes_the_connection() -> None:
+    body = b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED.replace(b"Host: x", b"Host: x\r\nContent-Length: 5") + body)
+        said = await reader.read()
+        assert said.startswith(b"HTTP/1.1 400 ")
+        assert said.count(b"HTTP/1.1 ") == 1
 
     with_server(talk)
