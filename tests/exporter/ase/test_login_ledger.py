@@ -219,7 +219,7 @@ def test_a_permit_that_comes_too_late_is_given_back() -> None:
 # What is reported of an attempt that the server has refused; it has accepted the others. A password that was accepted
 # before is refused in a form that can be recognised, or dropped once it is acknowledged: damaged answers alone suspend
 # no such password.
-REFUSALS: list[tuple[Outcome, ...]] = [
+REPORTS: list[tuple[Outcome, ...]] = [
     ("refused",),
     ("dropped",),
     ("unanswered", "refused"),
@@ -228,7 +228,7 @@ REFUSALS: list[tuple[Outcome, ...]] = [
     ("unanswered", "unknown"),
 ]
 RECOGNISED = 4
-WORKERS, FORMS = st.integers(0, 1), st.integers(0, len(REFUSALS) - 1)
+WORKERS, FORMS = st.integers(0, 1), st.integers(0, len(REPORTS) - 1)
 STEPS = st.one_of(
     st.tuples(st.just("log_in"), WORKERS, st.booleans(), FORMS),
     st.tuples(st.just("log_in"), WORKERS, st.just(True), FORMS),
@@ -291,8 +291,8 @@ class History:
         if password in self.accepted_before:
             form %= RECOGNISED
             self.accepted_before.discard(password)
-        self.fail(password, unclear=REFUSALS[form] != ("refused",))
-        for outcome in REFUSALS[form]:
+        self.fail(password, unclear=REPORTS[form] != ("refused",))
+        for outcome in REPORTS[form]:
             self.ledger.note(LoginReport(number, outcome))
 
     def log_in(self, worker: int, old: bool, form: int) -> None:
