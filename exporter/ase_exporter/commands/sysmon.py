@@ -36,7 +36,7 @@ from ase_exporter.sysmon.merged import merged_text
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.runner import SampleError, take_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.terminal import print_comparison, print_report, print_series
+from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report, print_series
 
 MAX_SERIES = 10_000
 
@@ -52,17 +52,20 @@ CellSections = Annotated[
     str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
 ]
 
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a report is not complete.")]
+
 
 @app.command("parse")
 def parse_command(
     files: Files,
     form: ReportFormat = "table",
     cells: CellSections = "",
+    strict: Strict = False,
 ) -> None:
     """Print what saved reports say: as tables, JSON, CSV or metrics."""
     wanted = _sections(cells)
     names = expand(files)
-    with reading(names) as reports:
+    with reading(names, strict) as reports:
         match form:
             case "csv":
                 print(csv_heading(), end="")
@@ -83,6 +86,7 @@ def history_command(
         typer.Option(metavar="NAME=VALUE", help="A label for every series; instance is the server's name."),
     ] = None,
     cells: CellSections = "",
+    strict: Strict = False,
 ) -> None:
     """Print saved reports as OpenMetrics with their times, for `promtool tsdb create-blocks-from openmetrics`."""
     labels = {}
@@ -92,7 +96,7 @@ def history_command(
             raise UserError(f"--label: {text}: expected NAME=VALUE")
         labels[name] = value
     collected = OpenMetricsHistory(_sections(cells), labels)
-    with reading(expand(files)) as reports:
+    with reading(expand(files), strict) as reports:
         for name, report in reports:
             collected.add(name, report)
         for line in collected.lines():
@@ -195,24 +199,36 @@ def _print_one(report: Report, form: Format, cells: list[str]) -> None:
 
 
 @contextmanager
-def reading(names: Sequence[str]) -> Iterator[Iterator[tuple[str, Report]]]:
-    """The reports of files, with a progress bar.
+def reading(names: Sequence[str], strict: bool = False) -> Iterator[Iterator[tuple[str, Report]]]:
+    """The reports of files, with a progress bar; those that are not complete are named on standard error.
 
     One file that cannot be read is an error (exit code 2). Of several, bad ones are skipped, listed on standard
-    error and counted at the end: exit code 1, or 2 where none could be read.
+    error and counted at the end: exit code 1, or 2 where none could be read. strict: exit code 1 too where a report is
+    not complete.
     """
-    if len(names) == 1:
-        yield ((names[0], report) for report in reports_of(names[0]))
-        return
+    incomplete: list[str] = []
+
+    def watched(reports: Iterable[tuple[str, Report]]) -> Iterator[tuple[str, Report]]:
+        for name, report in reports:
+            if not report.complete:
+                incomplete.append(name)
+                print(f"ase-exporter: {name}: {completeness(report)}", file=sys.stderr)
+            yield name, report
+
     skipped = Skipped()
-    with progress_bar() as bar:
-        task = bar.add_task("reading", total=len(names))
-        yield read_files(names, skipped, lambda: bar.advance(task))
+    if len(names) == 1:
+        yield watched((names[0], report) for report in reports_of(names[0]))
+    else:
+        with progress_bar() as bar:
+            task = bar.add_task("reading", total=len(names))
+            yield watched(read_files(names, skipped, lambda: bar.advance(task)))
     for name, reason in skipped.files:
         print(f"ase-exporter: {name}: skipped: {reason}", file=sys.stderr)
     if skipped.files:
         print(f"ase-exporter: {len(skipped.files)} of {len(names)} files skipped", file=sys.stderr)
         raise typer.Exit(1 if skipped.read else 2)
+    if strict and incomplete:
+        raise typer.Exit(1)
 
 
 def _print_metrics(reports: Iterable[tuple[str, Report]], cells: list[str], files: int) -> None:
