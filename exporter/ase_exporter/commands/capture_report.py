@@ -60,7 +60,12 @@ def _lines(
         yield "- Driver: " + ", ".join(f"{name} {text}" for name, text in header.driver.items())
     roles = ", ".join(sorted(facts.roles)) or "none"
     yield f"- {len(facts.tables)} monitoring tables, {len(facts.options)} options; roles: {roles}"
-    readable = report.executed - len(left_out) - sum(len(each.collectors) for each in failed)
+    # Change detection may fail, too, but is no collector.
+    unreadable = {
+        *left_out,
+        *(name for each in failed for name in each.collectors),
+    } & catalogue.collectors.keys()
+    readable = report.executed - len(unreadable)
     yield f"- {readable} collectors can be read; not in the capture: {', '.join(left_out) or 'none'}"
     sections = {
         "Collectors that failed": [
