@@ -3,9 +3,7 @@
 import secrets
 from dataclasses import dataclass
 from functools import cache
-
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from typing import TYPE_CHECKING
 
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Type
@@ -18,6 +16,9 @@ from ase_simulator.tds.packets import DEFAULT_SIZE, ProtocolError
 from ase_simulator.tds.requests import SecurityMessage
 from ase_simulator.tds.rows import parameter_formats, parameter_values
 from ase_simulator.tds.types import long_binary, wire_type
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 RECORD_SIZE = 568
 NAME_SIZE = 30
@@ -151,6 +152,10 @@ class PasswordExchange:
         return ""
 
     def _decrypt(self, value: object, dialect: Dialect) -> str:
+        # Imported where a client encrypts its password: most never do, and it takes 7 MB.
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import padding
+
         scheme = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
         try:
             clear = private_key().decrypt(value, scheme) if isinstance(value, bytes) else b""
@@ -165,13 +170,17 @@ def _challenge(dialect: Dialect) -> int:
 
 
 @cache
-def private_key() -> rsa.RSAPrivateKey:
+def private_key() -> "RSAPrivateKey":
     """The key of this process, generated at first use."""
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
     return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
 
 
 @cache
 def public_key() -> bytes:
     """The public key as PEM without a trailing newline."""
+    from cryptography.hazmat.primitives import serialization
+
     form = serialization.PublicFormat.PKCS1
     return private_key().public_key().public_bytes(serialization.Encoding.PEM, form).rstrip(b"\n")
