@@ -21,7 +21,6 @@ NOT_RUN = {
     "pmm-admin": "needs a PMM Server",
     "git": "needs the address of the repository",
     ".venv/bin/python": "runs tests of the checkout",
-    ".venv/bin/ase-exporter": "writes into the checkout",
     "make": "is how this test was started, or starts what tests/e2e/test_demo.py starts",
 }
 # Command -> text that its output must contain.
