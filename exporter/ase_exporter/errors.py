@@ -3,9 +3,14 @@
 import importlib.util
 import sys
 
+from ase_exporter.redaction import redact
+
 
 class AseExporterError(Exception):
-    """Base class of all exceptions of this package."""
+    """Base class of all exceptions of this package. Their texts may come from servers: secrets are redacted."""
+
+    def __str__(self) -> str:
+        return redact(super().__str__())
 
 
 class UserError(AseExporterError):

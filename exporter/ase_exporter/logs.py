@@ -6,7 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from ase_exporter.redaction import redact
 
 Format = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
@@ -22,8 +24,12 @@ class _Utc(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # of logging
         """One line, without the line breaks and the escape sequences that a server may put into its messages."""
-        record.message = printable(record.message)
+        record.message = printable(redact(record.message))
         return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  # of logging
+        """The traceback without secrets."""
+        return redact(super().formatException(ei))
 
 
 class _Json(_Utc):
@@ -33,7 +39,7 @@ class _Json(_Utc):
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%SZ"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": redact(record.getMessage()),
         }
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)

@@ -82,11 +82,6 @@ class DatabaseError(AseExporterError):
         """Whether the server has refused a password, or may have."""
         return self.uncertain or self.kind in ("login_failed", "login_locked")
 
-    def conceal(self, secret: str) -> None:
-        """Replace a password that the server repeats."""
-        if secret:
-            self.args = (str(self).replace(secret, "<password>"),)
-
 
 def login_error(driver_text: str, address: str, *, timed_out: bool) -> DatabaseError:
     """The error of a failed login to an address (HOST:PORT)."""

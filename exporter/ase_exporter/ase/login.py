@@ -27,6 +27,7 @@ from ase_exporter.ase.login_ledger import (
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
+from ase_exporter.redaction import remember
 
 PROGRAM = "ase-exporter"
 
@@ -121,6 +122,7 @@ class Login(Generic[Opened]):
         without asking the server, while the password must not be tried.
         """
         user, password = self._auth.user, self._auth.read_password()
+        remember(password)
         self._settle()
         permit: Permit | None = None
 
@@ -138,7 +140,6 @@ class Login(Generic[Opened]):
             )
             outcome = "accepted"
         except DatabaseError as error:
-            error.conceal(password)
             outcome, attempts = _outcome(error), error.attempts
             if error.unanswered and permit:
                 if permit.accepted:

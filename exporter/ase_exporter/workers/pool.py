@@ -226,7 +226,8 @@ class WorkerPool:
     def admit(self, target: Target) -> None:
         """Serve an allowlisted target until it has not been scraped for the allowlist's idle timeout.
 
-        A target that is served already gets its new host, if that has changed. Raises BusyError if there are too many.
+        A target that is served already gets its new host, if that has changed. At the limit, one that was never up
+        gives way: callers may ask for any address within the patterns. Raises BusyError if all of them were up.
         """
         name = target.name
         served = self._allowlisted.get(name)
@@ -236,12 +237,9 @@ class WorkerPool:
             index = self._share_of[name]
             self._remove_from_share(name)
             self._send(index, Dismissal(name))
-        elif len(self._allowlisted) >= self.config.probe_allowlist.max_targets:
-            raise BusyError(
-                f"probe_allowlist.max_targets: {len(self._allowlisted)} servers that are not configured are served"
-                " already"
-            )
         else:
+            if len(self._allowlisted) >= self.config.probe_allowlist.max_targets:
+                self._make_room()
             index = min(range(len(self._shares)), key=lambda index: len(self._shares[index]))
             self.states[name] = TargetState()
         self._shares[index] += (target,)
@@ -292,13 +290,28 @@ class WorkerPool:
         idle_timeout = self.config.probe_allowlist.idle_timeout
         self._idle_timers[target] = loop.call_later(idle_timeout, self._dismiss, target)
 
+    def _make_room(self) -> None:
+        """Remove the oldest allowlisted target that was never up, and is not being scraped if possible."""
+        never_up = [name for name in self._allowlisted if not self.states[name].was_up]
+        if not never_up:
+            raise BusyError(
+                f"probe_allowlist.max_targets: {len(self._allowlisted)} servers that are not configured are served"
+                " already"
+            )
+        scraped = {key[0] for key in self._in_flight}
+        self._remove(min(never_up, key=scraped.__contains__))
+
     def _dismiss(self, target: str) -> None:
         if any(key[0] == target for key in self._in_flight):
             self._restart_idle_timer(target)
-            return
+        else:
+            self._remove(target)
+
+    def _remove(self, target: str) -> None:
         index = self._share_of[target]
         self._remove_from_share(target)
-        del self._allowlisted[target], self._idle_timers[target], self.states[target]
+        self._idle_timers.pop(target).cancel()
+        del self._allowlisted[target], self.states[target]
         self._send(index, Dismissal(target))
 
     def _admission(self, target: Target) -> Admission:
@@ -324,7 +337,9 @@ class WorkerPool:
             reply = await self._request(index, request)
         except WorkerGoneError as error:
             reply = ScrapeReply(request.number, b"", ScrapeSummary(error=str(error)))
-        self.states[target].update(reply.summary)
+        # An allowlisted target may have given way to another meanwhile.
+        if state := self.states.get(target):
+            state.update(reply.summary)
         if reply.summary.error and (saved := self._logins.saved):
             # A login that may have been refused is remembered, whatever happens once this is answered.
             timeout = request.deadline + self._timing.silence - time.monotonic()

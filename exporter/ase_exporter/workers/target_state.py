@@ -18,6 +18,11 @@ class TargetState:
         """Whether the server answered in the last scrape."""
         return self.summary is not None and self.summary.up
 
+    @property
+    def was_up(self) -> bool:
+        """Whether the server ever answered."""
+        return self.summary is not None and self.summary.version != ""
+
     def update(self, summary: ScrapeSummary) -> None:
         """Keep a new summary; a scrape that did not reach the server keeps the version."""
         version = summary.version or (self.summary.version if self.summary else "")

@@ -255,6 +255,29 @@ def test_an_idle_target_is_removed_and_its_connection_closed(server: Simulated) 
     with_pool(configuration, act)
 
 
+def test_servers_that_were_never_up_give_way_to_others(server: Simulated) -> None:
+    port = server.address[1]
+    configuration = allowing(f"127.0.0.*:{port}", max_targets=2)
+    good, *strangers = (allowed(configuration, f"127.0.0.{number}:{port}") for number in range(1, 6))
+
+    async def act(pool: WorkerPool) -> None:
+        for target in (*strangers, good, *strangers):
+            pool.admit(target)
+            reply = await pool.scrape(target.name, time.monotonic() + 60)
+            assert reply.summary.up == (target is good)
+            assert pool.allowlisted <= 2
+        # So do those whose scrape is in flight, after the others.
+        scrapes = []
+        for target in strangers:
+            pool.admit(target)
+            scrapes.append(asyncio.create_task(pool.scrape(target.name, time.monotonic() + 60)))
+            await asyncio.sleep(0)
+        assert not any(reply.summary.up for reply in await asyncio.gather(*scrapes))
+        assert pool.admitted(good.name)
+
+    with_pool(configuration, act)
+
+
 def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None:
     configuration = allowing(f"127.0.0.1:{server.address[1]}")
     target = allowed(configuration, configuration.probe_allowlist.addresses[0].address)

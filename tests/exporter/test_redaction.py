@@ -1,0 +1,75 @@
+"""Secrets are taken out of texts in every common form."""
+
+import base64
+import html
+import json
+import logging
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from ase_exporter import logs, redaction
+from ase_exporter.errors import UserError
+from ase_exporter.redaction import REDACTED, redact, remember
+
+SECRETS = ["pl4nted-Secret", "pa(ss wörd/+?", "aaaaaa!%41", "x" * 30, "\u65e5\u672c\u8a9e-planted"]
+FORMS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "reversed": lambda text: text[::-1],
+    "hex": lambda text: text.encode().hex(),
+    "HEX with colons": lambda text: text.encode().hex(":").upper(),
+    "URL": lambda text: quote(text, safe=""),
+    "form": quote_plus,
+    "every character for a URL": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "HTML": html.escape,
+    "entities": lambda text: "".join(f"&#{ord(each)};" for each in text),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    "base64 with a user": lambda text: base64.b64encode(f"monitor:{text}".encode()).decode(),
+    "base64 within more": lambda text: base64.b64encode(f"ab{text}cd".encode()).decode(),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redaction, "_secrets", {})
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("split", ["", " ", "\n"])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_secret_is_taken_out_in_every_form(secret: str, form: Callable[[str], str], split: str) -> None:
+    shown = form(secret)
+    if split:
+        middle = len(shown) // 2
+        shown = shown[:middle] + split + shown[middle:]
+    remember(secret)
+    found = redact(f"Msg 4002: login failed: {shown}.")
+    assert REDACTED in found
+    assert shown not in found
+    if form is str:
+        assert found == f"Msg 4002: login failed: {REDACTED}."
+
+
+def test_short_secrets_are_words() -> None:
+    remember("sa1")
+    assert redact("sa1 or visa1: 'sa1'") == f"{REDACTED} or visa1: '{REDACTED}'"
+    remember("")
+    remember("  ")
+    assert redact("a  b") == "a  b"
+
+
+def test_errors_and_the_log_show_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    remember(SECRETS[0])
+    assert str(UserError(f"server said {SECRETS[0]}")) == f"server said {REDACTED}"
+    for log_format in ("text", "json"):
+        logs.configure(log_format, "info")
+        try:
+            raise ValueError(SECRETS[0])
+        except ValueError:
+            logging.getLogger("x").exception("it said %s", SECRETS[0][::-1])
+    shown = capsys.readouterr().err
+    assert shown.count(REDACTED) == 4
+    assert SECRETS[0] not in shown
