@@ -324,11 +324,8 @@ def read_caches(query: Query) -> Objects:
         for name, kind, size, run_size, strategy, run_strategy, partitions, run_partitions in query(CACHES)
     }
     for name, io_size, size, run_size, wash, apf in query(POOLS):
-        attributes = objects.get(_text(name), {})
-        pool = f"{_number(io_size)}K pool"
-        attributes[f"{pool} size"] = Setting(f"{_number(size)} MB", f"{_number(run_size)} MB")
-        attributes[f"{pool} wash"] = Setting(f"{_number(wash)} KB")
-        attributes[f"{pool} APF percent"] = Setting(_number(apf))
+        sizes = Setting(f"{_number(size)} MB", f"{_number(run_size)} MB")
+        _add_pool(objects, name, _number(io_size), sizes, f"{_number(wash)} KB", apf)
     return _without_main_pools(objects)
 
 
@@ -344,11 +341,8 @@ def read_mon_caches(query: Query) -> Objects:
         for name, kind, size, strategy, partitions in query(MON_CACHES)
     }
     for name, io_size, size, wash, apf in query(MON_POOLS):
-        attributes = objects.get(_text(name), {})
-        pool = f"{int(io_size) // 1024}K pool"
-        attributes[f"{pool} size"] = Setting(f"{_number(size)} KB")
-        attributes[f"{pool} wash"] = Setting(f"{_number(wash)} KB")
-        attributes[f"{pool} APF percent"] = Setting(_number(apf))
+        sizes = Setting(f"{_number(size)} KB")
+        _add_pool(objects, name, str(int(io_size) // 1024), sizes, f"{_number(wash)} KB", apf)
     return _without_main_pools(objects)
 
 
@@ -364,6 +358,13 @@ def read_old_caches(query: Query) -> Objects:
     for name, io_size, size in query(OLD_POOLS):
         objects.get(_text(name), {})[f"{int(io_size) // 1024}K pool size"] = Setting(f"{_number(size)} KB")
     return objects
+
+
+def _add_pool(objects: Objects, cache: object, io_size: str, size: Setting, wash: str, apf: object) -> None:
+    pool, attributes = f"{io_size}K pool", objects.get(_text(cache), {})
+    attributes[f"{pool} size"] = size
+    attributes[f"{pool} wash"] = Setting(wash)
+    attributes[f"{pool} APF percent"] = Setting(_number(apf))
 
 
 def read_engines(query: Query, sql: str = ENGINES) -> Objects:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ase_exporter.changes.change import HOST
 from ase_exporter.changes.kinds import KINDS
 from ase_exporter.changes.store import ChangeFilter
-from ase_exporter.config.times import parse_moment
+from ase_exporter.config.times import moment_option
 from ase_exporter.errors import UserError
 
 MAX_LIMIT = 100_000
@@ -24,20 +24,10 @@ def parse_filter(parameters: Mapping[str, str], limit: int, now: float | None = 
         target="" if target == HOST else target,
         kind=_kind(parameters.get("kind", "")),
         text=parameters.get("text", ""),
-        since=_moment(parameters, "since", now),
-        until=_moment(parameters, "until", now),
+        since=moment_option("since", parameters["since"], now) if parameters.get("since") else None,
+        until=moment_option("until", parameters["until"], now) if parameters.get("until") else None,
         limit=_limit(parameters["limit"]) if parameters.get("limit") else limit,
     )
-
-
-def _moment(parameters: Mapping[str, str], name: str, now: float) -> float | None:
-    text = parameters.get(name)
-    if not text:
-        return None
-    try:
-        return parse_moment(text, now)
-    except ValueError as error:
-        raise UserError(f"{name}: {text!r}: {error}") from None
 
 
 def _kind(text: str) -> str:

@@ -67,7 +67,7 @@ class Poster:
             except Exception:
                 # A bug, or an answer that nobody thought of, must not end the delivery of all others.
                 if self.last_error != _UNEXPECTED:
-                    log.exception("annotations wait: unexpected error")
+                    log.exception("unexpected error, annotations queued")
                     self.last_error = _UNEXPECTED
                 self._note_failure(_UNEXPECTED)
             await asyncio.sleep(backoff * random.uniform(0.5, 1.0))
@@ -76,7 +76,7 @@ class Poster:
     def _note_failure(self, error: str) -> None:
         self.failures += 1
         if error != self.last_error:
-            log.warning("annotations wait: %s", error)
+            log.warning("Grafana unreachable, annotations queued: %s", error)
             self.last_error = error
 
     async def step(self) -> bool:

@@ -27,22 +27,19 @@ LOCK_WAIT = 0.4
 # Maximum number of posts that wait for Grafana; the oldest are dropped, and counted.
 QUEUE_LIMIT = 10_000
 _VERSION = 1
-# The table `looks` holds the last snapshots; its name is kept so that existing files stay readable.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,
     name TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, at REAL NOT NULL, not_before REAL, end REAL,
     who TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, failed INTEGER NOT NULL, grafana_id INTEGER);
 CREATE INDEX IF NOT EXISTS changes_at ON changes (at);
-CREATE TABLE IF NOT EXISTS looks (target TEXT PRIMARY KEY, at REAL NOT NULL, snapshot BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS snapshots (target TEXT PRIMARY KEY, at REAL NOT NULL, snapshot BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS totals (
     target TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (target, kind));
 CREATE TABLE IF NOT EXISTS posts (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, change_id TEXT NOT NULL, action TEXT NOT NULL,
     tries INTEGER NOT NULL DEFAULT 0, settle_at REAL);
 """
-# Version 0.1.0-dev wrote other names of two sources.
-_OLD_SOURCES = {"look": "snapshot", "hand": "user"}
 _NUMBER = (int, float)
 # Codes of errors that say nothing against the file: of its directory, of the disk, of other processes, of our SQL.
 _NOT_DAMAGED = frozenset(
@@ -122,7 +119,7 @@ class Store:
 
     def last_snapshots(self) -> dict[str, tuple[float, bytes]]:
         """The last snapshot of every target: Unix time and encoded parts."""
-        rows = self._run(lambda db: db.execute("SELECT target, at, snapshot FROM looks").fetchall())
+        rows = self._run(lambda db: db.execute("SELECT target, at, snapshot FROM snapshots").fetchall())
         return {
             str(target): (float(at), snapshot)
             for target, at, snapshot in rows
@@ -138,7 +135,7 @@ class Store:
         """Save a snapshot and the changes that it showed, in one transaction."""
 
         def write(db: sqlite3.Connection) -> None:
-            db.execute("INSERT OR REPLACE INTO looks VALUES (?, ?, ?)", (target, at, parts))
+            db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (target, at, parts))
             for change in changes:
                 _insert(db, change, post)
 
@@ -148,7 +145,7 @@ class Store:
         """Save that targets were unchanged at these Unix times."""
         self._run(
             lambda db: db.executemany(
-                "UPDATE looks SET at = ? WHERE target = ?", [(at, target) for target, at in times.items()]
+                "UPDATE snapshots SET at = ? WHERE target = ?", [(at, target) for target, at in times.items()]
             )
         )
 
@@ -430,7 +427,6 @@ def _queue(database: sqlite3.Connection, change_id: str, action: Action) -> None
 def _change(row: Iterable[Any]) -> Change | None:
     """A change from its row; None if the row is damaged."""
     *values, source, tags, failed = row
-    source = _OLD_SOURCES.get(source, source)
     try:
         tags = json.loads(tags)
     except (TypeError, ValueError):

@@ -1,13 +1,12 @@
 """Times of which nothing is known: without a scrape, or with scrapes that did not reach the server."""
 
-import math
 from itertools import groupby
 
 import numpy as np
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
-from ase_exporter.report.history import Values, binned, over_bins, range_text
+from ase_exporter.report.history import only_series, range_text
 from ase_exporter.report.period import Period, bin_length
 
 # Names of gaps: the exporter or Prometheus was away; the exporter could not read the server.
@@ -28,7 +27,7 @@ def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) 
     step = resolution(period, scrape)
     fine = Period(period.start, period.end, period.now, step)
     counts, answered = (
-        np.nan_to_num(_values(server, query % (selector, range_text(step)), fine))
+        np.nan_to_num(only_series(server, query % (selector, range_text(step)), fine))
         for query in (_COUNT, _ANSWERED)
     )
     share = fine.shares
@@ -43,8 +42,3 @@ def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) 
         if name:
             found.append(Span(name, max(starts[0], period.start), min(starts[-1] + step, period.end)))
     return found
-
-
-def _values(server: Prometheus, query: str, period: Period) -> Values:
-    series = over_bins(server, query, period)
-    return binned(series[0], period) if series else np.full(period.count, math.nan)

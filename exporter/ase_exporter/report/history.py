@@ -91,10 +91,7 @@ class Hour:
 def read_server_history(server: Prometheus, selector: str, period: Period) -> ServerHistory:
     """The history of a server. Raises UserError if the recording rules have left no series."""
     width = range_text(period.step)
-    found = {
-        name: _only(over_bins(server, query % (selector, width), period), period)
-        for name, query in AVERAGES.items()
-    }
+    found = {name: only_series(server, query % (selector, width), period) for name, query in AVERAGES.items()}
     if np.isnan(found["busy"]).all():
         raise UserError(
             f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {{{selector}}} in the period; it is recorded by the"
@@ -166,7 +163,9 @@ def binned(series: Series, period: Period) -> Values:
     return values
 
 
-def _only(series: list[Series], period: Period) -> Values:
+def only_series(server: Prometheus, query: str, period: Period) -> Values:
+    """The values by bin of a query that gives one series, NaN where it gives none."""
+    series = over_bins(server, query, period)
     return binned(series[0], period) if series else np.full(period.count, np.nan)
 
 

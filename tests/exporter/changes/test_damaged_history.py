@@ -61,11 +61,11 @@ def work_with(directory: Path) -> list[Change]:
         ("UPDATE changes SET end = x'00' WHERE seq = 7", MANY),
         ("UPDATE changes SET target = x'ff' WHERE seq = 7", MANY),
         ("UPDATE totals SET count = 'x'", MANY + 1),
-        ("UPDATE looks SET at = 'x'", MANY + 1),
-        ("UPDATE looks SET snapshot = 7", MANY + 1),
-        ("DROP TABLE looks", MANY + 1),
+        ("UPDATE snapshots SET at = 'x'", MANY + 1),
+        ("UPDATE snapshots SET snapshot = 7", MANY + 1),
+        ("DROP TABLE snapshots", MANY + 1),
         ("ALTER TABLE changes RENAME COLUMN who TO whom", 0),
-        ("ALTER TABLE looks RENAME COLUMN at TO seen", 0),
+        ("ALTER TABLE snapshots RENAME COLUMN at TO seen", 0),
     ],
 )
 def test_a_row_that_cannot_be_read_costs_itself(tmp_path: Path, damage: str, left: int) -> None:

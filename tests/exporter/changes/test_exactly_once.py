@@ -107,7 +107,7 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
 
 
 def _snapshots(database: Path) -> int:
-    return _count(database, "looks")
+    return _count(database, "snapshots")
 
 
 def _posts(database: Path) -> int:

@@ -63,7 +63,7 @@ def _has_baseline(database: Path) -> bool:
 
     connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)
     try:
-        return bool(connection.execute("SELECT count(*) FROM looks").fetchone()[0])
+        return bool(connection.execute("SELECT count(*) FROM snapshots").fetchone()[0])
     except sqlite3.OperationalError:
         return False
     finally:
