@@ -29,6 +29,8 @@ MAX_DATABASES = 200
 MAX_REFUSED = 3
 _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
+# Msg 208: what this version does not have is not missing.
+_NO_SUCH_TABLE = 208
 # How the names of parts begin that are read inside of a database.
 _IN_DATABASE = "in database "
 _VOLATILE_OPTIONS = frozenset(map(str.lower, volatile.OPTIONS))
@@ -171,7 +173,7 @@ class ConfigWatcher:
             objects = self._try(reading, what, partial(source.read, reading.query))
             if objects is not None:
                 parts[source.kind] = Part(source.kind, source.name, objects)
-            elif what in self._left_out:
+            elif what in self._left_out and self._left_out[what].reason.number != _NO_SUCH_TABLE:
                 errors[source.kind] = self._left_out[what].reason
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
             rows = self._try(reading, kind, partial(reading.query, statement))
