@@ -15,6 +15,8 @@ import numpy as np
 import psutil
 
 TIMEOUT = 60.0
+# The share of its size by which an answer may differ from the first: numbers get longer, and rows come.
+SAME_SIZE = 0.1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -145,14 +147,20 @@ def cpu_seconds(process: psutil.Process) -> float:
 
 
 def in_turn(peers: Sequence[Measured], rounds: int, warm_up: int = 3) -> dict[str, Costs]:
-    """Each peer measured in each round, so that all of them meet the same load of the machine."""
+    """Each peer measured in each round, so that all of them meet the same load of the machine.
+
+    Every answer must be about as large as the first: one that lacks rows would be cheap.
+    """
+    sizes: dict[str, int] = {}
     for peer in peers:
         for _ in range(warm_up):
-            peer.measure()
+            sizes[peer.name] = peer.measure().size
     costs: dict[str, list[Cost]] = {peer.name: [] for peer in peers}
     for _ in range(rounds):
         for peer in peers:
-            costs[peer.name].append(peer.measure())
+            cost = peer.measure()
+            assert abs(cost.size - sizes[peer.name]) <= SAME_SIZE * sizes[peer.name], (peer.name, cost)
+            costs[peer.name].append(cost)
     return {name: Costs(each) for name, each in costs.items()}
 
 

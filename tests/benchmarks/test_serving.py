@@ -27,7 +27,8 @@ def test_ours_query_exporter_go_and_the_floor(rows: int, tmp_path: Path) -> None
         sizes = {peer.name: peer.measure().size for peer in running}
         costs = in_turn(running, ROUNDS[rows])
         show(rows, costs)
-    assert sizes["ase-exporter"] > rows * 6 * 60
+    for name in ("ase-exporter", "query-exporter", "Go reference"):
+        assert sizes[name] > rows * 6 * 60, name
 
 
 def show(rows: int, costs: dict[str, Costs]) -> None:

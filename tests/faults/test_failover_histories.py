@@ -35,6 +35,8 @@ STEP, STEPS = 15.0, 14
 BEGIN = datetime(2026, 3, 2, 8)
 START = 1_767_225_600.0
 TOLERANCE = 1.05
+# Counts. While a scrape is lost, the server that comes back has worked, and not quite as much as the other one.
+SLACK = 5.0
 EVENTS = ("failover", "restart", "start", "clock", "exporter", "clear")
 MOVES = (3, 60, 3600, -3, -60, -3600)
 CLUSTER = "15.7 SP138 CE"
@@ -191,8 +193,8 @@ def sides(version: str, dice: random.Random) -> Iterator[list[Side]]:
     """Two servers of one name, with clocks that agree or not, and different pasts."""
     with ExitStack() as stack:
         made = []
-        for number in range(2):
-            up = dice.choice([60, 600, 7200, 20_000])
+        # Twins with equal dates and counters would be one server for anybody who only reads.
+        for number, up in enumerate(dice.sample([60, 600, 7200, 20_000], 2)):
             ahead = dice.choice([0, 0, 1800, -1800]) if number else 0
             began = BEGIN + timedelta(seconds=ahead - up)
             server = stack.enter_context(run(version, "quiet-oltp", speed=0.0, start=began))
@@ -232,7 +234,7 @@ def check(samples: list[Sample], event: str, what: object) -> None:
         return
     last, now = samples[-2:]
     grown, true = now.total - last.total, now.true - last.true
-    assert 0 <= grown <= TOLERANCE * true, (grown, true, what)
+    assert 0 <= grown <= TOLERANCE * true + SLACK, (grown, true, what)
     if not event and now.at - last.at == STEP:
         assert grown == pytest.approx(true), (grown, true, what)
 
@@ -253,7 +255,10 @@ def in_prometheus(histories: list[History], folder: Path) -> None:
         for window in (30, 45, 60, 120):
             for step in range(3, STEPS + 2):
                 end = START + step * STEP
-                rates = f"rate(exported_total[{window}s]) > {TOLERANCE} * rate(true_total[{window}s])"
+                slack = SLACK / window
+                rates = (
+                    f"rate(exported_total[{window}s]) > {TOLERANCE} * rate(true_total[{window}s]) + {slack}"
+                )
                 assert prometheus.query(rates, end) == []
         assert prometheus.query("sum(rate(exported_total[120s])) > 0", START + STEPS * STEP)
 
