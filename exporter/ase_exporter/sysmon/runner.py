@@ -17,7 +17,7 @@ from ase_exporter.ase.login_ledger import LedgerClient
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
-from ase_exporter.config.sysmon import SysmonSettings
+from ase_exporter.config.sysmon import SECTION_KEYWORDS, SysmonSettings
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.metrics.families import Family, single
 from ase_exporter.sysmon.metrics import cleared_counters, families
@@ -86,25 +86,27 @@ def _take_sample(
     if not lock.acquire(blocking=False):
         raise SampleError("busy", f"{target.name}: another sample of this server is under way")
     try:
-        return _sample(target, login, statement(seconds, section), seconds, clock)
+        return _sample(target, login, seconds, section, clock)
     except DatabaseError as error:
         raise SampleError(error.kind, f"{target.name}: {error}") from error
     finally:
         lock.release()
 
 
-def _sample(target: Target, login: Login[Printing], sql: str, seconds: int, clock: Clock) -> Report:
+def _sample(
+    target: Target, login: Login[Printing], seconds: int, section: str | None, clock: Clock
+) -> Report:
     now = clock.monotonic()
     connection = login.open(now + CONNECTING)
     try:
         others = connection.query(OTHERS, now + 2 * CONNECTING)
         if others and others[0][0]:
             raise SampleError("busy", f"{target.name}: another exporter is taking a sample of this server")
-        lines = connection.query_messages(sql, clock.monotonic() + seconds + PRINTING)
+        lines = connection.query_messages(statement(seconds, section), clock.monotonic() + seconds + PRINTING)
     finally:
         connection.close()
     try:
-        report = parse("\n".join(lines))
+        report = parse("\n".join(lines), only=SECTION_KEYWORDS.get(section or "", ""))
     except NotAReportError:
         said = next((line.strip() for line in lines if line.strip()), "nothing")
         raise SampleError("refused", f"{target.name}: sp_sysmon printed no report, but: {said}") from None
