@@ -31,6 +31,8 @@ from ase_exporter.catalogue.versions import parse_version
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
 SEVERE = 0.5
+# Engines, and the share of all engines, below which nothing that needs a downtime is worth it.
+MIN_ENGINES, MIN_SHARE = 0.5, 0.01
 # A CPU with this flag has the transactional memory switched off by its microcode.
 _TSX_SWITCHED_OFF = "rtm_always_abort"
 
@@ -115,6 +117,12 @@ def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: floa
     if remedy is None:
         return SpinlockFinding(spinlock, severity, engines)
     current, steps = _steps(spinlock, remedy, evidence)
+    cautions = list(remedy.cautions)
+    if engines < max(MIN_ENGINES, MIN_SHARE * evidence.engines) and any(step.downtime for step in steps):
+        steps = [step for step in steps if not step.downtime]
+        cautions.append(
+            f"about {engines:.2f} engines spin on it: too little for a restart or single-user mode"
+        )
     return SpinlockFinding(
         spinlock,
         severity,
@@ -122,7 +130,7 @@ def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: floa
         remedy.protects,
         current,
         tuple(steps),
-        tuple(remedy.cautions),
+        tuple(cautions),
         tuple(remedy.sources),
     )
 

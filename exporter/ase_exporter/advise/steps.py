@@ -18,6 +18,11 @@ class AdviceStep:
     restart: bool = False
     warnings: tuple[str, ...] = ()
 
+    @property
+    def downtime(self) -> bool:
+        """Whether it needs a restart or single-user mode."""
+        return self.restart or any("single user" in statement for statement in self.statements)
+
 
 def size_text(count: float) -> str:
     """A number of bytes for people."""

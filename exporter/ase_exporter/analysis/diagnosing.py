@@ -14,7 +14,7 @@ from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import NO_BASELINE, TOO_FEW, Baseline, Diagnosis, baseline_of, diagnose
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import collector_of, why
-from ase_exporter.diagnosis.spin_cost import SpinCost, measured
+from ase_exporter.diagnosis.spin_cost import SpinCost, cost_of_spins
 
 # Seconds. The usual is what the server did for at least so long before the window, and at most a day.
 MIN_USUAL, MAX_USUAL = 1800.0, 86400.0
@@ -157,7 +157,7 @@ def spin_cost(prometheus: Prometheus, selector: str, at: float) -> SpinCost | No
             columns.append([float(values.get(float(index), np.nan)) for index in range(len(times))])
     except PrometheusError:
         return None
-    return measured(*(np.array(column) for column in columns))
+    return cost_of_spins(*(np.array(column) for column in columns))
 
 
 def _usual(prometheus: Prometheus, selector: str, span: Span) -> Baseline:

@@ -151,7 +151,7 @@ def unreachable(readings: Readings, reason: str) -> Diagnosis:
     return Diagnosis("down", found.word, reason, "bad", (found,), (), account, measures, readings.source)
 
 
-def spin_cost(seconds: float, low: float, high: float) -> dict[str, float]:
+def cost_parameters(seconds: float, low: float, high: float) -> dict[str, float]:
     """Parameters for `diagnose` from the measured CPU seconds of a spin and their interval."""
     return {SECONDS_PER_SPIN: seconds, f"{SECONDS_PER_SPIN}_low": low, f"{SECONDS_PER_SPIN}_high": high}
 

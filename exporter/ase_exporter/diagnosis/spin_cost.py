@@ -32,7 +32,7 @@ class SpinCost:
         }
 
 
-def measured(cpu: Values, transactions: Values, spins: Values) -> SpinCost | None:
+def cost_of_spins(cpu: Values, transactions: Values, spins: Values) -> SpinCost | None:
     """The cost by the server's own history; None if that does not tell it.
 
     cpu: CPU seconds per second, beside transactions and spins per second at the same times; NaN where not known.

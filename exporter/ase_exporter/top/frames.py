@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN, Diagnosis, diagnose, spin_cost, unreachable
+from ase_exporter.diagnosis.diagnose import (
+    SECONDS_PER_SPIN,
+    Diagnosis,
+    cost_parameters,
+    diagnose,
+    unreachable,
+)
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
 
@@ -26,7 +32,7 @@ class Frame:
 
 def frame(sample: Sample, seconds_per_spin: float | None = None) -> Frame:
     """The frame of a sample. seconds_per_spin: CPU seconds of a spin, None if they were not measured."""
-    own = spin_cost(seconds_per_spin, seconds_per_spin, seconds_per_spin) if seconds_per_spin else None
+    own = cost_parameters(seconds_per_spin, seconds_per_spin, seconds_per_spin) if seconds_per_spin else None
     diagnosis = unreachable(sample, sample.error) if sample.error else diagnose(sample, own=own)
     found = figures(sample, diagnosis, seconds_per_spin or threshold(SECONDS_PER_SPIN))
     options = {labels["name"]: int(value) for labels, value in sample.values("ase_config_value")}

@@ -349,3 +349,10 @@ def test_every_option_that_advice_reads_is_an_option_of_the_catalogue_or_the_fac
     for remedy in remedies().remedies:
         for option in (remedy.ratio and remedy.ratio.option, remedy.increase and remedy.increase.option):
             assert option is None or f"'{option}'" in read, option
+
+
+def test_a_restart_is_not_advised_for_less_than_half_an_engine() -> None:
+    contended = SpinlockRates("addrlockspins", "", 1e5, 3e6, 7e4)
+    finding = only(advise(evidence(contended)))
+    assert finding.engines < 0.5 and finding.steps == ()
+    assert any("too little for a restart" in caution for caution in finding.cautions)
