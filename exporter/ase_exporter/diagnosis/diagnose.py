@@ -96,8 +96,8 @@ class Diagnosis:
     def sentence(self) -> str:
         """The verdict with the name of what it is about, for a terminal."""
         subject = self.findings[0].subject if self.findings else None
-        about = f" ({subject.kind} {subject.name})" if subject else ""
-        return f"{self.word}: {self.text}{about}"
+        about = f"{subject.kind} {subject.name}: " if subject else ""
+        return f"{self.word}: {about}{self.text}"
 
 
 @dataclass(frozen=True, slots=True)
