@@ -143,11 +143,11 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Decreases of raw counters by kind (good: few)",
         description="Raw counter decreases, by interpretation. clear, dip, reset, restart and wrap are compensated; "
-        "not_young, other_server and start_moved leave a gap. Source: ase_exporter_counter_resets_total.",
+        "not_young, other_server and start_moved leave a gap. Source: ase_exporter_resets_total.",
         unit="short",
         queries=[
             Query(
-                "sum by (kind) (increase(ase_exporter_counter_resets_total{$selector}[$__rate_interval]))",
+                "sum by (kind) (increase(ase_exporter_resets_total{$selector}[$__rate_interval]))",
                 "{{kind}}",
             ),
         ],

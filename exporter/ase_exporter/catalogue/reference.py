@@ -14,7 +14,7 @@ Every collector reads one table of the server. Those that are off by default are
 configuration (`modules: … collectors: {{NAME: true}}`). A metric appears where the server's version has its
 columns. On Cluster Edition every metric of a table with InstanceID has the label `{INSTANCE_LABEL}` too.
 Where a metric or collector is called experimental, its unit or its names could not be verified.
-Counters only grow, whatever the raw counters do; see `ase_exporter_counter_resets_total`.
+Counters only grow, whatever the raw counters do; see `ase_exporter_resets_total`.
 
 | collector | default | read | topic |
 |---|---|---|---|"""

@@ -134,7 +134,7 @@ class CounterStore:
     def families(self) -> list[Family]:
         """The store's own metrics."""
         family = Family(
-            "ase_exporter_counter_resets_total",
+            "ase_exporter_resets_total",
             "counter",
             "Raw counter decreases, by interpretation; not_young, other_server and start_moved leave a gap.",
             ("kind",),

@@ -89,7 +89,7 @@ def test_names_and_units_follow_prometheus(simulated: Callable[..., Simulated], 
         [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
     )
     # It is about counters, and no promise of a type.
-    named = "ase_exporter_counter_resets_total metric name should not include type 'counter'\n"
+    named = "ase_exporter_resets_total metric name should not include type 'counter'\n"
     assert judged.stderr.replace(named, "") == ""
 
 
