@@ -6,6 +6,7 @@ from ase_simulator.model.tables import constant_columns
 from ase_simulator.sql.execute.commands import DBCC, DBCC_REFUSED
 from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.registry import REFUSED as REFUSED_FUNCTIONS
+from ase_simulator.sql.functions.server import CONSTANT
 from ase_simulator.sql.procedures import PROCEDURES, REFUSED, SCRIPTED
 
 _APPROXIMATED = {
@@ -39,10 +40,10 @@ def support() -> dict[str, Any]:
         "message": 20999,
         "done": {
             "procedures": procedures,
-            "functions": sorted(FUNCTIONS),
+            "functions": sorted(FUNCTIONS.keys() - CONSTANT),
             "dbcc": sorted(DBCC.keys() - {*_APPROXIMATED["dbcc"]}),
         },
-        "approximated": {**_APPROXIMATED, "columns": constant_columns()},
+        "approximated": {**_APPROXIMATED, "functions": sorted(CONSTANT), "columns": constant_columns()},
         "refused": {
             "statements": _REFUSED,
             "procedures": sorted(REFUSED),

@@ -2,7 +2,7 @@
 
 import csv
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -283,8 +283,8 @@ def _constant_function(
     function(name, *kinds, returns=type_, optional=optional)(lambda *_arguments: value)
 
 
-def _constant_functions() -> None:
-    """Registers those of constants.csv, whose answer is the same on any server like this one."""
+def _constant_functions() -> Iterator[str]:
+    """Registers those of constants.csv, whose answer is always the same; yields their names."""
     lines = files(__package__).joinpath("constants.csv").read_text(encoding="utf-8").splitlines()
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
         type_ = parse_type(row["type"])
@@ -293,9 +293,11 @@ def _constant_functions() -> None:
         value: EngineValue = text or None if type_.name == "varchar" else int(text) if text else None
         kinds: Sequence[Kind] = row["arguments"].split()  # type: ignore[assignment]
         _constant_function(row["name"], kinds, int(row["optional"]), type_, value)
+        yield row["name"]
 
 
-_constant_functions()
+CONSTANT = frozenset(_constant_functions())
+"""Functions that are approximated by one answer."""
 
 
 def _old_pages_function(name: str, index: int | None) -> None:
