@@ -1,7 +1,7 @@
 """Panels shared by several dashboards, and texts for missing data."""
 
 from dashboards import thresholds
-from dashboards.panels import Column, Stat, Table, TimeSeries
+from dashboards.panels import NEUTRAL, NOT_COLLECTED, Column, Stat, Table, TimeSeries, by_name
 from dashboards.queries import Query, now, rows
 
 NO_SERVER = "Not collected: no such server is scraped"
@@ -169,9 +169,18 @@ def verdict(width: int = 4) -> Stat:
         f"{thresholds.percent(severe)} of the time; NOT KNOWN: something that could be wrong was not read. Sources: "
         "findings.yaml, ase:diagnosis_first:rank.",
         unit="none",
-        queries=[now("topk(1, max by (word) (ase:diagnosis_first:rank{$selector}))", "{{word}}")],
+        # A panel of names does not show missing values: a server without a diagnosis has one that says so.
+        queries=[
+            now(
+                "topk(1, max by (word) (ase:diagnosis_first:rank{$selector}))"
+                f' or label_replace(absent(ase:diagnosis_first:rank{{$selector}}) * 0 + 1, "word", "{NOT_COLLECTED}",'
+                ' "", "")',
+                "{{word}}",
+            )
+        ],
         # Ranks of findings are 0 and more; -1 is not known, less is well.
         thresholds=[(-1.5, "orange"), (severe, "red")],
+        overrides=[by_name(NOT_COLLECTED, color={"mode": "fixed", "fixedColor": NEUTRAL})],
         show="name",
         coloured="background",
         empty=NO_SERVER,

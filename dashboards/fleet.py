@@ -163,7 +163,7 @@ PANELS: list[Panel] = [
             Column(name="name", title="Last change"),
             Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=150),
         ],
-        # A server that is down has no figures, so its state sorts it first.
+        # A server that is down has no figures, so its weight sorts it first.
         sort=["Weight", "Spinning", "Alerts"],
         empty=NOT_SCRAPED,
         height=13,

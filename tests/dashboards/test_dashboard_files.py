@@ -112,7 +112,7 @@ def test_the_fleet_is_sorted_worst_first() -> None:
     (fleet,) = (dashboard for dashboard in write.DASHBOARDS if dashboard["uid"] == "ase-fleet")
     (table,) = panels(fleet, "table")
     assert table["options"]["sortBy"] == [
-        {"displayName": "State", "desc": False},
+        {"displayName": "Weight", "desc": True},
         {"displayName": "Spinning", "desc": True},
         {"displayName": "Alerts", "desc": True},
     ]

@@ -12,7 +12,6 @@ from dashboards.queries import Json
 from tests.dashboards.variables import substituted
 
 ANY = dict.fromkeys(("job", "instance", "host_job", "host"), ".+")
-SERVER = 'job="ase",instance="prod1"'
 
 
 def panel(uid: str, title: str) -> Json:
@@ -46,35 +45,31 @@ def holds(
 
 
 @pytest.mark.parametrize(
-    ("up", "busy", "spinning", "contention", "word", "colour"),
+    ("ranks", "word", "colour"),
     [
-        (1, 0.5, 0.01, 0.02, "working", "green"),
-        (1, 0.97, 0.01, 0.02, "saturated", "orange"),
-        (1, 0.5, 0.086, 0.2, "contended", "orange"),
-        # Not a red "spinning" beside a green 8.6 %.
-        (1, 0.5, 0.086, 0.6, "contended", "red"),
-        (1, 0.9, 0.2, 0.2, "spinning", "orange"),
-        (1, 0.9, 0.2, 0.6, "contended", "red"),
-        (1, 0.9, 0.5, 0.6, "spinning", "red"),
-        (0, 0.9, 0.5, 0.6, "down", "red"),
+        # Ranks as the recording rules give them: -3 idle, -2 works, -1 not known, 0 to 1 a share, from 1 on stopped.
+        ({"IDLE": -3.0}, "IDLE", "green"),
+        ({"WORKS": -2.0, "IDLE": -3.0}, "WORKS", "green"),
+        ({"NOT KNOWN": -1.0, "WORKS": -2.0}, "NOT KNOWN", "orange"),
+        ({"SPACE LOW": 0.0001, "NOT KNOWN": -1.0}, "SPACE LOW", "orange"),
+        ({"SPINS": 0.2, "LOG": 0.1}, "SPINS", "orange"),
+        ({"SPINS": 0.2, "LOG": 0.6}, "LOG", "red"),
+        ({"DOWN": 1.0, "SPINS": 0.9, "WORKS": -2.0}, "DOWN", "red"),
     ],
 )
-def test_the_state_of_a_server_agrees_with_the_figures_beside_it(
-    tmp_path: Path, up: int, busy: float, spinning: float, contention: float, word: str, colour: str
+def test_the_state_is_the_word_that_weighs_most_in_the_colour_of_its_weight(
+    tmp_path: Path, ranks: dict[str, float], word: str, colour: str
 ) -> None:
     state = panel("ase-server", "State")
-    (names,) = (
-        each["options"] for each in state["fieldConfig"]["defaults"]["mappings"] if each["type"] == "value"
-    )
-    (code,) = (code for code, shown in names.items() if (shown["text"], shown["color"]) == (word, colour))
     series = {
-        f"ase_up{{{SERVER}}}": up,
-        f"ase:cpu_busy:ratio_rate1m{{{SERVER}}}": busy,
-        f"ase:cpu_spinning:ratio_rate1m{{{SERVER}}}": spinning,
-        f'ase:spinlock_hottest_contention:ratio_rate1m{{{SERVER},spinlock="a"}}': contention,
-        f'ase:spinlock_top_spins:rate1m{{{SERVER},spinlock="a"}}': 1e6,
+        f'ase:diagnosis_first:rank{{job="ase",instance="prod{number}",word="{each}"}}': rank
+        for number, (each, rank) in enumerate(ranks.items())
     }
-    holds(tmp_path, state["targets"][0]["expr"], series, [{"labels": "{}", "value": float(code)}])
+    expected = [{"labels": f'{{word="{word}"}}', "value": ranks[word]}]
+    holds(tmp_path, state["targets"][0]["expr"], series, expected)
+    steps = state["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    reached = [step for step in steps if step["value"] is None or ranks[word] >= step["value"]]
+    assert reached[-1]["color"] == colour
 
 
 FIGURES = [
