@@ -114,7 +114,7 @@ class PartOf(Answer):
     part: str
     sessions: Annotated[Value, Field(description="Seconds per second; null: not known")]
     share: Value
-    seconds_per_transaction: Value
+    session_seconds_per_transaction: Value
 
 
 class NotJudged(Answer):

@@ -99,7 +99,7 @@ def _account(account: Account) -> list[PartOf]:
             part=definition.title,
             sessions=account.parts.get(name),
             share=account.share(name),
-            seconds_per_transaction=account.per_transaction(name),
+            session_seconds_per_transaction=account.per_transaction(name),
         )
         for name, definition in catalogue().account.items()
     ]
