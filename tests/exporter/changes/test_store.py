@@ -177,15 +177,3 @@ def test_history_can_be_read_while_the_exporter_runs(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(UserError, match=r"no changes\.db in it"):
         read_history(tmp_path / "elsewhere", ChangeFilter())
-
-
-def test_a_file_of_version_0_1_0_dev_is_read_with_the_present_names_of_sources(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.record("PROD", NOW, b"parts", [change("a"), change("b")], post=False)
-    store.close()
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE changes SET source = 'look' WHERE name = 'a'")
-        database.execute("UPDATE changes SET source = 'hand' WHERE name = 'b'")
-    database.close()
-    found = {made.name: made.source for made in read_history(tmp_path, ChangeFilter())}
-    assert found == {"a": "snapshot", "b": "user"}
