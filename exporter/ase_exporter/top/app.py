@@ -47,6 +47,8 @@ Contention = waits / grabs. A bar in a trend marks a configuration change."""
 # Eight of them fit into 80 columns.
 LABELS = {"transactions": "open tx"}
 KEYS = "q quit  space pause  / filter  s sort  enter details  1-8 parts  ? help"
+# Lines below the head that a small terminal keeps: the title, the parts, the first rows of the table, the keys.
+BELOW = 5
 
 
 class NewFrame(Message):
@@ -61,7 +63,7 @@ class TopApp(App[None]):
     """Shows the frames of a feed. characters: those that the terminal can show."""
 
     CSS = """
-    Screen { background: ansi_default; color: ansi_default; layout: vertical; }
+    Screen { background: ansi_default; color: ansi_default; layout: vertical; overflow: hidden; }
     Static, DataTable, VerticalScroll, Input { background: ansi_default; }
     #title { height: 1; text-style: bold; }
     #head { height: auto; }
@@ -300,7 +302,8 @@ class TopApp(App[None]):
     def _head(self, scene: Scene | None) -> Text:
         if scene is None:
             return Text("Waiting for the first sample" if self._target else "")
-        return Text("\n").join(header(scene, self.size.width))
+        # On a small terminal the last lines make room for the table; the verdict stays.
+        return Text("\n").join(header(scene, self.size.width)[: max(1, self.size.height - BELOW)])
 
     def _parts(self) -> Text:
         if self._target is None:

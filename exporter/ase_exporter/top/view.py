@@ -317,8 +317,15 @@ def servers(frames: Sequence[Frame]) -> Table:
 
 
 def _worst(each: Frame) -> str:
-    """What the first finding is about, or the error."""
+    """What the first finding is about, a spinlock with its contention, or the error."""
     if each.sample.error:
         return each.sample.error
     subject = each.diagnosis.findings[0].subject if each.diagnosis.findings else None
-    return f"{subject.kind} {on_screen(subject.name)}" if subject else ""
+    if subject is None:
+        return ""
+    name = on_screen(subject.name)
+    spinlocks = {spinlock.name: spinlock for spinlock in each.figures.spinlocks}
+    if subject.kind == "spinlock" and subject.name in spinlocks:
+        # The state says that it is a spinlock: 80 columns have no place for both.
+        return f"{name} {percent(spinlocks[subject.name].contention)}"
+    return f"{subject.kind} {name}"
