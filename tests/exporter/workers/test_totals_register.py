@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.saved_totals import encode
 from ase_exporter.workers.totals_register import DIRECTORY, MAX_AGE, TotalsRegister
 
 # Any time, a year before that of the clock or a year after it, for instance.
@@ -14,7 +16,7 @@ def kept(state: Path, ages: dict[str, float]) -> set[str]:
     (state / DIRECTORY).mkdir()
     for target, age in ages.items():
         file = state / DIRECTORY / f"{target}@default.totals"
-        file.write_bytes(b"totals")
+        file.write_bytes(encode(CounterStore()))
         os.utime(file, (NEWEST - age, NEWEST - age))
     register = TotalsRegister(state)
     register.close()
