@@ -25,6 +25,7 @@ _ADVICE = re.compile(r"Tuning Recommendations\b[^:]*(?:: *(?P<about>.*))?", re.I
 _BULLET = re.compile(r"[-–•*·] *(?=[^\W\d_])")
 _DEVICE = re.compile(r"Device:?", re.IGNORECASE)
 _IDLE = re.compile(r"\s*:\s*no activity during sample.*", re.IGNORECASE)
+_BUCKET = re.compile(r"#[#*]{3}|#[.*]{2}")
 _DISKS = "Disk I/O Management"
 # Printed twice for what is idle.
 _PRINTED_TWICE = "Total I/Os"
@@ -306,8 +307,10 @@ class Recogniser:
         """Memory pools have names of their own; their tables have three columns, or four without decimals."""
         if self._section is None or self._section.name != BUCKETS:
             return False
-        decimals = ["." in value.text for value in values if value.kind == "number"]
-        return decimals in ([False] * 4, [False, True, True])
+        # Asterisks stand in the place of any figure but the size.
+        marks = {"number": "#", "overflow": "*"}
+        shape = "".join("." if "." in value.text else marks.get(value.kind, "-") for value in values)
+        return bool(_BUCKET.fullmatch(shape))
 
     def _take_bucket(self, line: Line, label: str, values: list[Word]) -> None:
         known = next(
