@@ -35,7 +35,7 @@ def read(lines: Sequence[Line], position: int, report: Report) -> int:
     """Add the section that starts at this title to a report; the position after it."""
     reader = _WizardReader(report, Section(SECTION, lines[position].number))
     texts = [line for line in lines[position + 1 :] if any(map(str.isalnum, line.text))]
-    for line, below in zip(texts, [*texts[1:], Line(0, "")], strict=True):
+    for line, below in zip(texts, [*texts, Line(0, "")][1:], strict=True):
         if is_title(line.text) or starts(line) or grammar().meaning(line.text).section:
             return next(at for at in range(position + 1, len(lines)) if lines[at] is line)
         reader.take(line, below)
