@@ -1,7 +1,7 @@
 """The diagnosis of a server from Prometheus: what `top` says of the present, of any window."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,21 +60,16 @@ class PrometheusReadings:
         return found
 
     @cached_property
-    def _rates(self) -> dict[str, list[tuple[Labels, float]]]:
-        """The rates of all counters of the catalogue."""
-        return self._together("rate", _COUNTERS)
+    def _over_window(self) -> dict[str, list[tuple[Labels, float]]]:
+        """The rates of all counters and the means of the counts of tasks, by one query.
 
-    @cached_property
-    def _means(self) -> dict[str, list[tuple[Labels, float]]]:
-        """The means of the counts of tasks."""
-        return self._together("avg_over_time", _MEANS)
-
-    def _together(self, function: str, metrics: Iterable[str]) -> dict[str, list[tuple[Labels, float]]]:
-        """A function of several metrics by one query: it drops their names, so a label keeps them."""
+        The functions drop the metric's name, so a label keeps it.
+        """
+        functions = dict.fromkeys(_COUNTERS, "rate") | dict.fromkeys(_MEANS, "avg_over_time")
         found: dict[str, list[tuple[Labels, float]]] = {}
         query = " or ".join(
             f'label_replace({function}({each}{{{self.selector}}}{self._range}), "{_NAME}", "{each}", "", "")'
-            for each in sorted(metrics)
+            for each, function in sorted(functions.items())
         )
         for labels, value in self._query(query):
             kept = {label: text for label, text in labels.items() if label != _NAME}
@@ -92,13 +87,13 @@ class PrometheusReadings:
     def values(self, metric: str) -> Rows:
         """Counts of tasks as their mean over the window, other gauges as they were last."""
         if metric in _MEANS and metric in self._gauges:
-            return self._means.get(metric, [])
+            return self._over_window.get(metric, [])
         return self._gauges.get(metric, [])
 
     def rates(self, metric: str) -> Rows:
         """Growth per second over the covered window."""
         if metric in _COUNTERS:
-            return self._rates.get(metric, [])
+            return self._over_window.get(metric, [])
         return self._once(metric, f"rate({metric}{{{self.selector}}}{self._range})")
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
