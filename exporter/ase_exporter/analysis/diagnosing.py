@@ -76,10 +76,6 @@ class PrometheusReadings:
             found.setdefault(labels.get(_NAME, ""), []).append((kept, value))
         return found
 
-    @cached_property
-    def _known(self) -> dict[str, Rows]:
-        return {}
-
     @property
     def _range(self) -> str:
         return f"[{math.ceil(self.covered.seconds)}s]" if self.covered else "[1s]"
@@ -92,9 +88,7 @@ class PrometheusReadings:
 
     def rates(self, metric: str) -> Rows:
         """Growth per second over the covered window."""
-        if metric in _COUNTERS:
-            return self._over_window.get(metric, [])
-        return self._once(metric, f"rate({metric}{{{self.selector}}}{self._range})")
+        return self._over_window.get(metric, [])
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why Prometheus does not have it."""
@@ -107,11 +101,6 @@ class PrometheusReadings:
             if labels.get("collector") == collector_of(metric):
                 return "" if value else why(metric, labels.get("reason", ""), options)
         return f"collector {collector_of(metric)} is off"
-
-    def _once(self, metric: str, query: str) -> Rows:
-        if metric not in self._known:
-            self._known[metric] = self._query(query)
-        return self._known[metric]
 
     def _query(self, query: str) -> list[tuple[Labels, float]]:
         if self.covered is None:
