@@ -12,6 +12,8 @@ from tests import (
 )
 from tests.leaks import WATCH, watch_everything
 
+from ase_exporter import redaction
+
 # No deadlines: a busy machine must not fail a test. Benchmarks measure speed.
 settings.register_profile(
     "test", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -44,6 +46,12 @@ def root_logger() -> Iterator[None]:
     yield
     root.setLevel(level)
     root.handlers[:] = handlers
+
+
+@pytest.fixture(autouse=True)
+def no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password of one test, which may be a plain word, must not be redacted from what other tests expect."""
+    monkeypatch.setattr(redaction, "_secrets", {})
 
 
 @pytest.hookimpl(wrapper=True)

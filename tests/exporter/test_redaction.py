@@ -32,11 +32,6 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redaction, "_secrets", {})
-
-
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("split", ["", " ", "\n"])
 @pytest.mark.parametrize("secret", SECRETS)
