@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from ase_exporter import logs, redaction
+from ase_exporter import logs
 from ase_exporter.errors import UserError
 from ase_exporter.redaction import REDACTED, redact, remember
 
