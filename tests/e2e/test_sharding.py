@@ -33,9 +33,13 @@ def of_the_page(*exporters: RunningExporter) -> str:
 def scraped(running: RunningExporter) -> set[str]:
     """The targets that an exporter has scraped, according to its landing page."""
     page = httpx2.get(running.url, trust_env=False, timeout=60).text
-    rows = dict(re.findall(r'<tr><td><a href="[^"]*">([^<]*)</a></td><td><span class="(\w+)">', page))
+    rows = dict(
+        re.findall(
+            r'<tr><td><a href="[^"]*">([^<]*)</a></td>\s*<td class="(?:whole|whole soft)">(.*)</td>', page
+        )
+    )
     assert set(rows) == set(NAMES)
-    return {name for name, state in rows.items() if state != "not"}
+    return {name for name, state in rows.items() if state.split("</td>")[0] != "not scraped yet"}
 
 
 def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: Path) -> None:
