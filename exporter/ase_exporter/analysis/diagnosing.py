@@ -80,7 +80,7 @@ class PrometheusReadings:
     def _range(self) -> str:
         return f"[{math.ceil(self.covered.seconds)}s]" if self.covered else "[1s]"
 
-    def values(self, metric: str) -> Rows:
+    def values(self, metric: str, *, lasting: bool = False) -> Rows:
         """Counts of tasks as their mean over the window, other gauges as they were last."""
         if metric in _MEANS and metric in self._gauges:
             return self._over_window.get(metric, [])
@@ -108,13 +108,10 @@ class PrometheusReadings:
         return [(each.labels, each.value) for each in self.prometheus.query(query, self.covered.end)]
 
 
-# Gauges that count tasks: they differ from scrape to scrape.
-_MEANS = frozenset(
-    {"ase_processes_blocked", "ase_lock_waits_over_threshold", "ase_run_queue_length", "ase_processes"}
-)
-_COUNTERS = frozenset(
-    each.rate for measure in catalogue().measures.values() for each in measure.selections if each.rate
-) | {"ase_wait_seconds_total"}
+_SELECTIONS = [each for measure in catalogue().measures.values() for each in measure.selections]
+# Counts of tasks: they differ from scrape to scrape.
+_MEANS = frozenset(each.metric for each in _SELECTIONS if each.lasting) | {"ase_processes"}
+_COUNTERS = frozenset(each.rate for each in _SELECTIONS if each.rate) | {"ase_wait_seconds_total"}
 _NAME = "name_of_metric"
 
 

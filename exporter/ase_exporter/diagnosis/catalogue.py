@@ -24,6 +24,7 @@ class Selection(Strict):
 
     rate: str | None = None
     value: str | None = None
+    lasting: bool = False
     where: Mapping[str, str] | None = None
     at_least: Limit | None = None
 
@@ -92,7 +93,7 @@ class FindingDefinition(Strict):
     when: Sequence[Mapping[str, Bounds]]
     says: str
     next: Sequence[str]
-    stops: bool = False
+    stops: float = 0.0
     risk: bool = False
     vital: bool = False
     unless: str | None = None

@@ -24,8 +24,8 @@ TOO_FEW = "too few samples"
 SECONDS_PER_SPIN = "spinlock.seconds_per_spin"
 # Ranks of states without a finding: what comes first on a list of servers comes first here.
 STATE_RANKS = {NOT_KNOWN: -1.0, WORKS: -2.0, IDLE: -3.0, STARTING: -4.0}
-# What a finding that stops work counts more than any share, and one that only threatens.
-STOPS, RISK = 1.0, 0.0001
+# What a finding that does not stop work counts more than its share.
+RISK = 0.0001
 # By how much each finding counts less than the one before it in findings.yaml, so that no two are equal.
 ORDER = 1e-6
 
@@ -58,6 +58,12 @@ class Finding:
     evidence: tuple[Measure, ...]
     next_steps: tuple[str, ...]
     expect: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The finding with the name of what it is about first, for a terminal."""
+        about = f"{self.subject.kind} {self.subject.name}: " if self.subject else ""
+        return f"{self.word}: {about}{self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,7 @@ class Diagnosis:
     @property
     def sentence(self) -> str:
         """The verdict with the name of what it is about, for a terminal."""
-        subject = self.findings[0].subject if self.findings else None
-        about = f"{subject.kind} {subject.name}: " if subject else ""
-        return f"{self.word}: {about}{self.text}"
+        return self.findings[0].sentence if self.findings else f"{self.word}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +148,8 @@ def unreachable(readings: Readings, reason: str) -> Diagnosis:
     """The diagnosis of a server that does not answer. reason: one line."""
     definition = catalogue().findings["down"]
     measures = read_measures(readings)
-    found = Finding(
-        "down", definition.word, reason, None, STOPS, "bad", "high", None, None, (), tuple(definition.next)
-    )
+    rank, steps = definition.stops, tuple(definition.next)
+    found = Finding("down", definition.word, reason, None, rank, "bad", "high", None, None, (), steps)
     account = account_of(measures, *wait_seconds(readings))
     return Diagnosis("down", found.word, reason, "bad", (found,), (), account, measures, readings.source)
 
@@ -266,7 +269,7 @@ class _Judge:
         known = share or 0.0
         if usual is not None:
             known = max(known - usual, threshold("diagnosis.usual_counts") * known)
-        return known + (STOPS if definition.stops else RISK)
+        return known + (definition.stops or RISK)
 
     def _confidence(self, definition: FindingDefinition) -> Confidence:
         if definition.part is None or definition.stops:

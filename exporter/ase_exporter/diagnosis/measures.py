@@ -22,8 +22,8 @@ class Readings(Protocol):
     def source(self) -> str:
         """Where the readings come from, and over which window, for people."""
 
-    def values(self, metric: str) -> Rows:
-        """The value of each series of a gauge."""
+    def values(self, metric: str, *, lasting: bool = False) -> Rows:
+        """The value of each series of a gauge. lasting: what has held for the whole window, not for a moment."""
 
     def rates(self, metric: str) -> Rows:
         """The growth per second of each series of a counter."""
@@ -166,7 +166,9 @@ def _grouped(
 
 
 def _all_rows(selection: Selection, readings: Readings) -> Rows:
-    return readings.rates(selection.rate) if selection.rate else readings.values(selection.metric)
+    if selection.rate:
+        return readings.rates(selection.rate)
+    return readings.values(selection.metric, lasting=selection.lasting)
 
 
 def _fits(where: Mapping[str, str] | None, labels: Labels) -> bool:

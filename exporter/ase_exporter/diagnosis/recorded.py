@@ -22,7 +22,7 @@ from ase_exporter.diagnosis.catalogue import (
     catalogue,
     thresholds,
 )
-from ase_exporter.diagnosis.diagnose import IDLE, NOT_KNOWN, ORDER, RISK, STATE_RANKS, STOPS, WORKS
+from ase_exporter.diagnosis.diagnose import IDLE, NOT_KNOWN, ORDER, RISK, STATE_RANKS, WORKS
 
 MEASURE = "ase:diagnosis_measure:value"
 USUAL_MEASURE = "ase:diagnosis_measure:median1d"
@@ -174,7 +174,11 @@ class _Writer:
                 success = f'ase_exporter_collector_success{{collector="{self._collector_of(selection.metric)}"}} == 1'
                 read.append(f"sum without (collector) ({success})")
             else:
-                read.append(self._grouped(Selection(rate=selection.rate, value=selection.value), ()))
+                read.append(
+                    self._grouped(
+                        Selection(rate=selection.rate, value=selection.value, lasting=selection.lasting), ()
+                    )
+                )
         read = list(dict.fromkeys(read))
         value = f"0 * {read[0]}" if not measure.empty else f"0 * {read[0]} + {_text(measure.empty)}"
         return " and ".join([value, *read[1:]])
@@ -186,7 +190,9 @@ class _Writer:
         )
         series = selection.metric + (f"{{{where}}}" if where else "")
         own = [label for label in (*self._labels_of(selection.metric), "instance_id") if label not in by]
-        return f"{how} without ({', '.join(own)}) ({f'rate({series}[1m])' if selection.rate else series})"
+        function = "rate" if selection.rate else "min_over_time" if selection.lasting else ""
+        over = f"{function}({series}[1m])" if function else series
+        return f"{how} without ({', '.join(own)}) ({over})"
 
     def _grown(self, base: str) -> str:
         now = f'{MEASURE}{{measure="{base}"}}'
@@ -265,7 +271,7 @@ class _Writer:
 
 
 def _base(finding: FindingDefinition) -> float:
-    return STOPS if finding.stops else RISK
+    return finding.stops or RISK
 
 
 def _limit(limit: Limit | None) -> str:

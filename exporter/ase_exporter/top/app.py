@@ -68,7 +68,7 @@ class TopApp(App[None]):
     #title { height: 1; text-style: bold; }
     #head { height: auto; }
     #parts { height: 1; margin: 0; }
-    #table { height: 1fr; scrollbar-size: 1 1; background: ansi_default; }
+    #table { height: 1fr; scrollbar-size: 0 1; background: ansi_default; }
     #table > .datatable--header { text-style: bold; background: ansi_default; color: ansi_default; }
     #table > .datatable--cursor { text-style: reverse; background: ansi_default; color: ansi_default; }
     #table > .datatable--odd-row, #table > .datatable--even-row { background: ansi_default; }
@@ -324,6 +324,8 @@ class TopApp(App[None]):
         titles = self._column_titles(table)
         cursor, offset = self._cursor_key(shown), shown.scroll_offset
         shown.clear(columns=True)
+        # Where a single line is left, a row says more than titles.
+        shown.show_header = self.size.height > BELOW
         self._titles = titles
         rows = self._arranged(table)
         heads, *lines = padded(table.titles, [titles, *(row.cells for row in rows)])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from ase_exporter.diagnosis.diagnose import STARTING
 from ase_exporter.errors import UserError
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Sample
@@ -107,7 +108,7 @@ def first_frames(feed: LiveFeed) -> list[Frame]:
 
 def _is_whole(given: Frame) -> bool:
     """Whether waiting for another sample would add nothing."""
-    return bool(given.sample.error or given.figures.cpu_busy is not None or "engines" in given.sample.missing)
+    return bool(given.sample.error) or given.diagnosis.state != STARTING
 
 
 def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:

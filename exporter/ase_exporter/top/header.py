@@ -44,8 +44,7 @@ def header(scene: Scene, width: int) -> list[Text]:
 def _more(diagnosis: Diagnosis) -> Iterator[str]:
     """A line for each further finding, and one for what could not be judged."""
     for finding in diagnosis.findings[1 : MAX_FINDINGS + 1]:
-        about = f" ({finding.subject.kind} {on_screen(finding.subject.name)})" if finding.subject else ""
-        yield f"  also {finding.word}: {finding.text}{about}"
+        yield on_screen(f"  also {finding.sentence}")
     blind = [each for each in diagnosis.unknown if each.vital and each.reason != TOO_FEW]
     if diagnosis.findings and blind:
         words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))

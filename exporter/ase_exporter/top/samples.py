@@ -47,10 +47,12 @@ class Series:
         oldest = self.oldest or self.before
         return self.last.at - oldest.at if oldest else 0.0
 
-    def values(self) -> Iterator[tuple[dict[str, str], float]]:
-        """The last value of each series, with its labels."""
+    def values(self, *, lasting: bool = False) -> Iterator[tuple[dict[str, str], float]]:
+        """The last value of each series, with its labels. lasting: at most what the reading before had."""
+        before = self.before.values if self.before else {}
         for values, value in self.last.values.items():
-            yield dict(zip(self.last.labels, values, strict=True)), value
+            counted = min(value, before.get(values, 0.0)) if lasting else value
+            yield dict(zip(self.last.labels, values, strict=True)), counted
 
     def rates(self) -> Iterator[tuple[dict[str, str], float]]:
         """The growth per second of each series since the oldest reading."""
@@ -99,10 +101,13 @@ class Sample:
     note: str = ""
     facts: Any = None
 
-    def values(self, metric: str) -> list[tuple[dict[str, str], float]]:
-        """The last value of each series of a metric; empty without the metric."""
+    def values(self, metric: str, *, lasting: bool = False) -> list[tuple[dict[str, str], float]]:
+        """The last value of each series of a metric; empty without the metric.
+
+        lasting: the smaller one of the last two, 0 for a series that one of them lacks.
+        """
         found = self.series.get(metric)
-        return list(found.values()) if found else []
+        return list(found.values(lasting=lasting)) if found else []
 
     def window(self, metric: str) -> float:
         """Seconds of a metric's windowed rates; 0 while they are fewer than MIN_WINDOW."""

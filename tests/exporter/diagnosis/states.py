@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.recorded import own_labels
 
@@ -30,11 +31,12 @@ _, COLLECTOR_OF = own_labels(load_catalogue()[0])
 class State:
     """The series of a server: gauges with their values, counters with their growth per second.
 
-    switched_off: collectors that are not read.
+    switched_off: collectors that are not read. momentary: gauges that were 0 until the last scrape.
     """
 
     series: dict[tuple[str, Pairs], float] = field(default_factory=dict)
     switched_off: set[str] = field(default_factory=set)
+    momentary: set[str] = field(default_factory=set)
 
     source = "a generated state"
 
@@ -52,7 +54,12 @@ class State:
         """The series of one metric."""
         return [(dict(labels), value) for name, labels, value in self.known() if name == metric]
 
-    values = rates = rows
+    rates = rows
+
+    def values(self, metric: str, *, lasting: bool = False) -> Rows:
+        """The series of a gauge; lasting, those that are momentary are 0."""
+        factor = 0.0 if lasting and metric in self.momentary else 1.0
+        return [(labels, factor * value) for labels, value in self.rows(metric)]
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """As of `Readings`."""
@@ -67,6 +74,13 @@ class State:
 # Collectors without which a state may be generated, and how often that is.
 OPTIONAL = ("spinlocks", "waits", "devices", "databases", "database_space", "engines", "processes", "threads")
 DARK = 0.12
+LASTING = sorted(
+    selection.metric
+    for measure in catalogue().measures.values()
+    for selection in measure.selections
+    if selection.lasting
+)
+MOMENTARY = 0.2
 
 
 def generated(seed: int) -> State:
@@ -83,6 +97,7 @@ def generated(seed: int) -> State:
     _space(state, chance)
     _devices(state, chance)
     _rest(state, chance)
+    state.momentary = {name for name in LASTING if chance.random() < MOMENTARY}
     state.switched_off = (
         {name for name in OPTIONAL if chance.random() < DARK} if chance.random() < 0.5 else set()
     )

@@ -4,7 +4,7 @@ import pytest
 from tests.exporter.diagnosis.states import State
 
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, catalogue, threshold
-from ase_exporter.diagnosis.diagnose import Baseline, diagnose
+from ase_exporter.diagnosis.diagnose import Baseline, diagnose, unreachable
 
 
 def healthy(busy: float = 0.4) -> State:
@@ -86,6 +86,42 @@ def test_a_full_log_comes_before_everything() -> None:
     assert [each.name for each in found.findings] == ["suspended", "blocked"]
     assert found.findings[0].subject and found.findings[0].subject.name == "orders"
     assert "118 processes" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("metric", "finding"),
+    [
+        ("ase_processes_blocked", "blocked"),
+        ("ase_lock_waits_over_threshold", "blocked"),
+        ("ase_run_queue_length", "saturated"),
+        ("ase_database_suspended_processes", "suspended"),
+        ("ase_connections", "connections_gone"),
+        ("ase_locks", "locks_gone"),
+    ],
+)
+@pytest.mark.parametrize("lasts", [False, True])
+def test_what_one_sample_counts_is_no_finding_unless_it_lasts(
+    metric: str, finding: str, *, lasts: bool
+) -> None:
+    state = healthy(0.8)
+    for option in ("number of user connections", "number of locks"):
+        state.set("ase_config_value", 90.0, name=option)
+    before = diagnose(state)
+    # Whoever waits for a lock for long is blocked, too.
+    state.set("ase_processes_blocked", 90.0)
+    state.set(metric, 90.0)
+    state.momentary = set() if lasts else {metric}
+    found = diagnose(state)
+    if not lasts or metric == "ase_processes_blocked":
+        assert found.state == "works" and found.account.sessions <= before.account.sessions
+    else:
+        assert finding in {each.name for each in found.findings}
+
+
+def test_a_server_that_is_down_comes_before_one_whose_log_is_full() -> None:
+    full = healthy()
+    full.set("ase_database_suspended_processes", 1e6, database="orders")
+    assert diagnose(full).rank < unreachable(State(), "connection refused").rank
 
 
 def test_what_explains_most_comes_first_and_what_is_usual_counts_less() -> None:

@@ -19,6 +19,8 @@ RULES = REPOSITORY / "alerts" / "rules" / "diagnosis.alerts.yaml"
 STATES = 500
 TOGETHER = 20
 SCRAPES = 7
+# The scrape after which the rules are looked at.
+EVALUATED = 6
 _SAMPLE = re.compile(r"\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\} (\S+?)(?:, |$)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _GOT = re.compile(r'expr: ("(?:[^"\\]|\\.)*"), time: \S+,\s+exp: ?nil\s+got: ?(.*)')
@@ -34,7 +36,9 @@ def input_series(instance: str, state: State) -> Iterable[dict[str, str]]:
     """The scrapes of a state in promtool's notation."""
     for metric, labels, value in state.known():
         pairs = "".join(f',{name}="{text}"' for name, text in labels)
-        notation = f"0+{value:.17g}x{SCRAPES}" if metric.endswith("_total") else f"{value:.17g}x{SCRAPES}"
+        notation = f"{value:.17g}x{SCRAPES}"
+        if metric in state.momentary:
+            notation = f"0x{EVALUATED - 1} {value:.17g}x{SCRAPES - EVALUATED}"
         if metric.endswith("_total"):
             # promtool adds once a step, which is the interval of scrapes.
             notation = f"0+{15 * value:.17g}x{SCRAPES}"
@@ -48,7 +52,9 @@ def recorded(
     states: Mapping[str, State], folder: Path, queries: Iterable[str]
 ) -> dict[str, list[tuple[dict[str, str], float]]]:
     """The results of queries over the recording rules."""
-    checks = [{"expr": query, "eval_time": "90s", "exp_samples": list[object]()} for query in queries]
+    checks = [
+        {"expr": query, "eval_time": f"{15 * EVALUATED}s", "exp_samples": list[object]()} for query in queries
+    ]
     test = {
         "rule_files": [str(RULES)],
         "evaluation_interval": "15s",

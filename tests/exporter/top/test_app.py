@@ -347,6 +347,7 @@ def test_the_terminal_may_have_any_size(size: tuple[int, int]) -> None:
         # No line takes two, and the table has room as soon as there is any.
         assert screen.lines[2].startswith(("Time goes to: ", "1 spinlocks"[: size[0] - 1]))
         assert size[1] < 10 or any(line.startswith("Spinlock ") for line in screen.lines)
+        assert any(line.startswith("system tables cache"[: size[0] - 1]) for line in screen.lines[2:])
         # The strip of engines uses the width: all of them, or groups.
         await screen.resize(*SIZE)
         assert screen.lines[-1].startswith("q quit")
