@@ -69,6 +69,8 @@ def exporter(
             {
                 "targets": [{"name": "SIM", "host": "127.0.0.1", "port": dba.simulator.port}],
                 "auth": {"default": {"user": "ase_exporter", "password": "exporter"}},
+                # It is scraped without a pause, which the budget would answer by looking for changes less often.
+                "scrape": {"budget": None},
                 "changes": {
                     "interval": "1s",
                     "grafana": {"url": grafana.url, "token_file": str(directory / "token")},
