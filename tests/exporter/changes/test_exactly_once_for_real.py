@@ -34,6 +34,7 @@ def test_each_of_200_changes_of_a_server_reaches_grafana_once_and_in_order(tmp_p
                 {
                     "targets": [{"name": "SIM", "host": "127.0.0.1", "port": simulator.port}],
                     "auth": {"default": {"user": "ase_exporter", "password": "exporter"}},
+                    "scrape": {"budget": None},
                     "changes": {"interval": "1s", "grafana": settings | {"max_backoff": "500ms"}},
                 }
             ),

@@ -197,7 +197,8 @@ def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) ->
             "targets": [target],
             "auth": {"default": {"user": "monitor", "password": DATABASE}},
             "changes": {"interval": "1s"},
-            "scrape": PATIENT,
+            # Scraped without a pause.
+            "scrape": {**PATIENT, "budget": None},
         }
         with exporter(tmp_path, json.dumps(configuration)) as running:
             known, found = anyio.run(session, running.url, server)
