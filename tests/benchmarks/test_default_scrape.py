@@ -126,7 +126,7 @@ def ours(
     (own := directory / name.replace(", ", " ")).mkdir()
     with exporter(own, yaml.safe_dump(configuration)) as running:
         listens = int(running.url.rpartition(":")[2])
-        yield Peer(name, listens, "/metrics", psutil.Process(running.process.pid))
+        yield Peer(name, listens, "/probe?target=large", psutil.Process(running.process.pid))
 
 
 def default_statements(server: int) -> list[str]:

@@ -146,10 +146,12 @@ def test_prometheus_scrapes_what_it_does_without_containers_and_the_host() -> No
     ours = yaml.safe_load((REPOSITORY / "deploy" / "docker" / "prometheus.yml").read_text())
     ports = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(shipped).items()}
     here = {job: [each.rpartition(":")[2] for each in found] for job, found in targets(ours).items()}
-    assert here == ports | {"ase-exporter": ["10150"], "host": ["10150"]}
+    assert here == ports | {"host": ["10150"]}
     for given in (ours, shipped):
         (job,) = (each for each in given["scrape_configs"] if each["job_name"] == "ase")
-        assert {"source_labels": ["__address__"], "target_label": "instance"} in job["relabel_configs"]
+        assert job["metrics_path"] == "/probe"
+        for label in ("__param_target", "instance"):
+            assert {"source_labels": ["__address__"], "target_label": label} in job["relabel_configs"]
     assert ours["global"] == shipped["global"]
     assert {each.partition(":")[0] for found in targets(ours).values() for each in found} <= SERVICES.keys()
 

@@ -227,8 +227,8 @@ def test_the_wheel_alone_reads_a_server(exporter_alone: Path, simulator_port: in
 
 
 def scraped(port: str) -> str:
-    """/metrics; a scrape may run into its deadline on a busy machine."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+    """The metrics of the server; a scrape may run into its deadline on a busy machine."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/probe?target=127.0.0.1", timeout=60) as answer:
         text: str = answer.read().decode()
     return text
 

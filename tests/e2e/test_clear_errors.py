@@ -78,7 +78,7 @@ def test_a_rejected_login_is_a_down_target_and_not_a_failed_exporter(port: int) 
     )
     running = RunningExporter(process)
     try:
-        answer = httpx2.get(f"{running.url}/metrics", trust_env=False, timeout=60)
+        answer = httpx2.get(f"{running.url}/probe?target={HOST}", trust_env=False, timeout=60)
     finally:
         running.stop()
     assert answer.status_code == 200

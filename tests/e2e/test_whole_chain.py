@@ -89,7 +89,7 @@ def test_contention_alerts_reach_the_webhook_and_resolve_once_the_cache_is_lockl
         for ratio in (figures.cpu_busy, *(figures.contention[cache] for cache in CACHES)):
             assert ratio is not None and 0 <= ratio <= 1
         assert figures.throughput is not None and figures.throughput > 0
-        response = httpx2.get(f"{stack.stack.url('exporter')}/metrics", trust_env=False, timeout=60)
+        response = httpx2.get(f"{stack.stack.url('exporter')}/probe?target=DEMO", trust_env=False, timeout=60)
         assert_promtool_accepts(response.text)
 
         make_cache_lockless(stack)

@@ -84,7 +84,7 @@ class Stack:
         addresses = {
             "Prometheus": self.url("prometheus"),
             "Alertmanager": self.url("alertmanager"),
-            "exporter": f"{self.url('exporter')}/metrics",
+            "exporter": self.url("exporter"),
             "simulated ASE": f"{HOST}:{self.ports.simulator}, login {LOGIN}",
         }
         if grafana_home():

@@ -296,20 +296,15 @@ class _Handlers:
         return Route(path, endpoint, methods=methods or ["GET"])
 
     async def metrics(self, request: Request) -> Response:
-        """Metrics of the exporter and of the host, and of the target if there is only one."""
-        asked, exporter = time.monotonic(), self._exporter
+        """Metrics of the exporter and of the host; those of targets are on /probe."""
+        exporter = self._exporter
         families = [
             *await exporter.host_families(),
             *own_families(exporter.journal),
             *host_families(exporter.journal),
             *exporter.metrics.families(),
         ]
-        body = render_bytes(families, openmetrics=wants_openmetrics(request))
-        targets = exporter.config.targets
-        if len(targets) == 1:
-            reply = await exporter.scrape(request, targets[0].name, asked=asked, compress=False)
-            body = bytes(reply.body).removesuffix(b"# EOF\n") + body
-        return exposition(request, body)
+        return exposition(request, render_bytes(families, openmetrics=wants_openmetrics(request)))
 
     async def probe(self, request: Request) -> Response:
         """Scrape one target."""

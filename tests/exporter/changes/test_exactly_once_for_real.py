@@ -40,7 +40,7 @@ def test_each_of_200_changes_of_a_server_reaches_grafana_once_and_in_order(tmp_p
             ),
         )
         assert exporter.wait_until(
-            lambda: 'collector_success{collector="changes"} 1' in exporter.get("/metrics")
+            lambda: 'collector_success{collector="changes"} 1' in exporter.get("/probe?target=SIM")
         )
         time.sleep(1)
         kills, number = 0, 0
@@ -60,10 +60,10 @@ def test_each_of_200_changes_of_a_server_reaches_grafana_once_and_in_order(tmp_p
                 grafana.mood = "ok"
             if number == 100:
                 with grafana.down():
-                    exporter.get("/metrics")
+                    exporter.get("/probe?target=SIM")
                     time.sleep(1)
             if chance.random() < 0.3:
-                exporter.get("/metrics")
+                exporter.get("/probe?target=SIM")
             if chance.random() < 0.07:
                 time.sleep(chance.uniform(0, 0.5))
                 exporter.kill()

@@ -85,13 +85,13 @@ def exporter(
 
 def _wait_for_baseline(serving: Serving) -> bool:
     return serving.wait_until(
-        lambda: 'ase_exporter_collector_success{collector="changes"} 1.0' in serving.get("/metrics")
+        lambda: 'ase_exporter_collector_success{collector="changes"} 1.0' in serving.get("/probe?target=SIM")
     )
 
 
 def found(exporter: Serving) -> list[Found]:
     """What /changes lists, the oldest first, after one more scrape."""
-    exporter.get("/metrics")
+    exporter.get("/probe?target=SIM")
     listed = json.loads(exporter.get("/changes?format=json"))
     return [(c["kind"], c["name"], c["old"], c["new"]) for c in reversed(listed)]
 
@@ -151,7 +151,7 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
         ("option", "lock spinlock ratio (run value)"),
         ("restart", "server"),
     ]
-    metrics = exporter.get("/metrics")
+    metrics = exporter.get("/probe?target=SIM")
     for kind, name, old, new in found(exporter):
         labels = f'{{from="{old}",kind="{kind}",name="{name}",to="{new[:79]}'
         assert f"ase_change_timestamp_seconds{labels}" in metrics

@@ -112,7 +112,7 @@ def test_service_discovery_lists_targets_with_their_labels(client: TestClient) -
     ]
 
 
-def test_metrics_of_several_targets_are_not_on_the_metrics_page(client: TestClient) -> None:
+def test_metrics_of_targets_are_not_on_the_metrics_page(client: TestClient) -> None:
     text = client.get("/metrics").text
     assert "ase_exporter_targets 2.0" in text
     assert "ase_up" not in text

@@ -292,7 +292,7 @@ def test_when_the_exporter_ends_no_process_stays(
     line = next(line for line in exporter.stderr if "listening on" in line)
     address = line.split("listening on ")[1].split(",")[0]
     with httpx2.Client(trust_env=False, timeout=90) as client:
-        assert "ase_up 1.0" in client.get(f"{address}/metrics").text
+        assert "ase_up 1.0" in client.get(f"{address}/probe?target=ONE").text
     children = psutil.Process(exporter.pid).children(recursive=True)
     assert children
     exporter.send_signal(ending)
