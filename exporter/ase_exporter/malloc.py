@@ -1,17 +1,12 @@
-"""Tunes glibc's malloc and the garbage collector for processes that need the same memory at every scrape."""
+"""Limits the memory that glibc's malloc and the garbage collector keep between scrapes."""
 
 import ctypes
 import gc
 import math
 import time
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_ARENA_MAX = -8
 
-# Free bytes that may stay at the end of the heap: returning them to the kernel and requesting them again for each
-# column of a large table takes longer than filling it.
-MAX_FREE = 16 << 20
-# Larger blocks, such as answers of many megabytes, are mapped by themselves and returned when freed.
-LARGE_BLOCK = 8 << 20
 # One thread at a time runs anyway; an arena per thread would keep the peak of each of them.
 ARENAS = 2
 # New objects, less freed ones, before the garbage collector runs. The objects of a scrape are soon freed without it;
@@ -24,12 +19,9 @@ _trimmed = -math.inf
 
 
 def settle() -> None:
-    """Tune malloc for this process. Does nothing with a C library other than glibc."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt:
-        settings = (_TRIM_THRESHOLD, MAX_FREE), (_MMAP_THRESHOLD, LARGE_BLOCK), (_ARENA_MAX, ARENAS)
-        for parameter, value in settings:
-            mallopt(parameter, value)
+    """Limit malloc's arenas. Does nothing with a C library other than glibc."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(_ARENA_MAX, ARENAS)
 
 
 def collect_rarely() -> None:

@@ -15,8 +15,6 @@ FreeTDS was configured by an absolute path: the tests look for their files relat
 """
 ASE_CLIENT = "CONFORMANCE_ASE_CLIENT"
 """AdoNetCore.AseClient.dll for the .NET Framework."""
-DBXTUNE = "CONFORMANCE_DBXTUNE"
-"""A checkout of DbxTune, whose sources are read."""
 
 
 def needed(variable: str) -> Path:
