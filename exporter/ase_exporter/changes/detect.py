@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.backoff import Backoff
 from ase_exporter.changes import volatile
 from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -91,15 +92,6 @@ class PartSource:
     read: ReadObjects
 
 
-@dataclass(slots=True)
-class _LeftOut:
-    """A part that could not be read: how often in a row, why the last time, and until when it is not tried again."""
-
-    times: int
-    reason: DatabaseError
-    until: float
-
-
 class ConfigWatcher:
     """Takes a configuration snapshot of one target at an interval. Used on the target's own thread.
 
@@ -115,7 +107,8 @@ class ConfigWatcher:
         self._last_parts: bytes | None = None
         # When each part was last read, by the monotonic clock.
         self._read_at: dict[str, float] = {}
-        self._left_out: dict[str, _LeftOut] = {}
+        # Parts that could not be read, by source.
+        self._left_out: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_RETRY)
         self._missing: dict[str, DatabaseError] = {}
         self._last_events: frozenset[tuple[object, ...]] | None = None
         self._events_at: float | None = None
@@ -158,7 +151,7 @@ class ConfigWatcher:
         """Databases that cannot be entered, with the error: object bindings in them are not seen."""
         return {
             what.removeprefix(_IN_DATABASE): each.reason
-            for what, each in self._left_out.items()
+            for what, each in self._left_out.failures.items()
             if what.startswith(_IN_DATABASE)
         }
 
@@ -173,8 +166,8 @@ class ConfigWatcher:
             objects = self._try(reading, what, partial(source.read, reading.query))
             if objects is not None:
                 parts[source.kind] = Part(source.kind, source.name, objects)
-            elif what in self._left_out and self._left_out[what].reason.number != _NO_SUCH_TABLE:
-                errors[source.kind] = self._left_out[what].reason
+            elif (failed := self._left_out.failures.get(what)) and failed.reason.number != _NO_SUCH_TABLE:
+                errors[source.kind] = failed.reason
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
             rows = self._try(reading, kind, partial(reading.query, statement))
             if rows and isinstance(rows[0][0], datetime):
@@ -189,7 +182,7 @@ class ConfigWatcher:
         self._read_bindings(reading, parts)
         events = self._events(reading)
         # Few servers have an audit trail: only one that is too slow is worth a word.
-        trail = self._left_out.get("ch_events")
+        trail = self._left_out.failures.get("ch_events")
         if trail and trail.reason.kind == "deadline":
             errors["audit trail"] = trail.reason
         self._missing = {kind: error for kind, error in errors.items() if kind not in parts}
@@ -223,9 +216,9 @@ class ConfigWatcher:
         names = self._try(reading, "enterable databases", partial(reading.query, ENTERABLE)) or ()
         databases = sorted(_text(row[0]) for row in names)
         # Those that cannot be entered now were not refused: what is known of them says nothing any more.
-        for what in [what for what in self._left_out if what.startswith(_IN_DATABASE)]:
-            if what.removeprefix(_IN_DATABASE) not in databases:
-                del self._left_out[what]
+        for what in list(self._left_out.failures):
+            if what.startswith(_IN_DATABASE) and what.removeprefix(_IN_DATABASE) not in databases:
+                self._left_out.clear(what)
         asked = refused = 0
         for database in self._by_last_reading(databases):
             known = f"binding:{database}" in self._read_at
@@ -270,7 +263,7 @@ class ConfigWatcher:
 
     def _waits(self, what: str) -> bool:
         """Whether a part is not tried yet."""
-        return what in self._left_out and self._clock.monotonic() < self._left_out[what].until
+        return self._left_out.seconds_left(what, self._clock.monotonic()) > 0
 
     def _try(self, reading: "_Reading", what: str, read: Callable[[], Any]) -> Any:
         """What a source gives; None if it is left out. A failure costs the source alone, unless it costs all."""
@@ -281,15 +274,12 @@ class ConfigWatcher:
         except DatabaseError as error:
             if not error.usable:
                 raise
-            earlier = self._left_out.get(what)
-            times = earlier.times + 1 if earlier else 1
             longest = MAX_DATABASE_RETRY if what.startswith(_IN_DATABASE) else MAX_RETRY
-            wait = min(longest, RETRY * 2.0 ** min(times - 1, 10))
             # Its traceback would keep all frames alive.
-            reason = error.with_traceback(None)
-            self._left_out[what] = _LeftOut(times, reason, self._clock.monotonic() + wait)
+            reason, slow = error.with_traceback(None), error.kind == "deadline"
+            self._left_out.note(what, reason, self._clock.monotonic(), accident=slow, longest=longest)
             return None
-        self._left_out.pop(what, None)
+        self._left_out.clear(what)
         return answer
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Module
@@ -40,14 +41,6 @@ PING = "select 1"
 # Seconds until a collector is tried again that timed out twice in a row; doubled with each further time.
 FIRST_BACKOFF = 60.0
 MAX_BACKOFF = 300.0
-
-
-@dataclass(slots=True)
-class _Timeouts:
-    """Timeouts of a collector in a row, and when it may be tried again (monotonic)."""
-
-    times: int = 0
-    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,8 @@ class ModuleCollector:
         self._last: dict[str, _LastReading] = {}
         # Collectors whose last reading failed: they are read alone, after the others.
         self._failing: set[str] = set()
-        self._timeouts: dict[str, _Timeouts] = {}
+        # A collector is due a little earlier than its pause ends, as than its interval.
+        self._timeouts: Backoff[str, None] = Backoff(FIRST_BACKOFF * DUE_SHARE, MAX_BACKOFF * DUE_SHARE)
         # Collectors whose last reading had columns that cannot be read, with the description.
         self._unreadable: dict[str, str] = {}
         self._batch_works = True
@@ -174,7 +168,7 @@ class ModuleCollector:
     def _reuse(self, collector: PlannedCollector, result: ScrapeResult) -> bool:
         """Expose the last reading again if the collector is not due."""
         now, name = self._now, collector.name
-        if name in self._timeouts and now < self._timeouts[name].until:
+        if self._timeouts.seconds_left(name, now):
             result.outcomes[name] = CollectorOutcome(0.0, "deadline")
             return True
         interval = self._budget.request(self._key(name), now, collector.interval, vital=name in VITAL)
@@ -283,7 +277,7 @@ class ModuleCollector:
                 family.created = self.counters.created if family.kind == "counter" else None
             result.collected[collector.name] = families
             self._failing.discard(collector.name)
-            self._timeouts.pop(collector.name, None)
+            self._timeouts.clear(collector.name)
             reason = "unreadable" if problems else ""
         except DatabaseError as error:
             reason = error.kind
@@ -325,23 +319,11 @@ class ModuleCollector:
         self._failing.add(collector.name)
         # If nothing has been answered, the whole server hangs, not just this collector.
         if error.kind == "deadline" and result.summary.up:
-            self._back_off(collector.name)
+            name = collector.name
+            if pause := self._timeouts.note(name, None, self._now, accident=True):
+                text = "target %s: collector %s timed out %d times: tried again in %.0f s"
+                log.warning(text, self._target, name, self._timeouts.times(name), pause)
         self._record(collector, [], unavailable or error.kind, result, query_seconds)
-
-    def _back_off(self, name: str) -> None:
-        """Have a collector tried less often after its second timeout in a row; the first may be an accident."""
-        timeouts = self._timeouts.setdefault(name, _Timeouts())
-        timeouts.times += 1
-        if timeouts.times > 1:
-            seconds = min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(timeouts.times - 2, 10))
-            timeouts.until = self._now + seconds * DUE_SHARE
-            log.warning(
-                "target %s: collector %s timed out %d times: tried again in %.0f s",
-                self._target,
-                name,
-                timeouts.times,
-                seconds,
-            )
 
     def _record(
         self,

@@ -7,10 +7,10 @@ local temporary database of Cluster Edition opens on its own instance alone (969
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.backoff import Backoff
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
 log = logging.getLogger(__name__)
@@ -28,32 +28,24 @@ MAX_NEW = 3
 FIRST_WAIT, MAX_WAIT = 300.0, 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """times: in a row. until: when it is tried again (monotonic)."""
-
-    times: int
-    until: float
-    reason: DatabaseError
-
-
 class RefusedDatabases:
     """The databases of one target that refused lately."""
 
     def __init__(self, target: str, clock: Clock = SYSTEM_CLOCK) -> None:
         self._target = target
         self._clock = clock
-        self._refused: dict[str, _Refused] = {}
+        self._refused: Backoff[str, DatabaseError] = Backoff(FIRST_WAIT, MAX_WAIT)
 
     @property
     def reasons(self) -> dict[str, DatabaseError]:
         """Why each refused, by database."""
-        return {name: each.reason for name, each in self._refused.items()}
+        return {name: each.reason for name, each in self._refused.failures.items()}
 
     def without(self, sql: str) -> str:
         """The select without the databases that are not to be tried yet."""
         now = self._clock.monotonic()
-        names = [name.replace("'", "''") for name, each in self._refused.items() if now < each.until]
+        waiting = [name for name in self._refused.failures if self._refused.seconds_left(name, now)]
+        names = [name.replace("'", "''") for name in waiting]
         return sql.replace(_LIST, "', '".join([_LIST[:-1], *names]) + "'") if names else sql
 
     def ask(self, statements: Sequence[str], query: Callable[[str], Answer]) -> list[Answer]:
@@ -71,7 +63,9 @@ class RefusedDatabases:
         if any(_LIST in sql for sql in statements):
             now = self._clock.monotonic()
             # Those that were tried again and did not refuse.
-            self._refused = {name: each for name, each in self._refused.items() if now < each.until}
+            for name in list(self._refused.failures):
+                if not self._refused.seconds_left(name, now):
+                    self._refused.clear(name)
         return answers
 
     def _note(self, error: DatabaseError) -> bool:
@@ -80,12 +74,10 @@ class RefusedDatabases:
         now = self._clock.monotonic()
         if not error.usable or error.number not in MESSAGES or not found:
             return False
-        earlier = self._refused.get(found[1])
-        if earlier and now < earlier.until:
+        name = found[1]
+        if self._refused.seconds_left(name, now):
             return False
-        times = earlier.times + 1 if earlier else 1
-        wait = min(MAX_WAIT, FIRST_WAIT * 2.0 ** min(times - 1, 10))
-        self._refused[found[1]] = _Refused(times, now + wait, error.with_traceback(None))
-        if not earlier:
-            log.warning("target %s: database %s is left out: %s", self._target, found[1], error)
+        self._refused.note(name, error.with_traceback(None), now)
+        if self._refused.times(name) == 1:
+            log.warning("target %s: database %s is left out: %s", self._target, name, error)
         return True

@@ -3,19 +3,11 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.backoff import Backoff
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Crashes:
-    """How often in a row, and until when the target is paused (monotonic)."""
-
-    times: int = 0
-    until: float = 0.0
 
 
 class CrashBackoff:
@@ -26,28 +18,20 @@ class CrashBackoff:
     """
 
     def __init__(self, timing: Timing = TIMING, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._timing = timing
         self._monotonic = monotonic
-        self._crashes: dict[str, _Crashes] = {}
+        self._backoff: Backoff[str, None] = Backoff(timing.crash_pause, timing.max_crash_pause)
+        self.clear = self._backoff.clear
 
     def note(self, targets: Iterable[str]) -> None:
         """A worker ended while it scraped these targets."""
         for target in targets:
-            crashes = self._crashes.setdefault(target, _Crashes())
-            crashes.times += 1
-            if crashes.times > 1:
-                pause = self._timing.crash_pause * 2 ** min(crashes.times - 2, 10)
-                crashes.until = self._monotonic() + min(pause, self._timing.max_crash_pause)
+            if self._backoff.note(target, None, self._monotonic(), accident=True):
                 log.warning("target %s: %s", target, self.forbids(target))
-
-    def clear(self, target: str) -> None:
-        """A scrape of the target has ended."""
-        self._crashes.pop(target, None)
 
     def forbids(self, target: str) -> str:
         """Why the target must not be scraped now; '' if it may be."""
-        crashes = self._crashes.get(target)
-        left = crashes.until - self._monotonic() if crashes else 0.0
-        if not crashes or left <= 0:
-            return ""
-        return f"its scrapes ended a worker {crashes.times} times in a row; tried again in {left:.0f} s"
+        left = self._backoff.seconds_left(target, self._monotonic())
+        times = self._backoff.times(target)
+        return (
+            f"its scrapes ended a worker {times} times in a row; tried again in {left:.0f} s" if left else ""
+        )

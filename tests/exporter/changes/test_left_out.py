@@ -82,6 +82,15 @@ def test_a_slow_source_costs_less_and_less_and_nothing_else(source: str) -> None
     assert "option" in server.snapshot()[1]
 
 
+def test_one_timeout_costs_one_snapshot() -> None:
+    server = Server()
+    server.snapshot()
+    server.slow = "@@version"
+    assert "version" not in server.snapshot()[1]
+    server.slow = ""
+    assert "version" in server.snapshot()[1]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_databases_that_refuse_are_few_in_each_snapshot_and_cost_the_others_nothing(seed: int) -> None:
     rng = random.Random(seed)
