@@ -1,6 +1,6 @@
 """Writes docs/metrics.md, the reference of all series: python -m docs.write [--check]
 
-Its parts are the catalogue, the host collectors, sp_sysmon and alerts/recorded.yaml.
+Its parts are the catalogue, the host collectors, the exporter's own metrics, sp_sysmon and alerts/recorded.yaml.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from tests.exporter.sysmon import samples
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.reference import reference
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.headlines import HEADLINES
 from ase_exporter.sysmon.metrics import families as sysmon_families
@@ -28,6 +29,14 @@ _HOST = """
 ## Host
 
 Read by the [host collectors](host.md) on the database's host.
+
+| metric | help |
+|---|---|
+"""
+_OWN = """
+## The exporter itself
+
+Those of a target come with its scrape; those of the exporter and of its host are on `/metrics`.
 
 | metric | help |
 |---|---|
@@ -69,6 +78,8 @@ def metrics() -> str:
             reference(catalogue),
             _HOST,
             *_rows(_host()),
+            _OWN,
+            *_rows((name, metric.labels, metric.help) for name, metric in OWN.by_name.items()),
             _SYSMON,
             *_rows(_sysmon()),
             _RECORDED,

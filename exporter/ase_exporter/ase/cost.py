@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.declared import OWN
+from ase_exporter.metrics.families import Family
 
 
 @dataclass(slots=True)
@@ -18,19 +19,12 @@ class Cost:
 
     def families(self) -> list[Family]:
         """The totals as counters. CPU and reads in the server come from the collector `own_session`."""
-        counted = (
-            ("scrapes", "Scrapes of this target.", self.scrapes),
-            ("connects", "Logins tried to this target.", self.connects),
-            ("statements", "Statements sent to this target.", self.statements),
-            (
-                "statement_seconds",
-                "Time that statements to this target took, answers included.",
-                self.seconds,
-            ),
-            ("rows", "Rows read from this target.", self.rows),
-            ("received_bytes", "Bytes that this target sent, by its connections' TCP.", self.received),
-        )
-        return [
-            single(f"ase_exporter_{name}_total", "counter", text, float(value))
-            for name, text, value in counted
-        ]
+        counted = {
+            "scrapes": self.scrapes,
+            "connects": self.connects,
+            "statements": self.statements,
+            "statement_seconds": self.seconds,
+            "rows": self.rows,
+            "received_bytes": self.received,
+        }
+        return [OWN.value(f"ase_exporter_{name}_total", value) for name, value in counted.items()]

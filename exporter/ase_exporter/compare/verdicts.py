@@ -17,6 +17,7 @@ from ase_exporter.compare.request import windows_around
 from ase_exporter.compare.windows import HARMLESS_KINDS, VERDICT, Mark, groups_of_changes
 from ase_exporter.config.verdicts import VerdictConfig
 from ase_exporter.errors import UserError
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 
 log = logging.getLogger(__name__)
@@ -62,12 +63,7 @@ class VerdictService:
 
     def families(self, target: str) -> list[Family]:
         """Metrics of the verdicts on a target's recent changes, for its scrape."""
-        family = Family(
-            "ase_change_effect_ratio",
-            "gauge",
-            "Difference after a change, as a share of the value before; the verdict says how sure (compare).",
-            ("from", "kind", "measure", "name", "row", "to", "verdict"),
-        )
+        family = OWN.family("ase_change_effect_ratio")
         for verdict in self._verdicts.get(target, {}).values():
             change = verdict.change
             for row in verdict.rows:

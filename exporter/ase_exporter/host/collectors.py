@@ -16,18 +16,11 @@ from ase_exporter.host.sizing import requirement
 from ase_exporter.host.thp import ThpCollector
 from ase_exporter.host.tlb import TlbCollector
 from ase_exporter.host.verdict_metrics import read_host, verdict_families
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
-from ase_exporter.metrics.outcomes import CollectorOutcome, OutcomeMetrics
+from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
 
 log = logging.getLogger(__name__)
-
-OUTCOME_METRICS = OutcomeMetrics(
-    prefix="dbhost",
-    success_help="1 if the collector read what this host offers, 0 if it failed.",
-    duration_help="Time the collector took.",
-    availability="unavailable",
-    availability_help="1 if this host does not offer what the collector reads; the reason says which file.",
-)
 
 
 class Collector(Protocol):
@@ -63,7 +56,11 @@ class HostCollectors:
             outcomes[collector.name] = CollectorOutcome(time.perf_counter() - start, failure)
             self._log_change(collector.name, failure)
             yield from (family for family in families if family.samples)
-        yield from OUTCOME_METRICS.families(outcomes, unavailable)
+        yield from outcome_families("dbhost", outcomes)
+        if unavailable:
+            yield OWN.family(
+                "dbhost_collector_unavailable", [(each, 1.0) for each in sorted(unavailable.items())]
+            )
 
     def wait(self) -> None:
         """Wait for background reads (smaps), so that the next collect includes them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ase_exporter.host.declared import Rows, declared_value, family, of_group
+from ase_exporter.host.declared import declared_value, family, of_group
 from ase_exporter.host.files import (
     NotOfferedError,
     list_numbered,
@@ -11,6 +11,7 @@ from ase_exporter.host.files import (
     read_int,
     read_kernel_text,
 )
+from ase_exporter.metrics.declared import Rows
 from ase_exporter.metrics.families import Family
 
 

@@ -35,6 +35,7 @@ from operator import sub
 from typing import Any, Literal, NamedTuple
 
 from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.epochs import (
     Change,
     EpochReading,
@@ -133,21 +134,12 @@ class CounterStore:
 
     def families(self) -> list[Family]:
         """The store's own metrics."""
-        family = Family(
-            "ase_exporter_resets_total",
-            "counter",
-            "Raw counter decreases, by interpretation; not_young, other_server and start_moved leave a gap.",
-            ("kind",),
-        )
-        for kind in EVENT_KINDS:
-            family.add(self.events[kind], kind)
-        rows = Family(
-            "ase_exporter_remembered_rows",
-            "gauge",
-            "Rows whose raw counters are remembered, vanished ones included.",
-        )
-        rows.add(sum(table.remembered for table in self.tables.values()))
-        return [family, rows]
+        resets = [((kind,), float(self.events[kind])) for kind in EVENT_KINDS]
+        rows = sum(table.remembered for table in self.tables.values())
+        return [
+            OWN.family("ase_exporter_resets_total", resets),
+            OWN.value("ase_exporter_remembered_rows", rows),
+        ]
 
 
 class Absence(NamedTuple):

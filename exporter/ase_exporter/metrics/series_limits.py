@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.water_filling import fill_level
 
@@ -15,12 +16,7 @@ def limit_series(groups: Mapping[str, Sequence[Family]], limit: int) -> list[Fam
     """
     sizes = {name: sum(len(family.samples) for family in families) for name, families in groups.items()}
     kept: list[Family] = []
-    cut = Family(
-        "ase_exporter_series_cut",
-        "gauge",
-        "Series of a collector that are left out to keep the target's limit.",
-        ("collector",),
-    )
+    cut = OWN.family("ase_exporter_series_cut")
     max_size = fill_level(sizes.values(), limit)
     for name, families in groups.items():
         if sizes[name] <= max_size:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.declared import OWN
+from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.water_filling import fill_level
 
 SESSION_CPU = "ase_exporter_session_cpu_seconds_total"
@@ -134,26 +135,11 @@ class Budget:
         """The budget as metrics. stretches: collector and `stretch` of each."""
         if self.share is None:
             return []
+        stretched = [((name,), stretch) for name, stretch in stretches if stretch > 1]
         families = [
-            single(
-                "ase_exporter_budget_ratio",
-                "gauge",
-                "Share of one engine's time that reading this target may take, as configured.",
-                self.share,
-            ),
-            single(
-                "ase_exporter_budget_demand_ratio",
-                "gauge",
-                "Share of one engine's time that it would take to read all collectors at their own intervals.",
-                self.demand,
-            ),
-            Family(
-                "ase_exporter_collector_stretch",
-                "gauge",
-                "How many times its own interval the collector is read in, to keep the budget, where it is.",
-                ("collector",),
-                [((name,), stretch) for name, stretch in stretches if stretch > 1],
-            ),
+            OWN.value("ase_exporter_budget_ratio", self.share),
+            OWN.value("ase_exporter_budget_demand_ratio", self.demand),
+            OWN.family("ase_exporter_collector_stretch", stretched),
         ]
         return [family for family in families if family.samples]
 

@@ -6,18 +6,11 @@ from dataclasses import dataclass, field
 
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.metrics.families import Family, single
-from ase_exporter.metrics.outcomes import CollectorOutcome, OutcomeMetrics
+from ase_exporter.metrics.declared import OWN
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
 from ase_exporter.metrics.series_limits import limit_series
 from ase_exporter.scraping.summary import ScrapeSummary
-
-OUTCOME_METRICS = OutcomeMetrics(
-    prefix="ase_exporter",
-    success_help="1 if the collector was read whole in this scrape.",
-    duration_help="How long reading the collector took.",
-    availability="available",
-    availability_help="0 if the server cannot give what the collector reads, with the reason; else 1.",
-)
 
 
 @dataclass
@@ -64,21 +57,18 @@ class ScrapeResult:
         """Everything read so far, and the metrics about the scrape. stuck: its thread has not come back."""
         error_kind = "stuck" if stuck else self.error_kind
         families = [
-            single("ase_up", "gauge", "1 if the server answered in this scrape.", float(self.summary.up)),
-            single(
-                "ase_exporter_scrape_duration_seconds",
-                "gauge",
-                "How long this scrape of the target took.",
-                self.clock.monotonic() - self._started,
-            ),
+            OWN.value("ase_up", self.summary.up),
+            OWN.value("ase_exporter_scrape_duration_seconds", self.clock.monotonic() - self._started),
         ]
         if error_kind:
-            error = Family(
-                "ase_exporter_target_error", "gauge", "1: why the target could not be read.", ("reason",)
-            )
-            error.add(1.0, error_kind)
-            families.append(error)
+            families.append(OWN.family("ase_exporter_target_error", [((error_kind,), 1.0)]))
         families += self.families
         families += limit_series(dict(self.collected), self.series_limit)
-        families += OUTCOME_METRICS.families(dict(sorted(self.outcomes.items())), self.unavailable)
+        families += outcome_families("ase_exporter", dict(sorted(self.outcomes.items())))
+        reasons = dict.fromkeys(sorted(self.outcomes), "") | dict(sorted(self.unavailable.items()))
+        available = [
+            ((name, reason), float(name not in self.unavailable)) for name, reason in reasons.items()
+        ]
+        if available:
+            families.append(OWN.family("ase_exporter_collector_available", available))
         return families + self.diagnostics

@@ -21,7 +21,8 @@ from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import Row
 from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.declared import OWN
+from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, encode, restore
 from ase_exporter.scraping.budget import Budget, session_cpu
@@ -245,35 +246,15 @@ class TargetScraper:
         """What the last configuration snapshot took, and what it lacks."""
         if self._watch is None:
             return []
+        unseen = [
+            ((part, unavailable_reason(error.number) or error.kind), 1.0)
+            for part, error in sorted(self._watch.missing.items())
+        ]
         return [
-            single(
-                "ase_exporter_changes_statements",
-                "gauge",
-                "Statements that the last configuration snapshot sent.",
-                self._watch.statements,
-            ),
-            single(
-                "ase_exporter_changes_seconds",
-                "gauge",
-                "Time that the statements of the last configuration snapshot took.",
-                self._watch.seconds,
-            ),
-            single(
-                "ase_exporter_changes_databases_refused",
-                "gauge",
-                "Databases that let the login not in: object bindings in them are not seen.",
-                len(self._watch.refused_databases),
-            ),
-            Family(
-                "ase_exporter_changes_unseen",
-                "gauge",
-                "1 for a kind of change that is not seen: the server refuses its source or answers too slowly.",
-                ("kind", "reason"),
-                [
-                    ((part, unavailable_reason(error.number) or error.kind), 1.0)
-                    for part, error in sorted(self._watch.missing.items())
-                ],
-            ),
+            OWN.value("ase_exporter_changes_statements", self._watch.statements),
+            OWN.value("ase_exporter_changes_seconds", self._watch.seconds),
+            OWN.value("ase_exporter_changes_databases_refused", len(self._watch.refused_databases)),
+            OWN.family("ase_exporter_changes_unseen", unseen),
         ]
 
     def _add_diagnostics(self, result: ScrapeResult) -> None:
@@ -289,12 +270,7 @@ class TargetScraper:
             *self._update_budget(result),
             *self._collector.counters.families(),
             *(family for family in self._change_detection() if family.samples),
-            single(
-                "ase_exporter_databases_left_out",
-                "gauge",
-                "Databases that refuse to be opened, so that their free space is not known; the log names them.",
-                len(self._collector.refused_databases.reasons),
-            ),
+            OWN.value("ase_exporter_databases_left_out", len(self._collector.refused_databases.reasons)),
         ]
         if self._sysmon is not None and result.collectors is None:
             result.diagnostics += self._sysmon.families()

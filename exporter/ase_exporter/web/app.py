@@ -23,8 +23,9 @@ from ase_exporter.changes.metrics import host_families, own_families, target_fam
 from ase_exporter.config import Config, Scrape
 from ase_exporter.errors import UserError
 from ase_exporter.host import HostCollectors
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.exposition import render_bytes
-from ase_exporter.metrics.families import Family, single
+from ase_exporter.metrics.families import Family
 from ase_exporter.web.change_routes import change_handlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import (
@@ -80,30 +81,17 @@ class ExporterApp:
         self.pool = self._new_pool(loaded)
         self.host = HostCollectors(config.host) if config.host else None
         self.metrics = ExporterMetrics()
-        self.metrics.gauge(
-            "ase_exporter_worker_restarts",
-            "Worker processes restarted since the configuration was loaded.",
-            lambda: self.pool.restarts,
-        )
-        self.metrics.gauge(
-            "ase_exporter_totals_persistent",
-            "1 if counters continue after a restart of the exporter, 0 if they start again (--state-dir).",
-            lambda: float(self._totals.persistent),
-        )
-        self.metrics.gauge("ase_exporter_targets", "Targets configured.", lambda: len(self.config.targets))
-        self.metrics.gauge(
-            "ase_exporter_allowed_targets",
-            "Targets that are not configured but allowed by probe_allowlist and being scraped.",
-            lambda: self.pool.allowlisted,
-        )
+        for name, value in {
+            "worker_restarts": lambda: self.pool.restarts,
+            "totals_persistent": lambda: self._totals.persistent,
+            "targets": lambda: len(self.config.targets),
+            "allowed_targets": lambda: self.pool.allowlisted,
+        }.items():
+            self.metrics.gauge(name, value)
 
     def watch(self, web_config: WebConfig) -> None:
         """Export whether the web configuration file could be loaded."""
-        self.metrics.gauge(
-            "ase_exporter_web_config_last_reload_successful",
-            "1 if the last load of the web configuration file succeeded.",
-            lambda: float(web_config.ok),
-        )
+        self.metrics.gauge("web_config_last_reload_successful", lambda: web_config.ok)
 
     async def reload(self) -> None:
         """Load the configuration and switch to it. Raises UserError, and changes nothing, if it is bad.
@@ -251,8 +239,7 @@ class ExporterApp:
         if reply.body:
             return reply
         # The worker is gone.
-        down = single("ase_up", "gauge", "1 if the server answered in this scrape.", 0.0)
-        body = render_bytes([down], openmetrics=wants_openmetrics(request))
+        body = render_bytes([OWN.value("ase_up", 0.0)], openmetrics=wants_openmetrics(request))
         return replace(reply, body=gzip.compress(body) if compress else body)
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from prometheus_client import ProcessCollector
 
+from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family, Kind, single
 
 
@@ -15,23 +16,15 @@ class ExporterMetrics:
 
     def __init__(self) -> None:
         self._process = ProcessCollector(registry=None)
-        self._gauges: list[tuple[str, str, Callable[[], float]]] = []
+        self._gauges: dict[str, Callable[[], float]] = {}
         self._requests: Counter[tuple[str, str]] = Counter()
         self.loaded()
-        self.gauge(
-            "ase_exporter_config_last_reload_successful",
-            "1 if the last load of the configuration succeeded.",
-            lambda: float(self._reload_ok),
-        )
-        self.gauge(
-            "ase_exporter_config_last_reload_success_timestamp_seconds",
-            "Unix time of the last successful load of the configuration.",
-            lambda: self._loaded_at,
-        )
+        self.gauge("config_last_reload_successful", lambda: self._reload_ok)
+        self.gauge("config_last_reload_success_timestamp_seconds", lambda: self._loaded_at)
 
-    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Add a gauge whose value is read at each scrape. text: its HELP."""
-        self._gauges.append((name, text, value))
+    def gauge(self, name: str, value: Callable[[], float]) -> None:
+        """Add a gauge whose value is read at each scrape. name: without ase_exporter_."""
+        self._gauges[f"ase_exporter_{name}"] = value
 
     def count_response(self, path: str, status: int) -> None:
         """Count one HTTP response. path: of the route, '' if none was reached."""
@@ -51,14 +44,8 @@ class ExporterMetrics:
             sample = metric.samples[0]
             kind: Kind = "counter" if metric.type == "counter" else "gauge"
             yield single(sample.name, kind, metric.documentation, sample.value)
-        build = Family("ase_exporter_build_info", "gauge", "Always 1, with the version.", ("version",))
-        build.add(1.0, version("ase-exporter"))
-        yield build
-        for name, text, value in self._gauges:
-            yield single(name, "gauge", text, value())
-        requests = Family(
-            "ase_exporter_http_requests_total", "counter", "HTTP requests answered.", ("code", "path")
-        )
-        for (path, code), count in self._requests.items():
-            requests.add(count, code, path)
-        yield requests
+        yield OWN.family("ase_exporter_build_info", [((version("ase-exporter"),), 1.0)])
+        for name, read in self._gauges.items():
+            yield OWN.value(name, read())
+        requests = [((code, path), float(count)) for (path, code), count in self._requests.items()]
+        yield OWN.family("ase_exporter_http_requests_total", requests)
