@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
-import yaml
-
 from ase_simulator.contracts import Option, ServerError
 from ase_simulator.model.version import level
+from ase_simulator.yaml_text import load_yaml
 
 _LIMIT = 2147483647
 
@@ -43,7 +42,7 @@ class OptionEntry:
 def catalogue() -> tuple[OptionEntry, ...]:
     """All options of all versions, with their defaults."""
     text = resources.files("ase_simulator.model").joinpath("options.yaml").read_text("utf-8")
-    sections = yaml.safe_load(text).items()
+    sections = load_yaml(text).items()
     return tuple(_entry(section, *row) for section, rows in sections for row in rows)
 
 

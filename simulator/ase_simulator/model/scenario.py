@@ -25,6 +25,7 @@ from ase_simulator.model.timeline import (
 )
 from ase_simulator.model.workload import Strict, Workload
 from ase_simulator.model.world import World
+from ase_simulator.yaml_text import load_yaml
 
 DEFAULT_VERSION = "16.0 SP04"
 
@@ -125,7 +126,7 @@ def read(name_or_path: str) -> Scenario:
             f"{name_or_path}: no such scenario; there are {', '.join(names())}, or name a file"
         )
     try:
-        return Scenario.model_validate(yaml.safe_load(text))
+        return Scenario.model_validate(load_yaml(text))
     except yaml.YAMLError as error:
         raise ScenarioError(f"{name_or_path}: not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:

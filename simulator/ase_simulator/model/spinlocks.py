@@ -6,11 +6,11 @@ from importlib import resources
 from zlib import crc32
 
 import numpy as np
-import yaml
 
 from ase_simulator.model.options import Options
 from ase_simulator.model.queueing import Array
 from ase_simulator.model.version import level
+from ase_simulator.yaml_text import load_yaml
 
 Slots = int | str | dict[str, int | str]
 
@@ -44,7 +44,7 @@ class Spinlock:
 def catalogue(version: str) -> tuple[Spinlock, ...]:
     """The spinlocks of every server of that version, those of data caches aside."""
     text = resources.files("ase_simulator.model").joinpath("spinlocks.yaml").read_text("utf-8")
-    found = (Spinlock(**row) for row in yaml.safe_load(text))
+    found = (Spinlock(**row) for row in load_yaml(text))
     return tuple(spinlock for spinlock in found if level(spinlock.since) <= level(version))
 
 

@@ -5,7 +5,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import yaml
+from ase_simulator.yaml_text import load_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def events() -> tuple[Event, ...]:
 
 def _data() -> dict[str, Any]:
     text = resources.files("ase_simulator.model").joinpath("waits.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.safe_load(text)
+    data: dict[str, Any] = load_yaml(text)
     return data
 
 

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
 from ase_simulator.contracts import Row
 from ase_simulator.model.tables import (
     cache,
@@ -27,6 +25,7 @@ from ase_simulator.model.tables import (
 )
 from ase_simulator.model.world import World
 from ase_simulator.schema.rows import checked
+from ase_simulator.yaml_text import load_yaml
 
 _MODULES = (
     state,
@@ -47,9 +46,8 @@ _MODULES = (
     monitors,
 )
 
-_COLUMNS: dict[str, dict[str, dict[str, Any]]] = yaml.load(
-    files(__package__).joinpath("columns.yaml").read_text("utf-8"),
-    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+_COLUMNS: dict[str, dict[str, dict[str, Any]]] = load_yaml(
+    files(__package__).joinpath("columns.yaml").read_text("utf-8")
 )
 
 

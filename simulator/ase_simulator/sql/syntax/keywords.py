@@ -2,11 +2,9 @@
 
 from importlib.resources import files
 
-import yaml
+from ase_simulator.yaml_text import load_yaml
 
-_WORDS: dict[str, str] = yaml.safe_load(
-    files(__package__).joinpath("keywords.yaml").read_text(encoding="utf-8")
-)
+_WORDS: dict[str, str] = load_yaml(files(__package__).joinpath("keywords.yaml").read_text(encoding="utf-8"))
 
 RESERVED = frozenset(_WORDS["reserved"].split())
 STARTERS = frozenset(_WORDS["starters"].split())
