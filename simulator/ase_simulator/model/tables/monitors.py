@@ -1,15 +1,14 @@
 """sysmonitors: the counters that sp_sysmon reads, since they were last cleared."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from ase_simulator.contracts import Row
 from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.model.operation import CACHE_COLUMNS
-from ase_simulator.model.tables.kernel import TICKS_PER_SECOND
+from ase_simulator.model.tables.server import TICKS_PER_SECOND
 from ase_simulator.model.version import level
 from ase_simulator.model.world import World
 
-Row = Row
 Value = tuple[str, str, float]
 Key = tuple[str, str, int]
 
@@ -123,7 +122,7 @@ def monitor_values(world: World) -> dict[Key, float]:
     return values
 
 
-def sys_monitors(world: World) -> Iterator[Row]:
+def sys_monitors(world: World) -> Iterator[dict[str, Any]]:
     """sysmonitors: field_id counts within a group; values are signed 32 bits, negative after 2^31."""
     previous, field_id = "", 0
     for key, value in monitor_values(world).items():
@@ -139,4 +138,4 @@ def sys_monitors(world: World) -> Iterator[Row]:
         }
 
 
-TABLES = {"sysmonitors": sys_monitors}
+SOURCES = {"monitors": sys_monitors}
