@@ -1,7 +1,6 @@
 """The page of a report: right-aligned figures in columns, and a record of each figure."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 WIDTH = 79
@@ -13,6 +12,30 @@ _RULES = ("-" * _LABEL, "-" * 12, "-" * 12, "-" * 10, "-" * 10)
 TITLES = "     per sec      per xact       count  % of total"
 _TITLES_AT = 29
 _ABSENT = "n/a"
+
+# measure, last column, width, decimals and sign of each figure of the rows with columns of their own
+COLUMNS: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
+    "process": (("cpu_busy", 39, 8, 1, " %"), ("io_busy", 50, 8, 1, " %"), ("idle", 61, 8, 1, " %")),
+    "ticks": (
+        ("user_busy", 39, 8, 1, " %"),
+        ("system_busy", 53, 8, 1, " %"),
+        ("io_busy", 65, 8, 1, " %"),
+        ("idle", 77, 8, 1, " %"),
+    ),
+    "threads": (("user_busy", 39, 8, 1, " %"), ("system_busy", 53, 8, 1, " %"), ("idle", 65, 8, 1, " %")),
+    "loads": (
+        ("avg_1_min", 41, 12, 1, ""),
+        ("avg_5_min", 55, 12, 1, ""),
+        ("avg_15_min", 67, 12, 1, ""),
+        ("percent_of_total", 77, 5, 1, " %"),
+    ),
+    "buckets": (
+        ("bucket_size", 38, 10, 0, ""),
+        ("allocs", 49, 10, 0, ""),
+        ("frees", 60, 10, 0, ""),
+        ("found_empty", 71, 10, 0, ""),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +62,11 @@ def put(line: str, text: str, edge: int) -> str:
 
 
 class Page:
-    """Lines in the order in which they are printed. seconds, transactions: divisors of the rates."""
+    """Writes lines for the templates of the sections, and keeps each figure in `printed`.
+
+    seconds, transactions: divisors of the rates. A method that a template calls as a block gets its content as
+    `caller`.
+    """
 
     def __init__(self, elapsed_ms: int, transactions: int) -> None:
         self.lines: list[str] = []
@@ -49,54 +76,41 @@ class Page:
         self._section = ""
         self._path: list[str] = []
 
-    def line(self, text: str = "") -> None:
-        """Text as it is; a blank line holds one blank, as PRINT sends it."""
-        self.lines.append(text or " ")
+    def add(self, text: str) -> None:
+        """Text of one or several lines; a blank line holds one blank, as PRINT sends it."""
+        self.lines += [line or " " for line in text.removesuffix("\n").split("\n")]
 
-    @contextmanager
-    def section(self, title: str, *, titled: bool = False, ruled: bool = True) -> Iterator[None]:
+    def section(
+        self, title: str, *, caller: Callable[[], str], titled: bool = False, ruled: bool = True
+    ) -> str:
         """A section with its heading; titled: the column titles stand on the heading line."""
         self._section = title
+        heading = f"{title}\n{'-' * len(title)}\n"
         if titled:
-            self.line(f"{title:<{_TITLES_AT}}{TITLES}")
-            self.line("-" * 27 + "  " + "  ".join(_RULES[1:]))
-        else:
-            self.line(title)
-            self.line("-" * len(title))
-        yield
-        if ruled:
-            self.line(RULE)
-            self.line()
+            heading = f"{title:<{_TITLES_AT}}{TITLES}\n{'-' * 27}  {'  '.join(_RULES[1:])}\n"
+        return heading + caller() + (f"{RULE}\n\n" if ruled else "")
 
-    @contextmanager
-    def block(self, name: str, indent: int = 2, *, show: bool = True) -> Iterator[None]:
+    def block(self, name: str, indent: int = 2, *, caller: Callable[[], str], show: bool = True) -> str:
         """Rows under a sub-heading."""
-        if show:
-            self.line(" " * indent + name)
         self._path.append(name)
-        yield
+        content = caller()
         self._path.pop()
+        return f"{' ' * indent}{name}\n{content}" if show else content
 
-    @contextmanager
-    def table(self, name: str, *, columns: int = 4) -> Iterator[None]:
+    def table(self, name: str, *, caller: Callable[[], str], columns: int = 4) -> str:
         """Rows under a sub-heading with column titles and an underline."""
         titles = TITLES if columns == 4 else TITLES[:38]
-        self.line(f"  {name:<{_TITLES_AT - 2}}{titles}")
-        self.rule(columns)
-        self._path.append(name)
-        yield
-        self._path.pop()
-        self.line()
+        content = self.block(name, caller=caller, show=False)
+        return f"  {name:<{_TITLES_AT - 2}}{titles}\n{self.rule(columns)}\n{content}\n"
 
-    def titles(self, *, rule: int = 4, labelled: bool = False) -> None:
+    def titles(self, *, rule: int = 4, labelled: bool = False) -> str:
         """Column titles without a name, and their underline; labelled: it runs below the labels too."""
-        self.line(" " * _TITLES_AT + TITLES)
-        self.rule(rule, labelled=labelled)
+        return f"{' ' * _TITLES_AT}{TITLES}\n{self.rule(rule, labelled=labelled)}"
 
-    def rule(self, columns: int = 3, *, labelled: bool = True) -> None:
+    def rule(self, columns: int = 3, *, labelled: bool = True) -> str:
         """The line above a total or below titles."""
         label = f"  {_RULES[0]}" if labelled else " " * 27
-        self.line("  ".join([label, *_RULES[1 : columns + 1]]) + " ")
+        return "  ".join([label, *_RULES[1 : columns + 1]]) + " "
 
     def row(
         self,
@@ -108,47 +122,65 @@ class Page:
         share: bool = True,
         xact: bool = True,
         name: str = "",
-    ) -> None:
+    ) -> str:
         """A count with its rates, and its part of a total.
 
         share: whether the last column is printed. name: the row's name if its label is not
         all of that.
         """
-        figures = [
+        texts = [
             text_of(count / self.seconds, 12, 1),
             text_of(count / self.transactions, 12, 1) if xact else _ABSENT,
             text_of(count, 10),
         ]
         if share:
-            figures.append(
-                _ABSENT if total is None else text_of(100.0 * count / total if total else 0.0, 5, 1)
-            )
-        self.figures(indent, label, figures, name)
+            texts.append(_ABSENT if total is None else text_of(100.0 * count / total if total else 0.0, 5, 1))
+        return self._usual(indent, label, texts, name)
 
-    def gauge(self, indent: int, label: str, value: float, decimals: int = 0, *, name: str = "") -> None:
+    def gauge(self, indent: int, label: str, value: float, decimals: int = 0, *, name: str = "") -> str:
         """A figure without rates, in the count column."""
-        self.figures(indent, label, [_ABSENT, _ABSENT, text_of(value, 10, decimals), _ABSENT], name)
+        return self._usual(indent, label, [_ABSENT, _ABSENT, text_of(value, 10, decimals), _ABSENT], name)
 
-    def percent(self, indent: int, label: str, value: float) -> None:
+    def percent(self, indent: int, label: str, value: float) -> str:
         """A percentage alone."""
-        self.figures(indent, label, [_ABSENT, _ABSENT, _ABSENT, text_of(value, 5, 1)])
+        return self._usual(indent, label, [_ABSENT, _ABSENT, _ABSENT, text_of(value, 5, 1)])
 
-    def nothing(self, indent: int, label: str, *, name: str = "") -> None:
+    def nothing(self, indent: int, label: str, *, name: str = "") -> str:
         """Replaces a block in which nothing happened."""
-        self.row(indent, label, 0, name=name)
+        return self.row(indent, label, 0, name=name)
 
-    def figures(self, indent: int, label: str, texts: Sequence[str], name: str = "") -> None:
+    def _usual(self, indent: int, label: str, texts: Sequence[str], name: str = "") -> str:
         """A row of the four usual columns."""
         line = " " * indent + label
         for text, edge, measure in zip(texts, _EDGES, _MEASURES, strict=False):
             line = put(line, text, edge)
             if measure == "percent_of_total" and text != _ABSENT:
                 line += " %"
-            self.record(name or " ".join(label.split()), measure, text)
-        self.line(line)
+            self.record(name or squeezed(label), measure, text)
+        return line
 
-    def record(self, row: str, measure: str, text: str) -> None:
-        """Remember a figure as it was printed."""
+    def figures(self, text: str, values: Sequence[float], columns: str, label: str = "") -> str:
+        """A row of other columns; its label is by default what `text` says without its runs of blanks."""
+        line = text
+        for value, (measure, edge, width, decimals, sign) in zip(values, COLUMNS[columns], strict=False):
+            printed = text_of(value, width, decimals)
+            line = put(line, printed, edge) + sign
+            self.record(label or squeezed(text), measure, printed)
+        return line
+
+    def unsigned_share(self, line: str, label: str, share: str) -> str:
+        """The line with a percentage that has no sign."""
+        self.record(label, "percent_of_total", share)
+        return line + share.rjust(WIDTH - len(line))
+
+    def record(self, row: str, measure: str, text: str) -> str:
+        """Remember a figure as it was printed; returns the text."""
         if text.strip() != _ABSENT:
             value = None if "*" in text else float(text)
             self.printed.append(Printed(self._section, tuple(self._path), row, measure, value))
+        return text
+
+
+def squeezed(text: str) -> str:
+    """The text without runs of blanks."""
+    return " ".join(text.split())

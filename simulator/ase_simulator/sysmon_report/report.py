@@ -1,86 +1,176 @@
-"""A whole report: header, the sections in their order, the end line."""
+"""A whole report: header, the sections in their order, the end line. sections/*.j2 are their layouts."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ase_simulator.sysmon_report import caches, kernel, locks, storage, transactions, work
-from ase_simulator.sysmon_report.page import RULE, Page
-from ase_simulator.sysmon_report.sample import Sample
+from ase_simulator.sysmon_report.page import RULE, Page, squeezed
+from ase_simulator.sysmon_report.sample import CacheSample, PoolSample, Sample, Thread
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 END = "=============================== End of Report ================================= "
 _KEY = 23
 _VALUE = 56
 _OLD_VALUE = 55
 
-Writer = Callable[[Page, Sample], None]
-
-SECTIONS: dict[str, Writer] = {
-    "kernel": kernel.kernel,
-    "wpm": work.worker_processes,
-    "parallel": work.parallel_queries,
-    "taskmgmt": work.tasks,
-    "appmgmt": work.applications,
-    "esp": work.esp,
-    "housekeeper": work.housekeeper,
-    "monaccess": work.monitor_access,
-    "xactsum": transactions.profile,
-    "xactmgmt": transactions.management,
-    "indexmgmt": transactions.indexes,
-    "mdcache": locks.metadata,
-    "locks": locks.locks,
-    "dcache": caches.data_caches,
-    "nvcache": caches.nv_caches,
-    "pcache": caches.procedures,
-    "memory": caches.memory,
-    "recovery": storage.recovery,
-    "diskio": storage.disks,
-    "netio": storage.network,
+SECTIONS = {
+    "kernel": "kernel",
+    "wpm": "work",
+    "parallel": "work",
+    "taskmgmt": "work",
+    "appmgmt": "work",
+    "esp": "work",
+    "housekeeper": "work",
+    "monaccess": "work",
+    "xactsum": "transactions",
+    "xactmgmt": "transactions",
+    "indexmgmt": "transactions",
+    "mdcache": "locks",
+    "locks": "locks",
+    "dcache": "caches",
+    "nvcache": "caches",
+    "pcache": "caches",
+    "memory": "caches",
+    "recovery": "storage",
+    "diskio": "storage",
+    "netio": "storage",
 }
-"""Section keywords in the order of a whole report; nvcache is no keyword of its own, it comes with dcache."""
+"""Section keywords in the order of a whole report, with the file that has the section as a macro.
+
+nvcache is no keyword of its own, it comes with dcache.
+"""
+
+
+@cache
+def _environment() -> "Environment":
+    # Imported here: a server of which nobody asks a report does without Jinja2.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("sections")),
+        extensions=["jinja2.ext.do"],
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        autoescape=False,
+    )
+    environment.filters |= {"squeezed": squeezed, "before": lambda text, end: text.removesuffix(end).rstrip()}
+    return environment
 
 
 def write(sample: Sample, section: str | None = None) -> Page:
     """A report of all sections, or of one."""
     page = Page(sample.elapsed_ms, sample.transactions)
+    names = _names(page, sample)
+    modules = {
+        name: _environment().get_template(f"{name}.j2").make_module(names) for name in {*SECTIONS.values()}
+    }
     _header(page, sample)
-    for keyword, writer in SECTIONS.items():
+    for keyword, module in SECTIONS.items():
         belongs = keyword in (section or keyword, "nvcache" if section == "dcache" else None)
         if belongs and (sample.sixteen or keyword != "nvcache"):
-            writer(page, sample)
-    page.line(END)
+            page.add(getattr(modules[module], keyword)())
+    page.add(END)
     return page
 
 
+def _names(page: Page, sample: Sample) -> dict[str, Any]:
+    """What the templates know: the sample as `s`, the methods of the page, and some arithmetic."""
+
+    def counter(prefix: str, label: str, logging: str = "") -> int:
+        """The counter behind a row: ('insert', 'Data Only Lock Table') -> insert_data_only_lock_table."""
+        words = f"{prefix} {'minimal ' if logging.startswith('Minimally') else ''}{label}".lower()
+        return sample.count("_".join("".join(c if c.isalnum() else " " for c in words).split()))
+
+    def outcomes(kinds: Iterable[tuple[str, str, str]], *names: str) -> int:
+        return sum(sample.count(f"{prefix}_{name}") for _, _, prefix in kinds for name in names)
+
+    def os_shares(thread: Thread) -> list[float]:
+        elapsed = sample.elapsed_ms or 1
+        user, system = 100.0 * thread.user_ms / elapsed, 100.0 * thread.system_ms / elapsed
+        return [user, system, max(100.0 - user - system, 0.0)]
+
+    methods = (
+        page.section, page.block, page.table, page.titles, page.rule, page.row, page.gauge, page.percent,
+        page.nothing, page.figures, page.unsigned_share, page.record,
+    )  # fmt: skip
+    helpers = (counter, outcomes, os_shares, _pools, _shares, _sums, _means, _contention)
+    return {
+        **{each.__name__.lstrip("_"): each for each in (*methods, *helpers)},
+        "s": sample,
+        "count": sample.count,
+        "seconds": page.seconds,
+        "rounded": round,
+        "engine_counts": lambda name: [(f"Engine {e.number}", getattr(e, name)) for e in sample.engines],
+        "all_pools": lambda caches: _buffer_pools(caches, 0),
+        "large_pools": lambda caches: _buffer_pools(caches, 1),
+    }
+
+
+def _pools(members: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Engines or threads by their thread pool."""
+    ordered = sorted(members, key=lambda each: (each.pool, each.number))
+    return [(name, list(group)) for name, group in groupby(ordered, key=lambda each: each.pool)]
+
+
+def _buffer_pools(caches: Iterable[CacheSample], first: int) -> list[PoolSample]:
+    return [pool for cache in caches for pool in cache.pools[first:]]
+
+
+def _shares(*ticks: int) -> list[float]:
+    total = sum(ticks) or 1
+    return [100.0 * value / total for value in ticks]
+
+
+def _sums(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(column) for column in zip(*rows, strict=True)] or [0.0] * 3
+
+
+def _means(rows: Sequence[Sequence[float]], members: int) -> list[float]:
+    return [value / max(members, 1) for value in _sums(rows)]
+
+
+def _contention(spinlock: tuple[int, int]) -> float:
+    """Waits per grab in percent, as every contention row has it; 0 without grabs. spinlock: (grabs, waits)."""
+    grabs, waits = spinlock
+    return 100.0 * waits / grabs if grabs else 0.0
+
+
 def _header(page: Page, sample: Sample) -> None:
-    page.line(RULE)
-    page.line("      Sybase Adaptive Server Enterprise System Performance Report")
-    page.line(RULE)
-    page.line()
+    page.add(RULE)
+    page.add("      Sybase Adaptive Server Enterprise System Performance Report")
+    page.add(RULE)
+    page.add("")
     version = sample.version
     if sample.threaded:
         pieces = [version[start : start + _VALUE] for start in range(0, max(len(version), 1), _VALUE)]
     else:
         pieces = [version[:_OLD_VALUE]]
     name = _entry("Server Name", sample.server)
-    page.line(_entry("Server Version", pieces[0]))
+    page.add(_entry("Server Version", pieces[0]))
     for piece in pieces[1:]:
-        page.line(" " * _KEY + piece)
+        page.add(" " * _KEY + piece)
     if not sample.threaded:
-        page.line(name)
-    page.line(_entry("Run Date", _date(sample.ended)))
-    page.line(_entry("Sampling Started at", _moment(sample.started)))
-    page.line(_entry("Sampling Ended at", _moment(sample.ended)))
+        page.add(name)
+    page.add(_entry("Run Date", _date(sample.ended)))
+    page.add(_entry("Sampling Started at", _moment(sample.started)))
+    page.add(_entry("Sampling Ended at", _moment(sample.ended)))
     hours, rest = divmod(sample.interval_s, 3600)
-    page.line(_entry("Sample Interval", f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"))
-    page.line(_entry("Sample Mode", "No Clear" if sample.cleared else "Reset Counters"))
+    page.add(_entry("Sample Interval", f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"))
+    page.add(_entry("Sample Mode", "No Clear" if sample.cleared else "Reset Counters"))
     if sample.cleared:
-        page.line(_entry("Counters Last Cleared", _moment(sample.cleared)))
+        page.add(_entry("Counters Last Cleared", _moment(sample.cleared)))
     if sample.threaded:
-        page.line(name)
+        page.add(name)
     else:
-        page.line()
-    page.line(RULE)
-    page.line()
+        page.add("")
+    page.add(RULE)
+    page.add("")
 
 
 def _entry(key: str, value: str) -> str:

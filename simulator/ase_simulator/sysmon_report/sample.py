@@ -34,6 +34,11 @@ class EngineSample:
     bytes_sent: int = 0
     loads: Loads = (0.0, 0.0, 0.0)
 
+    @property
+    def sleeps(self) -> int:
+        """How often it yielded its CPU."""
+        return self.full_sleeps + self.interrupted_sleeps
+
 
 @dataclass(frozen=True, slots=True)
 class Thread:
@@ -48,6 +53,11 @@ class Thread:
     involuntary: int = 0
     minor_faults: int = 0
     major_faults: int = 0
+
+    @property
+    def busy_ms(self) -> int:
+        """CPU time."""
+        return self.user_ms + self.system_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +182,3 @@ class Sample:
     def sixteen(self) -> bool:
         """The layout of 16.0."""
         return self.layout == "16.0"
-
-
-def contention(grabs: int, waits: int) -> float:
-    """Waits per grab in percent, as every contention row has it; 0 without grabs."""
-    return 100.0 * waits / grabs if grabs else 0.0
