@@ -5,8 +5,8 @@ from typing import Any
 from ase_simulator.model.tables import constant_columns
 from ase_simulator.sql.execute.commands import DBCC, DBCC_REFUSED
 from ase_simulator.sql.functions import FUNCTIONS
+from ase_simulator.sql.functions.declared import CONSTANT
 from ase_simulator.sql.functions.registry import REFUSED as REFUSED_FUNCTIONS
-from ase_simulator.sql.functions.server import CONSTANT
 from ase_simulator.sql.procedures import PROCEDURES, REFUSED, SCRIPTED
 
 _APPROXIMATED = {

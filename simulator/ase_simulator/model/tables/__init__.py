@@ -18,7 +18,9 @@ _SOURCES: dict[str, Callable[[World], Iterable[dict[str, Any]]]] = {
     **storage.SOURCES,
     **monitors.SOURCES,
 }
-_TABLES: dict[str, dict[str, Any]] = load_yaml(files(__package__).joinpath("columns.yaml").read_text("utf-8"))["tables"]
+_TABLES: dict[str, dict[str, Any]] = load_yaml(
+    files(__package__).joinpath("columns.yaml").read_text("utf-8")
+)["tables"]
 
 
 class Sheet:

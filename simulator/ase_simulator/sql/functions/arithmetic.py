@@ -1,16 +1,15 @@
 """Mathematical functions, and arithmetic with ASE's checks."""
 
 import math
-import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import function, same, text_like
-from ase_simulator.sql.types.rules import FLOAT, INT, RANGES, Typed, numeric
+from ase_simulator.sql.functions.registry import function, same
+from ase_simulator.sql.types.rules import INT, RANGES
 from ase_simulator.sql.types.values import WIDE, EngineValue, bounded, decimal_of, exact
 
 
@@ -116,36 +115,6 @@ STATISTICAL_AGGREGATES: dict[str, Callable[[list[float]], float]] = {
 }
 
 
-@function("abs", "number", returns=same())
-def _abs(value: Any) -> EngineValue:
-    return None if value is None else abs(value)
-
-
-@function("sign", "number", returns=same())
-def _sign(value: Any) -> EngineValue:
-    return None if value is None else (value > 0) - (value < 0)
-
-
-def _whole(arguments: Sequence[Typed]) -> Type:
-    """The argument's type without its decimal places."""
-    type_ = arguments[0].type or INT
-    return numeric(type_.precision, 0) if type_.name in ("numeric", "decimal") else type_
-
-
-@function("floor", "number", returns=_whole)
-def _floor(value: Any) -> EngineValue:
-    return None if value is None else _alike(value, math.floor(value))
-
-
-@function("ceiling", "number", returns=_whole)
-def _ceiling(value: Any) -> EngineValue:
-    return None if value is None else _alike(value, math.ceil(value))
-
-
-def _alike(value: Any, whole: int) -> EngineValue:
-    return float(whole) if isinstance(value, float) else whole
-
-
 @function("round", "number", "int", returns=same())
 def _round(value: Any, places: Any) -> EngineValue:
     if value is None or places is None:
@@ -172,57 +141,6 @@ def _power(value: Any, exponent: Any) -> EngineValue:
     return float(result)
 
 
-@function("rand", "int", returns=FLOAT, optional=1, pure=False)
-def _rand(seed: Any = None) -> EngineValue:
-    return random.Random(seed).random() if seed is not None else random.random()
-
-
-@function("rand2", "int", returns=FLOAT, optional=1, pure=False)
-def _rand2(seed: Any = None) -> EngineValue:
-    return _rand(seed)  # type: ignore[no-any-return]
-
-
-@function("pi", returns=FLOAT)
-def _pi() -> EngineValue:
-    return math.pi
-
-
-@function("atn2", "float", "float", returns=FLOAT)
-def _atn2(y: Any, x: Any) -> EngineValue:
-    return None if y is None or x is None else math.atan2(y, x)
-
-
-def _float_function(name: str, run: Any) -> None:
-    def wrapped(value: Any) -> EngineValue:
-        if value is None:
-            return None
-        try:
-            return float(run(value))
-        except (ValueError, OverflowError):
-            raise SqlError(3623) from None
-
-    function(name, "float", returns=FLOAT)(wrapped)
-
-
-for _name, _run in {
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "log10": math.log10,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "cot": lambda x: 1 / math.tan(x),
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "degrees": math.degrees,
-    "radians": math.radians,
-    "square": lambda x: x * x,
-}.items():
-    _float_function(_name, _run)
-
-
 @function("hextoint", "binary", returns=INT)
 def _hextoint(value: Any) -> EngineValue:
     if value is None:
@@ -246,13 +164,3 @@ def _hextobigint(value: Any) -> EngineValue:
     )
     number = int.from_bytes(raw[-8:], "big")
     return number - 2**64 if number >= 2**63 else number
-
-
-@function("inttohex", "int", returns=text_like(length=8))
-def _inttohex(value: Any) -> EngineValue:
-    return None if value is None else f"{int(value) % 2**32:08X}"
-
-
-@function("biginttohex", "number", returns=text_like(length=16))
-def _biginttohex(value: Any) -> EngineValue:
-    return None if value is None else f"{int(value) % 2**64:016X}"

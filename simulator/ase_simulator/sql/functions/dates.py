@@ -4,46 +4,29 @@ import calendar
 from datetime import datetime
 from typing import Any
 
-from ase_simulator.results import Type
-from ase_simulator.sql.context import FunctionContext
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function, same
-from ase_simulator.sql.types.rules import DATETIME, INT, varchar
+from ase_simulator.sql.types.rules import INT, varchar
 from ase_simulator.sql.types.values import DAY, EngineValue, microseconds, moment_of
 
-_PARTS = {
-    "year": "year",
-    "yy": "year",
-    "yyyy": "year",
-    "quarter": "quarter",
-    "qq": "quarter",
-    "month": "month",
-    "mm": "month",
-    "week": "week",
-    "wk": "week",
-    "day": "day",
-    "dd": "day",
-    "dayofyear": "dayofyear",
-    "dy": "dayofyear",
-    "weekday": "weekday",
-    "dw": "weekday",
-    "hour": "hour",
-    "hh": "hour",
-    "minute": "minute",
-    "mi": "minute",
-    "second": "second",
-    "ss": "second",
-    "millisecond": "millisecond",
-    "ms": "millisecond",
-    "microsecond": "microsecond",
-    "us": "microsecond",
-    "calweekofyear": "calweekofyear",
-    "cwk": "calweekofyear",
-    "calyearofweek": "calyearofweek",
-    "cyr": "calyearofweek",
-    "caldayofweek": "caldayofweek",
-    "cdw": "caldayofweek",
+_NAMES = {
+    "year": "yy yyyy",
+    "quarter": "qq",
+    "month": "mm",
+    "week": "wk",
+    "day": "dd",
+    "dayofyear": "dy",
+    "weekday": "dw",
+    "hour": "hh",
+    "minute": "mi",
+    "second": "ss",
+    "millisecond": "ms",
+    "microsecond": "us",
+    "calweekofyear": "cwk",
+    "calyearofweek": "cyr",
+    "caldayofweek": "cdw",
 }
+_PARTS = {name: part for part, names in _NAMES.items() for name in (part, *names.split())}
 _SPANS = {
     "week": 7 * DAY,
     "day": DAY,
@@ -62,36 +45,6 @@ def _part(name: Any) -> str:
     if part is None:
         raise SqlError(155, name, "datepart")
     return part
-
-
-@function("getdate", returns=DATETIME, session=True)
-def _getdate(session: FunctionContext) -> EngineValue:
-    return microseconds(session.now())
-
-
-@function("getutcdate", returns=DATETIME, session=True)
-def _getutcdate(session: FunctionContext) -> EngineValue:
-    return microseconds(session.server.now())
-
-
-@function("current_date", returns=Type("date"), session=True)
-def _current_date(session: FunctionContext) -> EngineValue:
-    return microseconds(session.now()) // DAY * DAY
-
-
-@function("current_time", returns=Type("time"), session=True)
-def _current_time(session: FunctionContext) -> EngineValue:
-    return microseconds(session.now()) % DAY
-
-
-@function("current_bigdatetime", returns=Type("bigdatetime"), session=True)
-def _current_bigdatetime(session: FunctionContext) -> EngineValue:
-    return microseconds(session.now())
-
-
-@function("current_bigtime", returns=Type("bigtime"), session=True)
-def _current_bigtime(session: FunctionContext) -> EngineValue:
-    return microseconds(session.now()) % DAY
 
 
 @function("datediff", "any", "datetime", "datetime", returns=INT)
@@ -172,13 +125,3 @@ def _datename(name: Any, moment: Any) -> EngineValue:
     if part == "weekday":
         return calendar.day_name[at.weekday()]
     return str(_datepart(name, moment))
-
-
-def _of_date(name: str) -> None:
-    @function(name, "datetime", returns=INT)
-    def run(moment: Any) -> EngineValue:
-        return None if moment is None else int(getattr(moment_of(moment), name))
-
-
-for _name in ("year", "month", "day"):
-    _of_date(_name)
