@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -305,27 +305,6 @@ def slots(server: Simulated) -> dict[str, list[int]]:
         if isinstance(grabs := row["Grabs"], int) and grabs > 0:
             found.setdefault(str(row["SpinlockName"]), []).append(grabs)
     return found
-
-
-def test_a_change_to_daylight_saving_time_is_no_restart(server: Simulated) -> None:
-    shifted = ShiftedClock()
-    one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
-    started = []
-    for hours in (0, 1, 0):
-        server.model.faults.daylight_saving = timedelta(hours=hours)
-        one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
-        started.append(samples(seen)["ase_start_timestamp_seconds"])
-        shifted.ahead += 2 * PLAN_LIFETIME
-    assert started[1:] == started[:1] * 2
-    # Later dates are converted with the offset of their own time.
-    server.model.faults.daylight_saving = timedelta(hours=1)
-    one.scrape(ScrapeResult(shifted.monotonic() + 60))
-    server.model.advance(60.0)
-    server.model.clear_monitors()
-    cleared = server.model.now().replace(tzinfo=UTC).timestamp() - 3600
-    one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
-    one.close()
-    assert samples(seen)["ase_counters_cleared_timestamp_seconds"] == {(): pytest.approx(cleared, abs=0.01)}
 
 
 @pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])

@@ -48,7 +48,7 @@ MAX_PAUSE = 60.0
 BUSY = "is being tried by another target, which has not been answered yet"
 
 Outcome = Literal["accepted", "refused", "dropped", "unknown", "unanswered", "not_refused"]
-"""Of an attempt. accepted: a statement was answered after it; dropped: it was acknowledged, and then nothing was
+"""How an attempt ended. accepted: a statement was answered after it; dropped: it was acknowledged, and then nothing was
 answered; unanswered: it was sent, and its answer is still awaited; not_refused: no password was checked."""
 
 _Doubt = Literal["", "directory", "unclear"]
@@ -160,7 +160,7 @@ class LedgerClient:
 
 @dataclass(frozen=True, slots=True)
 class _Backoff:
-    """Of a refused password: how often in a row it was refused, and when it may be tried again (monotonic).
+    """A refused password: how often in a row it was refused, and when it may be tried again (monotonic).
 
     doubt: why it may not have been the password: a directory had accepted it before, or an attempt may have ended in
     something else than a refusal.

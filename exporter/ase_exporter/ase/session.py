@@ -12,7 +12,7 @@ Rows = TypeVar("Rows", bound=Sized)
 
 
 class Session:
-    """Delegates to the connection and adds what is sent and received to the target's cost."""
+    """Has the methods of `Connection`, and adds what is sent and received to the target's cost."""
 
     def __init__(self, connection: Connection, cost: Cost, clock: Clock = SYSTEM_CLOCK) -> None:
         self._connection = connection
@@ -21,29 +21,24 @@ class Session:
         self._received = 0
 
     def query(self, sql: str, deadline: float) -> list[Row]:
-        """See `Connection.query`."""
         self._cost.statements += 1
         return self._counted(lambda: self._connection.query(sql, deadline))
 
     def detect_charset(self, deadline: float) -> None:
-        """See `Connection.detect_charset`."""
         self._cost.statements += 1
         self._connection.detect_charset(deadline)
 
     def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
-        """See `Connection.query_columns`."""
         self._cost.statements += 1
         return self._counted(lambda: self._connection.query_columns(sql, deadline))
 
     def query_batch(self, selects: Sequence[str], next_deadline: Callable[[], float]) -> Iterator[list[Row]]:
-        """See `Connection.query_batch`."""
         self._cost.statements += len(selects)
         results = self._connection.query_batch(selects, next_deadline)
         for _ in selects:
             yield self._counted(lambda: next(results))
 
     def is_large(self, sql: str) -> bool:
-        """See `Connection.is_large`."""
         return self._connection.is_large(sql)
 
     def count_received(self) -> None:

@@ -37,8 +37,6 @@ _EXPECTED = {
     "less_than": "expected a smaller number",
 }
 _END = re.compile(r'\s*\{\s*"end"')
-# The number of seconds depends on when the statement is sent.
-_SECONDS_AGO = re.compile(r"dateadd\(ss, -\d+,")
 
 T = TypeVar("T")
 Value = bool | int | float | str | bytes | Decimal | datetime | date | time | None
@@ -270,15 +268,6 @@ def _adapter(form: Any) -> TypeAdapter[Any]:
 
 def _incomplete(where: str) -> UserError:
     return UserError(f"{where}: not a complete capture: expected a last line with the key `end`")
-
-
-def comparable(capture: Capture) -> Capture:
-    """The capture without what no two captures share: when and how long, and the order that follows from names."""
-    statements = [
-        replace(each, seconds=0.0, at=None, sql=_SECONDS_AGO.sub("dateadd(ss, 0,", each.sql))
-        for each in capture.statements
-    ]
-    return Capture(replace(capture.header, created=""), sorted(statements, key=lambda s: (s.scrape, s.sql)))
 
 
 def _json(value: object) -> str:

@@ -76,20 +76,17 @@ class RecordingConnection(Connection):
     recorder: Recorder
 
     def query(self, sql: str, deadline: float) -> list[Row]:
-        """See `Connection.query`."""
         return list(self._record(sql, deadline)[0])
 
     def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
-        """See `Connection.query_columns`; always by rows."""
+        # By rows, as they are recorded.
         return self.query(sql, deadline)
 
     def query_batch(self, selects: Sequence[str], next_deadline: Callable[[], float]) -> Iterator[list[Row]]:
-        """See `Connection.query_batch`."""
         for sql in selects:
             yield self.query(sql, next_deadline())
 
     def query_messages(self, sql: str, deadline: float) -> list[str]:
-        """See `Connection.query_messages`."""
         return self._record(sql, deadline, error_is_line=True)[1]
 
     def _record(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.select_only import select_problem
 from ase_exporter.errors import UserError
+from ase_exporter.metrics.declared import OWN
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 FIRST = {"state.yaml": 0, "threads.yaml": 1}
 
-# Metrics that no custom collector may define.
-RESERVED = ("ase_up", "ase_change_timestamp_seconds", "ase_changes_total", "ase_maintenance")
+# Metrics that no custom collector may define, besides the exporter's own.
 RESERVED_PREFIXES = ("ase_exporter_", "ase_sysmon_")
 
 
@@ -87,7 +87,7 @@ def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> 
         if custom and collector.sql and (problem := select_problem(collector.sql)):
             raise UserError(f"{path}: {name}: {problem}")
         for metric in collector.metrics:
-            if path.parent != HERE and (metric in RESERVED or metric.startswith(RESERVED_PREFIXES)):
+            if path.parent != HERE and (metric in OWN.by_name or metric.startswith(RESERVED_PREFIXES)):
                 raise UserError(
                     f"{path}: {name}.metrics.{metric}: the exporter has metrics of this name itself"
                 )

@@ -48,7 +48,7 @@ class RowSeries:
         return cached[3:]
 
     def per_key(self, cells: Any) -> Any:
-        """Of one cell per row (a list or an array), the cell of each key's first row."""
+        """The cell of each key's first row. cells: one per row, a list or an array."""
         return cells if self.first_rows is None else at_indexes(listed(cells), self.first_rows)
 
     @cached_property

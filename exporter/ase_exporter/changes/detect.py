@@ -237,7 +237,7 @@ class ConfigWatcher:
             parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
 
     def _by_last_reading(self, databases: Sequence[str]) -> Sequence[str]:
-        """Those that are not to wait; the ones that were never read, or longest ago, come first."""
+        """The databases that may be tried now, those never read or read longest ago first."""
         ready = [database for database in databases if not self._waits(_IN_DATABASE + database)]
         return sorted(ready, key=lambda name: self._read_at.get(f"binding:{name}", -math.inf))
 
@@ -425,7 +425,7 @@ def option_values(parts: Parts) -> Iterator[tuple[str, float]]:
 
 
 def _without_main_pools(objects: Objects) -> Objects:
-    """Without the size of each cache's smallest pool: it is what the other pools leave, not a setting."""
+    """Drop the size of each cache's smallest pool: it is what the other pools leave, not a setting."""
     for attributes in objects.values():
         sizes = [int(name.partition("K ")[0]) for name in attributes if name.endswith("pool size")]
         if sizes:

@@ -1,10 +1,11 @@
 """Configuration snapshots of a server or a host, and the differences between two of them. Pure, no I/O."""
 
-import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 # Kinds whose objects people create and remove. Objects of other kinds (options, for example) come and go with the
 # server's version, which is reported as a change itself.
@@ -34,6 +35,7 @@ class Part:
 
 # The content of a snapshot: key -> part. The key is the kind, or kind:scope for a kind that is read in several parts.
 Parts = Mapping[str, Part]
+_decoder = msgspec.json.Decoder(dict[str, Part])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,35 +86,14 @@ class Difference:
 
 def encode(parts: Parts) -> bytes:
     """Parts as compressed JSON; equal parts give equal bytes."""
-    data = {
-        key: [
-            part.kind,
-            part.source,
-            {
-                name: {attribute: list(setting) for attribute, setting in attributes.items()}
-                for name, attributes in part.objects.items()
-            },
-        ]
-        for key, part in parts.items()
-    }
-    return zlib.compress(json.dumps(data, sort_keys=True, separators=(",", ":")).encode(), 6)
+    return zlib.compress(msgspec.json.encode(parts, order="sorted"), 6)
 
 
 def decode(data: bytes) -> dict[str, Part]:
     """The parts that `encode` encoded. Raises ValueError for other data."""
     try:
-        return {
-            key: Part(
-                kind,
-                source,
-                {
-                    name: {attribute: Setting(*setting) for attribute, setting in attributes.items()}
-                    for name, attributes in objects.items()
-                },
-            )
-            for key, (kind, source, objects) in json.loads(zlib.decompress(data)).items()
-        }
-    except (zlib.error, TypeError, AttributeError) as error:
+        return _decoder.decode(zlib.decompress(data))
+    except (zlib.error, TypeError, msgspec.DecodeError) as error:
         raise ValueError(f"not an encoded snapshot: {error}") from error
 
 

@@ -11,9 +11,11 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
+
+import msgspec
 
 from ase_exporter.changes.change import ANNOTATION, Change
 from ase_exporter.errors import AseExporterError, UserError
@@ -392,21 +394,8 @@ def _text(data: bytes) -> str:
 
 
 def _insert(database: sqlite3.Connection, change: Change, post: bool) -> bool:
-    values = (
-        change.id,
-        change.target,
-        change.kind,
-        change.name,
-        change.old,
-        change.new,
-        change.at,
-        change.not_before,
-        change.end,
-        change.who,
-        change.source,
-        json.dumps(change.tags),
-        change.failed,
-    )
+    row = asdict(change) | {"tags": json.dumps(change.tags)}
+    values = [row[column] for column in _COLUMNS.split(", ")]
     marks = ", ".join("?" * len(values))
     done = database.execute(f"INSERT OR IGNORE INTO changes ({_COLUMNS}) VALUES ({marks})", values)
     if not done.rowcount:
@@ -426,18 +415,9 @@ def _queue(database: sqlite3.Connection, change_id: str, action: Action) -> None
 
 def _change(row: Iterable[Any]) -> Change | None:
     """A change from its row; None if the row is damaged."""
-    *values, source, tags, failed = row
+    fields = dict(zip(_COLUMNS.split(", "), row, strict=True))
     try:
-        tags = json.loads(tags)
+        fields |= {"tags": json.loads(fields["tags"]), "failed": bool(fields["failed"])}
+        return msgspec.convert(fields, Change)
     except (TypeError, ValueError):
         return None
-    *texts, at, not_before, end, who = values
-    if not (
-        all(isinstance(text, str) for text in (*texts, who, source))
-        and isinstance(at, _NUMBER)
-        and all(time is None or isinstance(time, _NUMBER) for time in (not_before, end))
-        and isinstance(tags, list)
-        and all(isinstance(tag, str) for tag in tags)
-    ):
-        return None
-    return Change(*(*values, source, tuple(tags), bool(failed)))

@@ -44,7 +44,7 @@ def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
 
 
 def parse(text: str, form: type[T] | TypeAdapter[T], source: str) -> T:
-    """As `load`, from text; errors give `source` as the file."""
+    """The validated content of a text. Raises UserError as `load` does, with `source` as the file."""
     try:
         data, root = read(text)
     except YamlError as error:

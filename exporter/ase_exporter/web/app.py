@@ -244,8 +244,6 @@ class ExporterApp:
 
 
 class _Handlers:
-    """The request handlers."""
-
     def __init__(self, exporter: ExporterApp, access: WriteAccess) -> None:
         self._exporter = exporter
         self._access = access

@@ -101,7 +101,7 @@ class Listener:
             task.add_done_callback(lambda done: self._handshakes.pop(done, None))
 
     def _pause(self, error: OSError) -> None:
-        """Without descriptors or memory, close an idle connection and try again later."""
+        """Close an idle connection and accept again later: descriptors or memory have run out."""
         if not self._short:
             log.warning("connections cannot be accepted: %s", error.strerror)
         self._short = True

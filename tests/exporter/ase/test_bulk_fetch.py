@@ -3,23 +3,19 @@
 import contextlib
 import resource
 import struct
-import threading
 import time
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import pytest
-from tests.exporter.ase.test_connection import SLACK, connect, failure, flooding
+from tests.exporter.ase.test_connection import connect, failure, flooded
 from tests.simulator.tds.running import Running
-from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
+from tests.simulator.tds.scripted import ScriptedBackend, numbers
 
 from ase_exporter.ase import bulk_fetch
-from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
-from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.connection import Connection, DatabaseError
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, TextColumn, same
-from ase_simulator.faults import Break, Faults
 from ase_simulator.results import Column, Rows, Type
 
 MANY = MIN_ARRAY_ROWS + 500
@@ -113,48 +109,6 @@ def test_too_many_rows_are_an_error_and_the_connection_stays(
     connection.close()
 
 
-def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
-    server: Running, faults: Faults
-) -> None:
-    connection = connect(server, timing=replace(TIMING, cancel_grace=SLACK))
-    large(connection, QUERY)
-    faults.hang = True
-    error = failure(lambda: connection.query_columns(QUERY, time.monotonic() + 1), 1)
-    assert (error.kind, error.usable) == ("deadline", True)
-    faults.hang = False
-    assert len(connection.query_columns(QUERY, soon())) == MANY
-    connection.close()
-
-
-def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults) -> None:
-    connection = connect(server)
-    large(connection, QUERY)
-    faults.seconds_per_row = 0.3
-    assert failure(lambda: connection.query_columns(QUERY, time.monotonic() + 1), 1).kind == "deadline"
-    connection.close()
-
-
-@pytest.mark.parametrize("how", ["close", "reset", "garbage"])
-def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, faults: Faults, how: str) -> None:
-    connection = connect(server)
-    large(connection, QUERY)
-    faults.broken = Break(how, after_rows=5)  # type: ignore[arg-type]
-    error = failure(lambda: connection.query_columns(QUERY, soon()), 30)
-    assert (error.kind, error.usable) == ("lost", False)
-    connection.close()
-
-
-def test_an_error_of_the_server_costs_only_the_statement(server: Running, backend: ScriptedBackend) -> None:
-    connection = connect(server)
-    large(connection, QUERY)
-    backend.answers[QUERY] = backend.answers["error"]
-    error = failure(lambda: connection.query_columns(QUERY, soon()), 30)
-    assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
-    assert str(error) == str(failure(lambda: connection.query(QUERY, soon()), 30))
-    assert len(connection.query("numbers 2", soon())) == 2
-    connection.close()
-
-
 def test_a_result_that_shrinks_falls_back_to_pyodbc(server: Running, backend: ScriptedBackend) -> None:
     connection = connect(server)
     large(connection, QUERY)
@@ -169,24 +123,13 @@ def test_a_result_that_shrinks_falls_back_to_pyodbc(server: Running, backend: Sc
 
 
 def answered(server: Running, tokens: bytes) -> list[DatabaseError]:
-    """What a fetch raises if the server answers with these tokens, and then with messages without end."""
-    with contextlib.contextmanager(flooding)(server, tokens) as port:
-        connection = Connection.open(Endpoint("127.0.0.1", port), USER, PASSWORD, deadline=soon())
+    """What a fetch by columns raises if the server answers with these tokens, and then with messages."""
+
+    def ask(connection: Connection) -> None:
         connection._note_size("flood", MANY)
-        caught: list[DatabaseError] = []
+        connection.query_columns("flood", time.monotonic() + 5)
 
-        def ask() -> None:
-            try:
-                connection.query_columns("flood", time.monotonic() + 5)
-            except DatabaseError as error:
-                caught.append(error)
-
-        # The driver may not come back at all.
-        thread = threading.Thread(target=ask, daemon=True)
-        thread.start()
-        thread.join(100)
-        connection.close()
-    return caught
+    return flooded(server, tokens, ask)
 
 
 def row_format(kind: int, size: bytes, columns: int = 1) -> bytes:

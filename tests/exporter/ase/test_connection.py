@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ase_exporter.ase.connection import MAX_ENCRYPTED, MAX_NAME, Connection, Dat
 from ase_exporter.ase.driver_socket import new_sockets_to
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.errors import UserError
+from ase_exporter.metrics.columns import MIN_ARRAY_ROWS
 from ase_simulator.faults import Break, Faults
 from ase_simulator.results import Column, Rows, Type
 
@@ -74,11 +75,33 @@ def test_a_login_that_is_never_answered_ends_on_time(server: Running, faults: Fa
     assert not new_sockets_to(("127.0.0.1", server.port))
 
 
-def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(server: Running) -> None:
+QUERY = f"numbers {MIN_ARRAY_ROWS + 500}"
+Fetch = Callable[[Connection, float], Sized]
+
+
+def by_rows(connection: Connection, seconds: float) -> Sized:
+    return connection.query(QUERY, time.monotonic() + seconds)
+
+
+def by_columns(connection: Connection, seconds: float) -> Sized:
+    """By columns from the second reading on, which knows of the first that the result is large."""
+    return connection.query_columns(QUERY, time.monotonic() + seconds)
+
+
+each_way = pytest.mark.parametrize("fetch", [by_rows, by_columns])
+
+
+@each_way
+def test_a_statement_that_hangs_is_cancelled_and_the_connection_stays(
+    server: Running, faults: Faults, fetch: Fetch
+) -> None:
     connection = connect(server, timing=replace(TIMING, cancel_grace=SLACK))
-    error = failure(lambda: connection.query("hang", time.monotonic() + 1), 1)
+    usual = fetch(connection, 30)
+    faults.hang = True
+    error = failure(lambda: fetch(connection, 1), 1)
     assert (error.kind, error.usable) == ("deadline", True)
-    assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
+    faults.hang = False
+    assert len(fetch(connection, 30)) == len(usual)
     connection.close()
 
 
@@ -92,27 +115,38 @@ def test_a_server_that_ignores_the_cancel_is_cut_off(server: Running, faults: Fa
     assert time.monotonic() - started < SLACK
 
 
-def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults) -> None:
+@each_way
+def test_rows_that_trickle_do_not_stretch_the_deadline(server: Running, faults: Faults, fetch: Fetch) -> None:
     connection = connect(server)
+    fetch(connection, 30)
     faults.seconds_per_row = 0.3
-    error = failure(lambda: connection.query("numbers 1000", time.monotonic() + 1), 1)
-    assert error.kind == "deadline"
+    assert failure(lambda: fetch(connection, 1), 1).kind == "deadline"
     connection.close()
 
 
+@each_way
 @pytest.mark.parametrize("how", ["close", "reset", "garbage"])
-def test_a_connection_that_breaks_within_a_result_is_lost(server: Running, faults: Faults, how: str) -> None:
+def test_a_connection_that_breaks_within_a_result_is_lost(
+    server: Running, faults: Faults, how: str, fetch: Fetch
+) -> None:
     connection = connect(server)
+    fetch(connection, 30)
     faults.broken = Break(how, after_rows=5)  # type: ignore[arg-type]
-    error = failure(lambda: connection.query("numbers 100", time.monotonic() + 30), 30)
+    error = failure(lambda: fetch(connection, 30), 30)
     assert (error.kind, error.usable) == ("lost", False)
     connection.close()
 
 
-def test_an_error_of_the_server_costs_only_the_statement(server: Running) -> None:
+@each_way
+def test_an_error_of_the_server_costs_only_the_statement(
+    server: Running, backend: ScriptedBackend, fetch: Fetch
+) -> None:
     connection = connect(server)
-    error = failure(lambda: connection.query("error", time.monotonic() + 30), 30)
+    fetch(connection, 30)
+    backend.answers[QUERY] = backend.answers["error"]
+    error = failure(lambda: fetch(connection, 30), 30)
     assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
+    assert str(error) == str(failure(lambda: connection.query("error", time.monotonic() + 30), 30))
     assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
     connection.close()
 
@@ -284,24 +318,30 @@ def flooding(server: Running, begin: bytes = b"") -> Iterator[int]:
         yield proxy.getsockname()[1]
 
 
-def test_messages_without_end_are_cut_off(server: Running) -> None:
-    with contextlib.contextmanager(flooding)(server) as port:
-        deadline = time.monotonic() + 10
+def flooded(server: Running, begin: bytes, ask: Callable[[Connection], object]) -> list[DatabaseError]:
+    """What a fetch raises if the server answers with these tokens, and then with messages without end."""
+    with contextlib.contextmanager(flooding)(server, begin) as port:
+        deadline = time.monotonic() + 30
         connection = Connection.open(Endpoint("127.0.0.1", port), USER, PASSWORD, deadline=deadline)
         caught: list[DatabaseError] = []
 
-        def ask() -> None:
+        def fetch() -> None:
             try:
-                connection.query("flood", time.monotonic() + 1)
+                ask(connection)
             except DatabaseError as error:
                 caught.append(error)
 
         # The driver may not come back at all.
-        thread = threading.Thread(target=ask, daemon=True)
+        thread = threading.Thread(target=fetch, daemon=True)
         thread.start()
         thread.join(100)
-        assert [str(error) for error in caught] == ["the server sends messages without end"]
         connection.close()
+    return caught
+
+
+def test_messages_without_end_are_cut_off(server: Running) -> None:
+    caught = flooded(server, b"", lambda connection: connection.query("flood", time.monotonic() + 1))
+    assert [str(error) for error in caught] == ["the server sends messages without end"]
 
 
 def test_large_results_are_no_messages_without_end(server: Running, backend: ScriptedBackend) -> None:

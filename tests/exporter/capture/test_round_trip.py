@@ -26,7 +26,7 @@ from tests.exporter.capture.recorded import (
     scrape,
 )
 
-from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, comparable, dump, lines
+from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, dump, lines
 from ase_exporter.capture.statements import statements_digest
 from ase_exporter.catalogue.facts import MECHANISM
 from ase_exporter.commands.capture_report import capture_report
@@ -36,6 +36,8 @@ from ase_exporter.scraping.target_scraper import SESSION_SETUP
 from ase_simulator.replay.backend import NOT_RECORDED
 from ase_simulator.replay.file import parse
 
+# The number of seconds depends on when the statement is sent.
+SECONDS_AGO = re.compile(r"dateadd\(ss, -\d+,")
 # A cluster with every collector and sp_sysmon, and a server that differs from the manuals. Recordings of the others are
 # slow; replays of those in tests/captures are tested all the same.
 QUICK = [
@@ -68,6 +70,15 @@ def test_a_capture_of_a_replay_equals_the_capture_and_gives_the_same_metrics(sou
         reasons = {name: outcome.reason for name, outcome in first.outcomes.items()}
         assert {name: outcome.reason for name, outcome in second.outcomes.items()} == reasons
         assert second.unavailable == first.unavailable
+
+
+def comparable(capture: Capture) -> Capture:
+    """The capture without what no two captures share: when and how long, and the order that follows from names."""
+    statements = [
+        replace(each, seconds=0.0, at=None, sql=SECONDS_AGO.sub("dateadd(ss, 0,", each.sql))
+        for each in capture.statements
+    ]
+    return Capture(replace(capture.header, created=""), sorted(statements, key=lambda s: (s.scrape, s.sql)))
 
 
 def assert_kept(taken: Capture, again: Capture) -> None:
