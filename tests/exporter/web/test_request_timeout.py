@@ -5,10 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 
 import pytest
-import uvicorn
-from starlette.responses import PlainTextResponse
+from tests.exporter.web.test_listener import Address, with_listener
 
-from ase_exporter.web.request_timeout import MAX_HEAD, HeadLimit, RequestTimeoutProtocol
+from ase_exporter.web.request_timeout import RequestTimeoutProtocol
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -16,20 +15,12 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 def with_server(talk: Talk, protocol_class: type[RequestTimeoutProtocol] = RequestTimeoutProtocol) -> None:
     """Run `talk` on one connection to a server that answers every request."""
 
-    async def main() -> None:
-        config = uvicorn.Config(HeadLimit(PlainTextResponse("hello")), log_config=None, lifespan="off")
-        config.load()
+    async def talk_at(address: Address) -> None:
+        reader, writer = await asyncio.open_connection(*address)
+        await talk(reader, writer)
+        writer.close()
 
-        def protocol() -> RequestTimeoutProtocol:
-            return protocol_class(config, uvicorn.server.ServerState(), {})
-
-        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
-        async with server:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            await asyncio.wait_for(talk(reader, writer), 60)
-            writer.close()
-
-    asyncio.run(main())
+    with_listener(talk_at, protocol_class=protocol_class)
 
 
 @pytest.mark.parametrize(
@@ -58,14 +49,6 @@ def test_a_second_request_that_trickles_closes_the_connection_too() -> None:
         assert await reader.read() == b""
 
     with_server(talk, ShortTimeout)
-
-
-def test_a_head_that_is_too_large_is_refused() -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * 2 * MAX_HEAD)
-        assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
-
-    with_server(talk)
 
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"

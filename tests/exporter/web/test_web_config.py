@@ -181,48 +181,6 @@ def test_neither_password_nor_hash_is_shown(running: RunningExporter, authority:
     assert HASH not in shown
 
 
-@pytest.mark.parametrize(
-    ("client", "user", "scheme", "answered"),
-    [
-        ("client", f"scraper:{PASSWORD}", "https", "200"),
-        ("client", None, "https", "401"),
-        ("client", "scraper:wrong", "https", "401"),
-        ("client", f"stranger:{PASSWORD}", "https", "401"),
-        # No answer at all: the handshake fails, or the port speaks no plain HTTP.
-        (None, f"scraper:{PASSWORD}", "https", "000"),
-        ("late", f"scraper:{PASSWORD}", "https", "000"),
-        ("client", f"scraper:{PASSWORD}", "http", "000"),
-    ],
-)
-def test_curl_gets_an_answer_with_the_right_certificate_and_password_alone(
-    running: RunningExporter,
-    authority: Authority,
-    tmp_path: Path,
-    client: str | None,
-    user: str | None,
-    scheme: str,
-    answered: str,
-) -> None:
-    settings = [f"url = {running.url.replace('https', scheme)}/metrics", f"cacert = {authority.file}"]
-    if client:
-        certificate, key = authority.sign(client, expired=client == "late")
-        settings += [f"cert = {certificate}", f"key = {key}"]
-    if user:
-        settings.append(f'user = "{user}"')
-    (tmp_path / "curlrc").write_text("\n".join(settings), encoding="utf-8")
-    command = ["curl", "-q", "--silent", "--show-error", "--max-time", "60", "--noproxy", "*"]
-    ended = subprocess.run(
-        [*command, "--write-out", "\n%{http_code}", "--config", tmp_path / "curlrc"],
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-    page, _, code = ended.stdout.rpartition("\n")
-    assert code == answered, ended.stderr
-    assert ("ase_exporter_build_info" in page) == (answered == "200")
-    assert (ended.returncode == 0) == (answered != "000")
-
-
 @pytest.mark.e2e
 def test_prometheus_scrapes_with_certificate_and_password(
     running: RunningExporter, authority: Authority, tmp_path: Path
