@@ -1,14 +1,13 @@
 """Renders metric families as Prometheus text format 0.0.4 or OpenMetrics 1.0.
 
-The output equals prometheus_client's byte for byte, at about a thirtieth of its time.
+The output is that of prometheus_client, at about a thirtieth of its time.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeGuard
 
 from ase_exporter.metrics.families import Family, SampleArray
-from ase_exporter.metrics.number_formatting import format_number
+from ase_exporter.metrics.number_formatting import format_number, format_numbers
 
 
 def render_text(families: Iterable[Family]) -> str:
@@ -30,24 +29,13 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False, creat
     parts: list[bytes] = []
     families = list(families)
     stamped = {family.name for family in families if openmetrics and created and family.created is not None}
-    arrays = _format_arrays(
-        [
-            family.samples.values
-            for family in families
-            if _is_array(family.samples) and family.name not in stamped
-        ]
-    )
     for family in families:
         parts.append(render_head(family.name, family.kind, family.help))
         if family.name in stamped:
             parts.append(_with_created(family).encode())
-        elif _is_array(family.samples):
-            lines, _ = _lines(family)
-            lines[1::2] = next(arrays)
-            # Joined family by family: join() needs eighty bytes of memory for every part.
-            parts.append(b"".join(lines))
         else:
-            parts.append(_text(family))
+            # Joined family by family: join() needs eighty bytes of memory for every part.
+            parts.append(b"".join(_lines(family)))
     if openmetrics:
         parts.append(b"# EOF\n")
     return b"".join(parts)
@@ -60,39 +48,19 @@ def escape_label(value: str) -> str:
     return value
 
 
-def _text(family: Family) -> bytes:
-    lines, values = _lines(family)
-    lines[1::2] = map(_number, values)
-    return b"".join(lines)
-
-
-def _is_array(samples: Any) -> TypeGuard[SampleArray]:
-    return isinstance(samples, SampleArray) and not isinstance(samples.values, list)
-
-
-def _format_arrays(arrays: list[Any]) -> Iterator[list[bytes]]:
-    """The values of each array as text."""
-    if arrays:
-        # Imports numpy, which only targets with large tables pay for.
-        from ase_exporter.metrics.array_formatting import format_arrays
-
-        yield from format_arrays(arrays)
-
-
-def _number(value: float) -> bytes:
-    return format_number(value).encode()
-
-
-def _lines(family: Family) -> tuple[list[bytes], Iterable[float]]:
-    """The text around the numbers at even indexes, odd indexes being free for the numbers, and the numbers."""
+def _lines(family: Family) -> list[bytes]:
+    """The text of the samples: numbers at odd indexes, what is around them at even ones."""
     samples = family.samples
     if not isinstance(samples, SampleArray):
-        return _around(family, [values for values, _ in samples]), [value for _, value in samples]
+        lines = _around(family, [labels for labels, _ in samples])
+        lines[1::2] = format_numbers([value for _, value in samples])
+        return lines
     kept, key = samples.series.rendered, (family.name, family.labels)
-    around = kept.get(key)
-    if around is None:
-        around = kept[key] = _around(family, samples.series.values)
-    return around.copy(), samples.values
+    if key not in kept:
+        kept[key] = _around(family, samples.series.values)
+    lines = kept[key].copy()
+    lines[1::2] = format_numbers(samples.values)
+    return lines
 
 
 def _around(family: Family, label_values: Sequence[Sequence[str]]) -> list[bytes]:
