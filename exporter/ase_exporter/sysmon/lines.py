@@ -28,7 +28,7 @@ _PREFIX_PARTS = re.compile(r"(?P<number> *\d+)|(?P<word>[^\W\d_]+)|(?P<other>.)"
 _MAX_WORDS = 8
 _PREFIX_SHARE = 0.9
 _ANCHOR_SHARE = 0.6
-_SUFFIX = re.compile(r" ?[^\w\s%)=\-]+$")
+_SUFFIX = re.compile(r"[^\w\s%)=\-]$")
 _SUFFIX_SHARE = 0.8
 _MIN_FOLDED = 10
 _MAX_FOLDED_REST = 12
@@ -75,7 +75,7 @@ def clean(raw: Sequence[tuple[int, str]]) -> list[Line]:
     found: list[Line] = []
     for number, body in texts:
         prefix = max(len(before[number]) - len(body), 0)
-        body = body[:MAX_WIDTH].rstrip().removesuffix(suffix)
+        body = body[:MAX_WIDTH].rstrip().removesuffix(suffix).rstrip()
         if suffix == "$":
             # The mark that `cat -A` puts in the place of a tab.
             body = body.replace("^I", "\t")

@@ -27,9 +27,12 @@ from ase_exporter.sysmon.structure import (
 )
 
 # Half of the last printed digit, and what binary fractions add.
-_HALF = 0.0501
+_HALF = 0.501
+# By how much a figure of one decimal may differ from what it was rounded from.
+_ROUNDED = 0.0501
 # Of a share whose total is read a moment later.
 _ABOUT = 0.1
+_COMMITS = "Committed Xacts"
 _STATES = ("user_busy", "system_busy", "cpu_busy", "io_busy", "idle")
 _MIN_SLACK, _SLACK = 5.0, 0.25
 
@@ -39,7 +42,8 @@ class Relation:
     """One line of identities.csv.
 
     kind: sum (the counts of `of` add up to the row), parts (the same, and their percentages are shares of that sum),
-    share (the row's percentage is its share of the sum of `of`), ratio (the row's figure is the quotient of the two).
+    rest (a sum whose last part is what the others leave, unless they leave nothing), share (the row's percentage is
+    its share of the sum of `of`), ratio (the row's figure is the quotient of the two), percent (100 times that).
     An empty label stands for parts without a row for their sum.
     """
 
@@ -101,6 +105,16 @@ class _Proof:
             name = " / ".join((*row.path, row.label))
             self._failures.append(_Failure(row.line, f"{name}: {what}", tuple(cells)))
 
+    def _expect(
+        self, row: Row, cell: Cell, low: float, high: float, text: str, others: Sequence[Cell] = ()
+    ) -> None:
+        """A figure is a number between two bounds, rounded to its printed digits."""
+        digit = 10.0 ** -len(cell.text.partition(".")[2])
+        slack = digit * _HALF + 1e-9 * max(abs(low), abs(high))
+        holds = low - slack <= cell.value <= high + slack
+        certain = cell.value + digit > high + slack and cell.value - digit < low - slack
+        self._check(holds, row, text, [cell] if certain else [], [cell, *others])
+
     def _rates(self) -> None:
         """Counts divided by seconds and by transactions, which are the same for all rows."""
         rows = [
@@ -109,20 +123,21 @@ class _Proof:
             for row in section.rows
             if (count := _cell(row, COUNT)) is not None
         ]
-        for measure, what in ((PER_SEC, "seconds"), (PER_XACT, "transactions")):
+        for measure, step, what in ((PER_SEC, 0.001, "seconds"), (PER_XACT, 1.0, "transactions")):
             pairs = [(row, count, cells[measure]) for row, count, cells in rows if measure in cells]
-            low, high = _divisor([(count.value, rate.value) for _, count, rate in pairs])
+            low, high = _divisor([(count.value, rate.value) for _, count, rate in pairs], step)
             if measure == PER_SEC:
                 self._interval(low, high)
-            for row, count, rate in pairs:
-                bounds = sorted((count.value / low, count.value / high)) if low else (-math.inf, math.inf)
-                slack = _HALF + abs(count.value) * 1e-9
-                holds = bounds[0] - slack <= rate.value <= bounds[1] + slack
-                pinned = [rate] if bounds[1] - bounds[0] < _HALF and low else []
-                if low and 1 / high > 2.1 * _HALF:
-                    pinned.append(count)
+            else:
+                commits = [max(count.value, 1.0) for row, count, _ in rows if row.label == _COMMITS]
+                low, high = next(((known, known) for known in commits if low <= known <= high), (low, high))
+            for row, count, rate in pairs if low else ():
+                least, most = sorted((count.value / low, count.value / high))
                 text = f"{rate.text} {measure} is not {count.text} by the {what} of the other rows"
-                self._check(holds, row, text, pinned, (rate, count))
+                self._expect(row, rate, least, most, text, [count])
+                more, fewer = (abs(count.value) + 1) / high, (abs(count.value) - 1) / low
+                if fewer + _ROUNDED < abs(rate.value) < more - _ROUNDED:
+                    self._pinned.add(id(count))
 
     def _interval(self, low: float, high: float) -> None:
         """The figures are of the header's interval, or of a longer one by its own times: waits end late under load."""
@@ -158,10 +173,14 @@ class _Proof:
         """Check one identity of a row, or of the first of rows without a total."""
         match identity.kind:
             case "ratio":
-                self._ratio(row, terms)
+                self._ratio(row, terms, 1.0)
+            case "percent":
+                self._ratio(row, terms, 100.0)
             case "cells" | "mean" | "mean of all" | "busy" | "hundred" | "units":
                 self._table(identity, row, terms)
             case _ if any(term.get(COUNT) is None for term in terms):
+                return
+            case "rest" if not terms[-1].get(COUNT):
                 return
             case "share" | "share of all":
                 self._shares([row], _sum(terms), terms)
@@ -192,27 +211,20 @@ class _Proof:
             if percent is None or count is None:
                 continue
             share = 100.0 * count.value / total if total else 0.0
-            holds = abs(percent.value - share) <= _HALF + about + abs(share) * 1e-9
-            self._check(
-                holds,
-                row,
-                f"{percent.text} % is not {count.text} of {total:.0f}",
-                [] if about else [percent],
-                [percent, count],
-            )
+            text = f"{percent.text} % is not {count.text} of {total:.0f}"
+            self._expect(row, percent, share - about, share + about, text, [count])
 
-    def _ratio(self, row: Row, terms: Sequence[Row]) -> None:
+    def _ratio(self, row: Row, terms: Sequence[Row], times: float) -> None:
         if len(terms) != 2 or not row.cells:
             return
         cell = row.cells[0]
         over, under = terms[0].get(COUNT), terms[1].get(COUNT)
         if over is None or not under:
             return
-        digit = 10.0 ** -len(cell.text.partition(".")[2])
         # Without decimals it is cut off, not rounded.
-        slack = digit * (0.501 if digit < 1 else 1.001)
+        cut = 0.0 if "." in cell.text else 0.5
         text = f"{cell.text} is not {over:.0f} divided by {under:.0f}"
-        self._check(abs(cell.value - over / under) <= slack, row, text, [cell] if digit < 1 else [], [cell])
+        self._expect(row, cell, times * over / under - cut, times * over / under + cut, text)
 
     def _table(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
         """Tables whose figures are no counts: busy shares of engines and threads, lengths of queues."""
@@ -224,40 +236,37 @@ class _Proof:
         rest = abs(whole - 100.0 * round(whole / 100.0))
         match identity.kind:
             case "busy":
-                over = whole > 100.0 and any(cell.measure == "idle" and cell.value == 0 for cell in states)
-                slack = _HALF * len(states)
-                self._check(
-                    over or rest <= slack, row, f"{whole:.1f} is no whole number of engines", [], states
-                )
+                members = terms if "Summary" in row.label else [row]
+                over = whole > 100.0 and any(member.get("idle") == 0 for member in members)
+                holds = over or rest <= _ROUNDED * len(states)
+                self._check(holds, row, f"{whole:.1f} is no whole number of engines", [], states)
             case "hundred":
                 shares = [cell for term in terms if (cell := _cell(term, PERCENT_OF_TOTAL))]
                 whole = math.fsum(cell.value for cell in shares)
-                holds = not whole or abs(whole - 100.0) <= _HALF * len(shares)
+                holds = not whole or abs(whole - 100.0) <= _ROUNDED * len(shares)
                 self._check(holds, row, f"the shares add up to {whole:.1f} %", [], shares)
             case "units":
                 used = sum(terms[0].get(state) or 0.0 for state in ("user_busy", "system_busy")) / 100.0
-                holds = abs(row.cells[0].value - used) <= _HALF + 0.002 if row.cells else True
-                self._check(holds, row, f"the threads are busy for {used:.2f} CPUs", row.cells, row.cells)
+                for cell in row.cells:
+                    text = f"the threads are busy for {used:.2f} CPUs"
+                    self._expect(row, cell, used - 0.002, used + 0.002, text)
             case "cells":
                 for cell in row.cells:
                     found = [part for term in parts if (part := _cell(term, cell.measure))]
                     if found and not (cell.measure == "idle" and "Thread" in parts[0].label):
-                        total = math.fsum(part.value for part in found)
-                        holds = abs(cell.value - total) <= _HALF * (len(found) + 1) + abs(total) * 1e-9
+                        total, slack = math.fsum(part.value for part in found), _ROUNDED * len(found)
                         text = f"{cell.text} is not the sum of its parts ({total:.1f})"
-                        self._check(holds, row, text, [], [cell, *found])
+                        self._expect(row, cell, total - slack, total + slack, text, found)
             case _:
                 number = len(parts) if identity.kind == "mean" else _threads(terms[0], parts)
                 for cell in row.cells if number else ():
-                    whole_cell = _cell(terms[0], cell.measure)
-                    if whole_cell is not None and cell.measure not in (PER_SEC, PER_XACT):
-                        slack = _HALF * (1 + 1 / number) if "." in cell.text else 1.0
-                        mean = whole_cell.value / number
-                        holds = abs(cell.value - mean) <= slack + abs(mean) * 1e-9
-                        pinned = [cell] if slack < 2 * _HALF else []
-                        self._check(
-                            holds, row, f"{cell.text} is not the mean of {number}", pinned, [cell, whole_cell]
-                        )
+                    total_cell = _cell(terms[0], cell.measure)
+                    if total_cell is not None and cell.measure not in (PER_SEC, PER_XACT):
+                        # Without decimals it is cut off, not rounded.
+                        slack = (_ROUNDED if "." in cell.text else 0.5 * number) / number
+                        mean = total_cell.value / number
+                        text = f"{cell.text} is not the mean of {number}"
+                        self._expect(row, cell, mean - slack, mean + slack, text, [total_cell])
 
 
 def _cell(row: Row, measure: str) -> Cell | None:
@@ -281,20 +290,22 @@ def _sum(rows: Sequence[Row]) -> float:
     return math.fsum(row.get(COUNT) or 0.0 for row in rows)
 
 
-def _divisor(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The range of the one divisor that makes the most rates of their counts; zeros without any."""
+def _divisor(pairs: Sequence[tuple[float, float]], step: float) -> tuple[float, float]:
+    """The range of the multiple of a step that divides the most counts into their rates; zeros without any."""
     ends: list[tuple[float, int]] = []
     for count, rate in pairs:
         if count * rate <= 0:
             continue
-        slack = _HALF + abs(rate) * 1e-9
-        ends.append((abs(count) / (abs(rate) + slack), -1))
-        ends.append((abs(count) / (abs(rate) - slack) if abs(rate) > slack else math.inf, 1))
+        slack = _ROUNDED + abs(rate) * 1e-9
+        low = math.ceil(abs(count) / (abs(rate) + slack) / step) * step
+        high = math.floor(abs(count) / (abs(rate) - slack) / step) * step if abs(rate) > slack else math.inf
+        if low <= high:
+            ends += [(low, -1), (high, 1)]
     ends.sort()
     depth = best = 0
     low = high = 0.0
-    for at, (value, step) in enumerate(ends):
-        depth -= step
+    for at, (value, change) in enumerate(ends):
+        depth -= change
         if depth > best:
             best, low, high = depth, value, ends[at + 1][0]
     return (low, high) if best > 1 or len(ends) == 2 else (0.0, 0.0)

@@ -221,7 +221,7 @@ class Recogniser:
             values = end
             while values > at and found[values - 1].is_value:
                 values -= 1
-            if values == at:
+            if values == at and end == len(found):
                 return at, end
             # A label may end in numbers.
             for label in range(values, min(values + 3, end + 1)):
@@ -234,7 +234,8 @@ class Recogniser:
                 whole = (
                     end == len(found) or end - label > 1 or any(len(row.slots) == 1 for row in meaning.rows)
                 )
-                if label < end and whole and (meaning.rows or self._is_bucket(found[label:end])):
+                bucket = label == values and self._is_bucket(found[label:end])
+                if label < end and whole and (meaning.rows or bucket):
                     return label, end
         last = min(_first_end(found, at), at + _MAX_LABEL_WORDS)
         for end in range(last - 1, at, -1):

@@ -11,7 +11,9 @@ from ase_exporter.sysmon.structure import Cell, Remark, Report, Row, Section
 
 SECTION = "Cache Wizard"
 _ADVICE = "TUNING RECOMMENDATIONS"
-_BLOCKS = {key(name): name for name in ("Buffer Pool Information", "Object Statistics", _ADVICE, "LEGEND")}
+# Its last part.
+_LEGEND = "LEGEND"
+_BLOCKS = {key(name): name for name in ("Buffer Pool Information", "Object Statistics", _ADVICE, _LEGEND)}
 _TABLES = (
     ("IO Size", "Wash Size", "Run Size", "APF%", "LR/sec", "PR/sec", "Hit%", "APF-Eff%", "Usage%"),
     ("Object", "LR/sec", "PR/sec", "Hit%", "Obj_Cached%", "Cache_Occp%"),
@@ -35,11 +37,15 @@ def read(lines: Sequence[Line], position: int, report: Report) -> int:
     """Add the section that starts at this title to a report; the position after it."""
     reader = _WizardReader(report, Section(SECTION, lines[position].number))
     texts = [line for line in lines[position + 1 :] if any(map(str.isalnum, line.text))]
+    end = len(lines)
     for line, below in zip(texts, [*texts, Line(0, "")][1:], strict=True):
         if is_title(line.text) or starts(line) or grammar().meaning(line.text).section:
-            return next(at for at in range(position + 1, len(lines)) if lines[at] is line)
+            end = next(at for at in range(position + 1, len(lines)) if lines[at] is line)
+            break
         reader.take(line, below)
-    return len(lines)
+    if not reader.ended:
+        report.missing.append(f"the {_LEGEND} of the {SECTION}")
+    return end
 
 
 class _WizardReader:
@@ -52,6 +58,11 @@ class _WizardReader:
         self._cache = ""
         self._block = ""
         self._titles: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the wizard's last part was reached."""
+        return self._block == _LEGEND
 
     def take(self, line: Line, below: Line) -> None:
         """Read one line; below: the next one with text."""

@@ -84,7 +84,15 @@ def simulated_report(layout: Layout, seed: int) -> str:
         for number in range(rng.randint(1, 10))
     )
     threads = tuple(
-        Thread(engine.number + 2, engine.pool, f"Engine {engine.number}", *counts(6)) for engine in engines
+        Thread(
+            engine.number + 2,
+            engine.pool,
+            f"Engine {engine.number}",
+            rng.randrange(30_000),
+            rng.randrange(30_000),
+            *counts(4),
+        )
+        for engine in engines
     )
     started = datetime(2024, 3, 1, 12) + timedelta(days=seed)
     return "\n".join(

@@ -354,6 +354,13 @@ def test_the_cache_wizard_is_read_with_its_units() -> None:
     assert wizard.recommendations[0].text == "Usage% for 'default data cache' is low (< 5%)"
 
 
+@pytest.mark.parametrize("lines", [4, 9, 15, 20, 24, 100])
+def test_a_wizard_without_its_last_part_is_cut(lines: int) -> None:
+    wizard = "\n".join(samples.WIZARD.split("\n")[:lines])
+    report = parse(f"{samples.report(samples.TRANSACTIONS)}{wizard}\n")
+    assert ("the LEGEND of the Cache Wizard" in report.missing) == (lines < 100)
+
+
 @pytest.mark.parametrize(
     "text",
     [
