@@ -3,27 +3,12 @@
 import csv
 import io
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ase_exporter.sysmon.structure import QUALITIES, Header, Remark, Report, Row, Section
 from ase_exporter.sysmon.summary import summary
 
-_COLUMNS = (
-    "file",
-    "server",
-    "time",
-    "section",
-    "instance",
-    "path",
-    "row",
-    "measure",
-    "value",
-    "quality",
-    "report",
-    "text",
-    "line",
-    "column",
-)
+_COLUMNS = "file,server,time,section,instance,path,row,measure,value,quality,report,text,line,column"
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -60,7 +45,7 @@ def series_entry(file: str, report: Report) -> dict[str, object]:
 
 def csv_heading() -> str:
     """The first line of a CSV file."""
-    return ",".join(_COLUMNS) + "\n"
+    return _COLUMNS + "\n"
 
 
 def csv_rows(report: Report, file: str = "") -> str:
@@ -73,23 +58,9 @@ def csv_rows(report: Report, file: str = "") -> str:
     writer = csv.writer(out, lineterminator="\n")
     where = (file, report.header.server, _time(report.header.ended) or "")
     for section, row, cell in report.cells():
-        path = " / ".join(row.path)
-        place = (row.line, cell.column + 1)
-        writer.writerow(
-            (
-                *where,
-                section.name,
-                section.instance,
-                path,
-                row.label,
-                cell.measure,
-                cell.value,
-                cell.quality,
-                state,
-                cell.text,
-                *place,
-            )
-        )
+        place = (section.name, section.instance, " / ".join(row.path), row.label)
+        figure = (cell.measure, cell.value, cell.quality, state, cell.text)
+        writer.writerow((*where, *place, *figure, row.line, cell.column + 1))
     return out.getvalue()
 
 
@@ -99,9 +70,7 @@ def _header(header: Header) -> dict[str, object]:
         "version": header.version,
         "started": _time(header.started),
         "ended": _time(header.ended),
-        "interval_seconds": header.interval.total_seconds()
-        if isinstance(header.interval, timedelta)
-        else None,
+        "interval_seconds": header.interval.total_seconds() if header.interval is not None else None,
         "mode": header.mode,
         "cleared": _time(header.cleared),
         "other": header.other,

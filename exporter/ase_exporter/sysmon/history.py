@@ -1,7 +1,7 @@
 """Saved reports as OpenMetrics with the times at which their samples ended, for `promtool tsdb`."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ase_exporter.errors import UserError
@@ -49,13 +49,3 @@ class OpenMetricsHistory:
                 for at, value in sorted(values_at.items()):
                     yield f"{metric}{{{series}}} {format_number(value)} {at}"
         yield "# EOF"
-
-
-def history(
-    reports: Iterable[tuple[str, Report]], cells: list[str], labels: Mapping[str, str]
-) -> Iterator[str]:
-    """Lines of OpenMetrics of reports given with their files; raises UserError as `OpenMetricsHistory.add`."""
-    collected = OpenMetricsHistory(cells, labels)
-    for file, report in reports:
-        collected.add(file, report)
-    yield from collected.lines()
