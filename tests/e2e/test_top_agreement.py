@@ -10,7 +10,7 @@ from tests.exporter.top.watching import one_step
 
 from ase_exporter.top.figures import Figures, Spinlock
 from ase_exporter.top.frames import frame
-from ase_exporter.top.samples import LabelValues, Reading, Sample, Series
+from ase_exporter.top.samples import LabelValues, MetricSeries, Reading, Sample
 
 pytestmark = pytest.mark.e2e
 
@@ -30,7 +30,7 @@ def sample(recording: Recording, first: int, last: int) -> Sample:
             if value is not None:
                 readings.setdefault(name, {first: {}, last: {}})[scrape][values] = value
     series = {
-        name: Series(
+        name: MetricSeries(
             Reading(float(last * INTERVAL), labels[name], both[last]),
             Reading(float(first * INTERVAL), labels[name], both[first]),
         )

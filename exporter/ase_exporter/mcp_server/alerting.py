@@ -9,7 +9,7 @@ from ase_exporter import assets
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import AlertOf, FoundAlerts, utc
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_ALERTS = 50
@@ -22,7 +22,7 @@ def alerts(sources: Sources, arguments: inputs.Alerts) -> FoundAlerts:
     """The alerts that fire now, with their runbooks: what they mean, how to confirm them, what to do."""
     with sources.connect() as prometheus:
         found = prometheus.alerts()
-        notes = [shown(warning) for warning in prometheus.warnings]
+        notes = [public_text(warning) for warning in prometheus.warnings]
     try:
         listed = sorted((_alert(each) for each in found), key=lambda alert: alert.since)
     except (KeyError, TypeError, ValueError):
@@ -60,13 +60,13 @@ def _alert(found: Mapping[str, Any]) -> AlertOf:
     labels, annotations = found["labels"], found["annotations"]
     value = float(found.get("value", "nan"))
     return AlertOf(
-        alert=shown(labels["alertname"]),
-        severity=shown(labels.get("severity", "")),
-        state=shown(found["state"]),
-        server=shown(labels.get("instance", "")),
-        labels={shown(name): shown(text) for name, text in labels.items() if name not in _FIELDS},
+        alert=public_text(labels["alertname"]),
+        severity=public_text(labels.get("severity", "")),
+        state=public_text(found["state"]),
+        server=public_text(labels.get("instance", "")),
+        labels={public_text(name): public_text(text) for name, text in labels.items() if name not in _FIELDS},
         since=utc(datetime.fromisoformat(found["activeAt"]).timestamp()),
         value=value if math.isfinite(value) else None,
-        summary=shown(annotations.get("summary", "")),
-        description=shown(annotations.get("description", "")),
+        summary=public_text(annotations.get("summary", "")),
+        description=public_text(annotations.get("description", "")),
     )

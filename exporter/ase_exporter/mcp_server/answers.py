@@ -54,7 +54,7 @@ class Servers(Answer):
     notes: list[str]
 
 
-class Spinlock(Answer):
+class SpinlockOf(Answer):
     """A spinlock over the window. state: severe and hot need action; busy and quiet do not."""
 
     spinlock: str
@@ -151,7 +151,7 @@ class Spinlocks(Answer):
     window: WindowOf
     engines_online: int
     engines_spinning: Annotated[Number, Field(description="About how many, over all spinlocks: an estimate")]
-    spinlocks: list[Spinlock]
+    spinlocks: list[SpinlockOf]
     certainty: Certainty
 
 
@@ -219,7 +219,7 @@ class StepOf(Answer):
 class FindingOf(Answer):
     """A spinlock that needs action, and what eases it."""
 
-    spinlock: Spinlock
+    spinlock: SpinlockOf
     protects: str
     current: str
     steps: list[StepOf]

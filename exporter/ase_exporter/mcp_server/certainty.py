@@ -7,7 +7,7 @@ import numpy as np
 from ase_exporter.analysis import Prometheus
 from ase_exporter.compare.windows import Span
 from ase_exporter.mcp_server.answers import Certainty, WindowOf, utc
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 
 # The end of a window, in which the scrape interval and the newest sample are looked for.
 RECENT = 1800.0
@@ -27,7 +27,7 @@ def certainty(prometheus: Prometheus, selector: str, span: Span) -> Certainty:
     interval = float(median(gaps)) if len(gaps) else None
     # A window holds one scrape more or less than its length says.
     coverage = min(1.0, (scrapes + 1) * interval / span.seconds) if interval else None
-    notes = [f"Prometheus: {shown(warning)}" for warning in dict.fromkeys(prometheus.warnings)]
+    notes = [f"Prometheus: {public_text(warning)}" for warning in dict.fromkeys(prometheus.warnings)]
     if interval is None:
         notes.append("fewer than two scrapes in the last 30 minutes of the window")
     elif coverage is not None and coverage < MIN_COVERAGE:
@@ -43,8 +43,8 @@ def certainty(prometheus: Prometheus, selector: str, span: Span) -> Certainty:
 def window_of(span: Span) -> WindowOf:
     """A window as answers have it."""
     return WindowOf(
-        name=shown(span.name),
+        name=public_text(span.name),
         start=utc(span.start),
         end=utc(span.end),
-        cuts=[shown(cut) for cut in span.cuts],
+        cuts=[public_text(cut) for cut in span.cuts],
     )

@@ -13,7 +13,7 @@ from ase_exporter.mcp_server.answers import Diagnosed, FoundCause, MeasureOf, No
 from ase_exporter.mcp_server.certainty import certainty, window_of
 from ase_exporter.mcp_server.history import change_of
 from ase_exporter.mcp_server.overview import window
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 # Seconds before the window in which a change may be the cause, and how many changes are listed.
@@ -52,7 +52,8 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
         causes=[_cause(each) for each in found.findings],
         account=_account(found.account),
         not_judged=[
-            NotJudged(finding=each.name, word=each.word, reason=shown(each.reason)) for each in found.unknown
+            NotJudged(finding=each.name, word=each.word, reason=public_text(each.reason))
+            for each in found.unknown
         ],
         changes=[change_of(mark) for mark in changes[-MAX_CHANGES:]],
         alerts_fired=fired,
@@ -63,7 +64,7 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
 def _alerts_fired(prometheus: Prometheus, selector: str, span: Span) -> list[str]:
     width = f"[{max(1, round(span.seconds))}s]"
     fired = prometheus.query(f'last_over_time(ALERTS{{alertstate="firing", {selector}}}{width})', span.end)
-    return sorted({shown(each.labels.get("alertname", "")) for each in fired})
+    return sorted({public_text(each.labels.get("alertname", "")) for each in fired})
 
 
 def _cause(found: Finding) -> FoundCause:
@@ -75,7 +76,7 @@ def _cause(found: Finding) -> FoundCause:
         usual_share=found.usual,
         confidence=found.confidence,
         about_kind=found.subject.kind if found.subject else "",
-        about=shown(found.subject.name) if found.subject else "",
+        about=public_text(found.subject.name) if found.subject else "",
         evidence=[_measure(each) for each in found.evidence],
         next_steps=list(found.next_steps),
         expect=found.expect,
@@ -88,8 +89,8 @@ def _measure(found: Measure) -> MeasureOf:
         title=found.title,
         value=found.value,
         unit=found.unit,
-        about=shown(found.subject),
-        not_known=shown(found.unknown),
+        about=public_text(found.subject),
+        not_known=public_text(found.unknown),
     )
 
 

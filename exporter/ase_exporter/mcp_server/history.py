@@ -14,7 +14,7 @@ from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import ChangeOf, Compared, DifferenceOf, FoundChanges, RowOf, utc
 from ase_exporter.mcp_server.certainty import window_of
 from ase_exporter.mcp_server.overview import window
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_WINDOWS = 20
@@ -34,7 +34,7 @@ def changes(sources: Sources, arguments: inputs.Changes) -> FoundChanges:
             exporter=sources.exporter,
             selector=sources.selector,
         )
-        notes = [shown(warning) for warning in prometheus.warnings]
+        notes = [public_text(warning) for warning in prometheus.warnings]
     if sources.exporter is None:
         notes.append(
             "of equal changes within 15 s only the last is known; an exporter's URL (--exporter) has all"
@@ -87,7 +87,7 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
     rows = [*changed, *unclear] if arguments.everything else changed
     return Compared(
         server=arguments.server,
-        headline=shown(headline(comparison)),
+        headline=public_text(headline(comparison)),
         confidence=comparison.confidence,
         step_seconds=comparison.step,
         windows=[window_of(span) for span in comparison.spans],
@@ -95,8 +95,8 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
         rows=[_row(row) for row in rows[:MAX_ROWS]],
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
-        findings=[shown(finding) for finding in findings(comparison)],
-        warnings=[shown(warning) for warning in comparison.warnings],
+        findings=[public_text(finding) for finding in findings(comparison)],
+        warnings=[public_text(warning) for warning in comparison.warnings],
         method=method(comparison),
     )
 
@@ -106,19 +106,19 @@ def change_of(mark: Mark) -> ChangeOf:
     return ChangeOf(
         at=utc(mark.at),
         not_before=None if mark.not_before is None else utc(mark.not_before),
-        kind=shown(mark.kind),
-        name=shown(mark.name),
-        old=shown(mark.old),
-        new=shown(mark.new),
-        ref=shown(mark.id or mark),
+        kind=public_text(mark.kind),
+        name=public_text(mark.name),
+        old=public_text(mark.old),
+        new=public_text(mark.new),
+        ref=public_text(mark.id or mark),
     )
 
 
 def _row(row: ComparisonRow) -> RowOf:
     return RowOf(
         measure=row.key,
-        name=shown(row.name),
-        title=shown(row.title),
+        name=public_text(row.name),
+        title=public_text(row.title),
         unit=row.measure.unit,
         good=row.measure.good,
         values=list(row.values),

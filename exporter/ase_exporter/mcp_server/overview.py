@@ -18,12 +18,12 @@ from ase_exporter.mcp_server.answers import (
     FindingOf,
     KnownServer,
     Servers,
-    Spinlock,
+    SpinlockOf,
     Spinlocks,
     StepOf,
 )
 from ase_exporter.mcp_server.certainty import certainty, window_of
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 Scraped = Literal["up", "down", "no data"]
@@ -41,21 +41,21 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
         }
         seen = prometheus.query(f"last_over_time(ase_up{{{sources.selector}}}[1d])")
         info = prometheus.query(f"last_over_time(ase_info{{{sources.selector}}}[1d])")
-        notes = [shown(warning) for warning in prometheus.warnings]
+        notes = [public_text(warning) for warning in prometheus.warnings]
     versions = {each.labels.get("instance", ""): each.labels.get("version", "") for each in info}
     configured = _configured(sources)
     found = sorted({each.labels.get("instance", "") for each in seen} | now.keys())
     known = [
         KnownServer(
-            server=shown(name),
+            server=public_text(name),
             scraped=_scraped(now.get(name)),
-            version=shown(versions[name]) if versions.get(name) else None,
+            version=public_text(versions[name]) if versions.get(name) else None,
             source="prometheus and exporter" if name in configured else "prometheus",
         )
         for name in found
     ]
     known += [
-        KnownServer(server=shown(name), scraped="no data", version=None, source="exporter")
+        KnownServer(server=public_text(name), scraped="no data", version=None, source="exporter")
         for name in sorted(configured - set(found))
     ]
     if len(known) > MAX_SERVERS:
@@ -109,12 +109,12 @@ def window(sources: Sources, arguments: inputs.Window | inputs.Changes) -> tuple
     return server_selector(arguments.server, sources.selector), span
 
 
-def spinlock(finding: SpinlockFinding) -> Spinlock:
+def spinlock(finding: SpinlockFinding) -> SpinlockOf:
     """A finding as answers have it."""
     lock = finding.spinlock
-    return Spinlock(
-        spinlock=shown(lock.name),
-        spinlock_class=shown(lock.spinlock_class),
+    return SpinlockOf(
+        spinlock=public_text(lock.name),
+        spinlock_class=public_text(lock.spinlock_class),
         state=finding.severity,
         contention=lock.contention,
         grabs_per_second=lock.grabs,
@@ -142,7 +142,7 @@ def _finding(finding: SpinlockFinding) -> FindingOf:
     return FindingOf(
         spinlock=spinlock(finding),
         protects=finding.protects,
-        current=shown(finding.current),
+        current=public_text(finding.current),
         steps=[_step(step) for step in finding.steps],
         cautions=list(finding.cautions),
         sources=list(finding.sources),

@@ -13,7 +13,7 @@ _STATEMENT = re.compile(
 )
 
 
-def shown(text: object) -> str:
+def public_text(text: object) -> str:
     """Text from labels, changes and reports as an answer may hold it."""
     words = str(text)[:_SEARCHED]
     if _STATEMENT.search(words):

@@ -9,7 +9,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import Queried, SeriesOf
 from ase_exporter.mcp_server.overview import MAX_RANGE
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_SERIES = 50
@@ -60,15 +60,15 @@ def _answer(
         points += len(values)
         if points > MAX_POINTS:
             break
-        names = {shown(name): shown(text) for name, text in labels.items()}
+        names = {public_text(name): public_text(text) for name, text in labels.items()}
         kept.append(SeriesOf(labels=names, points=[(at, _number(value)) for at, value in values]))
-    notes = [shown(warning) for warning in warnings]
+    notes = [public_text(warning) for warning in warnings]
     if step is not None and arguments.step is not None and step > arguments.step:
         notes.append(f"step raised from {arguments.step:g} to {step:g} s")
     if len(kept) < len(found):
         notes.append("series were left out: use topk, sum by or more label matchers")
     return Queried(
-        promql=shown(arguments.promql),
+        promql=public_text(arguments.promql),
         kind="instant" if step is None else "range",
         step_seconds=step,
         series=kept,

@@ -17,7 +17,7 @@ from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.reference import collector_reference, reference
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server.alerting import runbook
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
 
@@ -107,7 +107,9 @@ class _Handlers:
         tool = TOOLS.get(params.name)
         if tool is None:
             expected = f"expected one of {', '.join(TOOLS)}"
-            raise MCPError(types.INVALID_PARAMS, f"unknown tool {shown(params.name)[:60]!r}: {expected}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"unknown tool {public_text(params.name)[:60]!r}: {expected}"
+            )
         try:
             answer = await self._in_thread(lambda: tool.call(self._sources, params.arguments))
         except UserError as error:
@@ -159,7 +161,7 @@ class _Handlers:
         """A resource as Markdown."""
         text = await self._in_thread(lambda: self._resource(params.uri))
         if text is None:
-            raise MCPError(types.INVALID_PARAMS, f"no resource {shown(params.uri)[:100]!r}")
+            raise MCPError(types.INVALID_PARAMS, f"no resource {public_text(params.uri)[:100]!r}")
         content = types.TextResourceContents(uri=params.uri, mime_type=MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[content])
 

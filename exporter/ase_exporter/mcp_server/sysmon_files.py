@@ -19,7 +19,7 @@ from ase_exporter.mcp_server.answers import (
     SysmonAnswer,
     utc,
 )
-from ase_exporter.mcp_server.privacy import shown
+from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.sysmon.difference import changes, obstacles
 from ase_exporter.sysmon.report import NotAReportError, read_reports
@@ -59,15 +59,15 @@ def sysmon_report(sources: Sources, arguments: inputs.SysmonReport) -> SysmonAns
         reports=[_report(arguments.path, reports[0]), _report(arguments.against, earlier[0])],
         differences=[
             DifferingFigure(
-                section=shown(each.section),
-                name=shown(each.name),
+                section=public_text(each.section),
+                name=public_text(each.name),
                 measure=each.measure,
                 before=each.before,
                 after=each.after,
             )
             for each in changes(earlier[0], reports[0])[:MAX_DIFFERENCES]
         ],
-        notes=[*notes, *more, *map(shown, obstacles(earlier[0], reports[0]))],
+        notes=[*notes, *more, *map(public_text, obstacles(earlier[0], reports[0]))],
     )
 
 
@@ -92,13 +92,13 @@ def read_below(directory: Path, path: str) -> bytes:
             os.close(place)
         with os.fdopen(file, "rb") as opened:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise UserError(f"path: {shown(path)}: expected a file")
+                raise UserError(f"path: {public_text(path)}: expected a file")
             data = opened.read(MAX_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise UserError(f"path: {shown(path)}: cannot be read: {reason or 'no such name'}") from None
+        raise UserError(f"path: {public_text(path)}: cannot be read: {reason or 'no such name'}") from None
     if len(data) > MAX_FILE:
-        raise UserError(f"path: {shown(path)}: expected at most {MAX_FILE:,} bytes")
+        raise UserError(f"path: {public_text(path)}: expected at most {MAX_FILE:,} bytes")
     return _unpacked(path, data)
 
 
@@ -108,9 +108,11 @@ def _unpacked(path: str, data: bytes) -> bytes:
     try:
         text = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_TEXT + 1)
     except (OSError, EOFError, zlib.error):
-        raise UserError(f"path: {shown(path)}: damaged gzip file") from None
+        raise UserError(f"path: {public_text(path)}: damaged gzip file") from None
     if len(text) > MAX_TEXT or text.startswith(_GZIP):
-        raise UserError(f"path: {shown(path)}: expected at most {MAX_TEXT:,} bytes unpacked, packed once")
+        raise UserError(
+            f"path: {public_text(path)}: expected at most {MAX_TEXT:,} bytes unpacked, packed once"
+        )
     return text
 
 
@@ -118,9 +120,9 @@ def _reports(directory: Path, path: str) -> tuple[list[Report], list[str]]:
     """The first reports of a file, and whether there are more."""
     found: list[Report] = []
     try:
-        for report in read_reports(open_lines(io.BytesIO(read_below(directory, path))), shown(path)):
+        for report in read_reports(open_lines(io.BytesIO(read_below(directory, path))), public_text(path)):
             if len(found) == MAX_REPORTS:
-                return found, [f"{shown(path)}: only its first {MAX_REPORTS} reports are shown"]
+                return found, [f"{public_text(path)}: only its first {MAX_REPORTS} reports are public_text"]
             found.append(report)
     except NotAReportError as error:
         raise UserError(f"path: {error}") from None
@@ -151,19 +153,19 @@ def _files(directory: Path, below: str, depth: int = 0) -> Iterator[FileOf]:
 def _report(path: str, report: Report) -> ReportOf:
     ended = report.header.ended
     return ReportOf(
-        path=shown(path),
-        server=shown(report.header.server),
-        version=shown(version_of(report)),
+        path=public_text(path),
+        server=public_text(report.header.server),
+        version=public_text(version_of(report)),
         ended=ended.isoformat() if ended else None,
         complete=report.complete,
         headlines=[
-            HeadlineOf(name=shown(figure.name), value=figure.value, unit=figure.unit)
+            HeadlineOf(name=public_text(figure.name), value=figure.value, unit=figure.unit)
             for figure in summary(report)
         ],
         recommendations=[
-            shown(f"{section.name}: {remark.text}")
+            public_text(f"{section.name}: {remark.text}")
             for section in report.sections
             for remark in section.recommendations
         ],
-        advice=[shown(text) for text in advice_for(report)],
+        advice=[public_text(text) for text in advice_for(report)],
     )

@@ -22,7 +22,7 @@ from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.header import header, title
 from ase_exporter.top.plain import padded, table_lines
-from ase_exporter.top.scene import Row, Scene, Table
+from ase_exporter.top.scene import Scene, ScreenRow, ScreenTable
 from ase_exporter.top.terminal import without_colours
 from ase_exporter.top.text import UNICODE, Glyphs, clock
 from ase_exporter.top.view import SECTIONS
@@ -314,12 +314,12 @@ class TopApp(App[None]):
             text.append(" ")
         return text
 
-    def _table(self, scene: Scene | None) -> Table:
+    def _table(self, scene: Scene | None) -> ScreenTable:
         if self._target is None:
-            return view.servers([history[-1] for history in self._histories.values() if history])
-        return SECTIONS[self._part](scene) if scene else Table("", (("", "left"),), (), "")
+            return view.server_list([history[-1] for history in self._histories.values() if history])
+        return SECTIONS[self._part](scene) if scene else ScreenTable("", (("", "left"),), (), "")
 
-    def _show_table(self, table: Table, *, to_top: bool) -> None:
+    def _show_table(self, table: ScreenTable, *, to_top: bool) -> None:
         shown = self.query_one(DataTable)
         titles = self._column_titles(table)
         cursor, offset = self._cursor_key(shown), shown.scroll_offset
@@ -347,14 +347,14 @@ class TopApp(App[None]):
             return ""
         return str(shown.coordinate_to_cell_key(shown.cursor_coordinate).row_key.value)
 
-    def _column_titles(self, table: Table) -> tuple[str, ...]:
+    def _column_titles(self, table: ScreenTable) -> tuple[str, ...]:
         column, descending = self._order.get(self._shown_part, (-1, True))
         arrow = ("v" if descending else "^") if self._glyphs.levels[-1] == "#" else "▼" if descending else "▲"
         return tuple(
             title + (arrow if index == column else "") for index, (title, _) in enumerate(table.titles)
         )
 
-    def _arranged(self, table: Table) -> list[Row]:
+    def _arranged(self, table: ScreenTable) -> list[ScreenRow]:
         """The rows that pass the filter, in the user's order; each key once."""
         wanted = self._filter.lower()
         rows = {
@@ -364,7 +364,7 @@ class TopApp(App[None]):
             return list(rows)
         column, descending = self._order[self._shown_part]
 
-        def by(row: Row) -> tuple[bool, float, str]:
+        def by(row: ScreenRow) -> tuple[bool, float, str]:
             value = row.values[min(column, len(row.values) - 1)]
             return (True, 0.0, value.lower()) if isinstance(value, str) else (False, float(value), "")
 

@@ -9,7 +9,7 @@ from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.top.figures import Cache, Figures, Spinlock
 from ase_exporter.top.frames import Frame
-from ase_exporter.top.scene import Scene, marks
+from ase_exporter.top.scene import Scene, change_flags
 from ase_exporter.top.text import count, percent, size, sparkline
 from ase_exporter.top.view import TREND_FLOOR
 
@@ -43,7 +43,7 @@ def _trend(scene: Scene, name: str) -> Text:
 
     values = scene.history.trend(scene.frame, LENGTH, contention)
     known = [value for value in values if value is not None]
-    line = sparkline(values, scene.glyphs, TREND_FLOOR, marks(scene, LENGTH))
+    line = sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, LENGTH))
     return Text(f"{line}  {percent(min(known, default=None))} to {percent(max(known, default=None))}")
 
 

@@ -7,9 +7,9 @@ from rich.text import Text
 
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.header import header, title
-from ase_exporter.top.scene import Align, Scene, Table
+from ase_exporter.top.scene import Align, Scene, ScreenTable
 from ase_exporter.top.text import Glyphs
-from ase_exporter.top.view import SECTIONS, servers
+from ase_exporter.top.view import SECTIONS, server_list
 
 MAX_ROWS = 10
 # A line of a file is cut nowhere; the strip of a thousand engines fits.
@@ -22,7 +22,7 @@ def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[Text]:
     if len(frames) == 1:
         yield from _server(frames[0], glyphs)
     else:
-        yield from table_lines(servers(frames), limit=len(frames))
+        yield from table_lines(server_list(frames), limit=len(frames))
 
 
 def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
@@ -39,7 +39,7 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
         yield from table_lines(make(scene), limit=MAX_ROWS)
 
 
-def table_lines(table: Table, limit: int) -> Iterator[Text]:
+def table_lines(table: ScreenTable, limit: int) -> Iterator[Text]:
     """A table with aligned columns; its name is that of its first column."""
     if not table.rows:
         yield Text(f"{table.title}: {table.empty}")

@@ -30,7 +30,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class MetricSeries:
     """All series of one metric.
 
     before: the reading before the last; oldest: one up to WINDOW seconds old, for metrics whose rates need that, else
@@ -91,7 +91,7 @@ class Sample:
     error: str = ""
     kind: str = ""
     version: str = ""
-    series: Mapping[str, Series] = field(default_factory=dict)
+    series: Mapping[str, MetricSeries] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     stretched: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
@@ -115,17 +115,17 @@ class Sample:
         return found.window if found and found.window >= MIN_WINDOW else 0.0
 
     def rates(self, metric: str) -> list[tuple[dict[str, str], float]]:
-        """The growth per second of each series of a counter, as `Series.rates`; empty without two readings."""
+        """The growth per second of each series of a counter, as `MetricSeries.rates`; empty without two readings."""
         found = self.series.get(metric)
         return list(found.rates()) if found else []
 
     @property
     def source(self) -> str:
-        """As of `diagnosis.Readings`."""
+        """Where the rates come from, and over which window."""
         return f"the last {self.window('ase_engine_cpu_seconds_total'):.0f} s, read by top"
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
-        """As of `diagnosis.Readings`."""
+        """Why the metric, or its rate, is not known; '' if it is."""
         collector = collector_of(metric)
         if reason := self.missing.get(collector):
             return why(metric, reason, self.facts.options if self.facts else {})
@@ -187,9 +187,9 @@ class Tracker:
         self._families.clear()
         self._metrics.clear()
 
-    def series(self) -> dict[str, Series]:
+    def series(self) -> dict[str, MetricSeries]:
         """All metrics by name."""
         return {
-            name: Series(readings[-1], *((readings[-2], readings[0]) if len(readings) > 1 else ()))
+            name: MetricSeries(readings[-1], *((readings[-2], readings[0]) if len(readings) > 1 else ()))
             for name, readings in self._readings.items()
         }

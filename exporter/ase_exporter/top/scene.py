@@ -26,7 +26,7 @@ FULL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScreenRow:
     """key: tells rows apart from frame to frame. cells: as shown. values: to sort by, one for each cell."""
 
     key: str
@@ -36,12 +36,12 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ScreenTable:
     """titles: of the columns, each with its alignment. empty: said in place of rows."""
 
     title: str
     titles: tuple[tuple[str, Align], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ScreenRow, ...]
     empty: str
 
 
@@ -59,7 +59,7 @@ class Scene:
         return self.frame.figures
 
 
-def marks(scene: Scene, length: int) -> list[bool]:
+def change_flags(scene: Scene, length: int) -> list[bool]:
     """In which of the last frames a change was seen first."""
     frames = list(scene.history.until(scene.frame))[-length - 1 :]
     found = [len(after.sample.changes) > len(before.sample.changes) for before, after in pairwise(frames)]

@@ -3,12 +3,25 @@
 The same for the screen and for plain text, so that what a script greps is what people see.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
-from ase_exporter.top.figures import Blocked, Figures, Spinlock
+from ase_exporter.top.figures import Blocked, Figures, Space, Spinlock
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.samples import on_screen
-from ase_exporter.top.scene import FULL, STYLES, Align, Row, Scene, Table, marks, short
+from ase_exporter.top.scene import (
+    FULL,
+    STYLES,
+    Align,
+    Scene,
+    ScreenRow,
+    ScreenTable,
+    Value,
+    change_flags,
+    short,
+)
 from ase_exporter.top.text import Glyphs, clock, count, duration, percent, size, sparkline
 
 TREND = 9
@@ -16,108 +29,118 @@ TREND = 9
 TREND_FLOOR = 0.1
 
 
-def _trend(scene: Scene, value: Callable[[Figures], float | None]) -> str:
-    return sparkline(
-        scene.history.trend(scene.frame, TREND, value), scene.glyphs, TREND_FLOOR, marks(scene, TREND)
-    )
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. value: of what a row is about; show: that value as text; order: what to sort by, if not the value."""
+
+    title: str
+    value: Callable[[Any], Any]
+    show: Callable[[Any], str] = str
+    align: Align = "left"
+    order: Callable[[Any], Value] | None = None
+
+    def sort_value(self, each: Any) -> Value:
+        """What to sort a row by; 0 where the value is not known."""
+        found: Value | None = self.order(each) if self.order else self.value(each)
+        return 0.0 if found is None else found
 
 
-def spinlocks(scene: Scene) -> Table:
-    """By CPU burnt."""
-    titles: tuple[tuple[str, Align], ...] = (
-        ("Spinlock", "left"),
-        ("CPU", "right"),
-        ("Contention", "right"),
-        ("Grabs/s", "right"),
-        ("Spins/s", "right"),
-        ("Trend", "left"),
+def _text(title: str, name: str) -> Column:
+    return Column(title, attrgetter(name))
+
+
+def _number(title: str, name: str, show: Callable[[Any], str] = count) -> Column:
+    return Column(title, attrgetter(name), show, "right")
+
+
+def _table(
+    title: str,
+    columns: Sequence[Column],
+    things: Iterable[Any],
+    empty: str,
+    *,
+    key: Callable[[Any], str] | None = None,
+    style: Callable[[Any], str] = lambda each: "",
+) -> ScreenTable:
+    """A row for each thing. key: tells rows apart, by default the first column."""
+    rows = tuple(
+        ScreenRow(
+            (key or columns[0].value)(each),
+            tuple(column.show(column.value(each)) for column in columns),
+            tuple(column.sort_value(each) for column in columns),
+            style(each),
+        )
+        for each in things
     )
-    return Table(
+    return ScreenTable(title, tuple((column.title, column.align) for column in columns), rows, empty)
+
+
+def _spinlocks(scene: Scene) -> ScreenTable:
+    """Spinlocks, those that burn most CPU first."""
+
+    def trend(each: Spinlock) -> str:
+        def contention(figures: Figures) -> float | None:
+            return next((s.contention for s in figures.spinlocks if s.name == each.name), None)
+
+        values = scene.history.trend(scene.frame, TREND, contention)
+        return sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, TREND))
+
+    columns = [
+        _text("Spinlock", "name"),
+        _number("CPU", "cpu", percent),
+        _number("Contention", "contention", percent),
+        _number("Grabs/s", "grabs"),
+        _number("Spins/s", "spins"),
+    ]
+    if len(scene.history) > 1:
+        columns.append(Column("Trend", trend, order=attrgetter("contention")))
+    return _table(
         "Spinlocks",
-        titles if len(scene.history) > 1 else titles[:-1],
-        tuple(_spinlock(scene, each) for each in scene.figures.spinlocks),
+        columns,
+        scene.figures.spinlocks,
         _missing(scene, "spinlocks", "No spinlock spins"),
+        style=lambda each: "bold red" if each.contended else "",
     )
 
 
-def _spinlock(scene: Scene, each: Spinlock) -> Row:
-    def contention(figures: Figures) -> float | None:
-        return next((s.contention for s in figures.spinlocks if s.name == each.name), None)
-
-    cells = (
-        each.name,
-        percent(each.cpu),
-        percent(each.contention),
-        count(each.grabs),
-        count(each.spins),
-        *([_trend(scene, contention)] if len(scene.history) > 1 else []),
-    )
-    return Row(
-        each.name,
-        cells,
-        (each.name, each.cpu or 0.0, each.contention, each.grabs, each.spins, each.contention)[: len(cells)],
-        "bold red" if each.contended else "",
-    )
+_CACHES = (
+    _text("Cache", "name"),
+    _number("Contention", "contention", percent),
+    _number("Hits", "hits", percent),
+    _number("Searches/s", "searches"),
+    _number("Reads/s", "physical_reads"),
+    _number("Stalls/s", "stalls"),
+    _number("Size", "size", size),
+)
 
 
-def caches(scene: Scene) -> Table:
-    """The most contended first."""
-    rows = [
-        Row(
-            each.name,
-            (
-                each.name,
-                percent(each.contention),
-                percent(each.hits),
-                count(each.searches),
-                count(each.physical_reads),
-                count(each.stalls),
-                size(each.size),
-            ),
-            (
-                each.name,
-                each.contention or 0.0,
-                each.hits or 0.0,
-                each.searches or 0.0,
-                each.physical_reads or 0.0,
-                each.stalls or 0.0,
-                each.size or 0.0,
-            ),
-            "bold yellow" if each.stalls else "",
-        )
-        for each in scene.figures.caches
-    ]
-    titles = ("Contention", "Hits", "Searches/s", "Reads/s", "Stalls/s", "Size")
-    return Table(
+def _caches(scene: Scene) -> ScreenTable:
+    """Data caches, the most contended first."""
+    return _table(
         "Caches",
-        (("Cache", "left"), *((name, "right") for name in titles)),
-        tuple(rows),
+        _CACHES,
+        scene.figures.caches,
         _missing(scene, "data_caches", "No data caches"),
+        style=lambda each: "bold yellow" if each.stalls else "",
     )
 
 
-def waits(scene: Scene) -> Table:
-    """By time."""
-    rows = [
-        Row(
-            each.event,
-            (each.event, f"{each.seconds:.2f}", count(each.waits), duration(each.each)),
-            (each.event, each.seconds, each.waits, each.each or 0.0),
-        )
-        for each in scene.figures.waits
-    ]
-    titles = ("Seconds/s", "Waits/s", "Each")
-    return Table(
-        "Waits",
-        (("Wait event", "left"), *((name, "right") for name in titles)),
-        tuple(rows),
-        _missing(scene, "waits", "No task waits"),
-    )
+_WAITS = (
+    _text("Wait event", "event"),
+    _number("Seconds/s", "seconds", "{:.2f}".format),
+    _number("Waits/s", "waits"),
+    _number("Each", "each", duration),
+)
 
 
-def blocking(scene: Scene) -> Table:
-    """Chains: each blocker above those it blocks."""
-    return Table(
+def _waits(scene: Scene) -> ScreenTable:
+    """Wait events, those with most time first."""
+    return _table("Waits", _WAITS, scene.figures.waits, _missing(scene, "waits", "No task waits"))
+
+
+def _blocking(scene: Scene) -> ScreenTable:
+    """Chains of blocked processes: each blocker above those it blocks."""
+    return ScreenTable(
         "Blocking",
         (
             ("Process", "left"),
@@ -131,7 +154,7 @@ def blocking(scene: Scene) -> Table:
     )
 
 
-def _chains(blocked: Sequence[Blocked], glyphs: Glyphs) -> Iterator[Row]:
+def _chains(blocked: Sequence[Blocked], glyphs: Glyphs) -> Iterator[ScreenRow]:
     below: dict[str, list[Blocked]] = {}
     for each in blocked:
         below.setdefault(each.blocked_by, []).append(each)
@@ -145,7 +168,7 @@ def _chains(blocked: Sequence[Blocked], glyphs: Glyphs) -> Iterator[Row]:
         state = f"{first.blocker_state} {first.blocker_application}".strip()
         number = _size(root, below, frozenset())
         cells = (f"spid {root} blocks {number}", "", first.blocker_login, "", state)
-        yield Row(f"{root} blocks", cells, (number, 0.0, first.blocker_login, "", state), "bold")
+        yield ScreenRow(f"{root} blocks", cells, (number, 0.0, first.blocker_login, "", state), "bold")
         yield from _below(root, below, 1, seen, glyphs)
 
 
@@ -157,102 +180,84 @@ def _size(spid: str, below: Mapping[str, Sequence[Blocked]], above: frozenset[st
 
 def _below(
     spid: str, below: Mapping[str, Sequence[Blocked]], depth: int, seen: set[str], glyphs: Glyphs
-) -> Iterator[Row]:
+) -> Iterator[ScreenRow]:
     for each in below.get(spid, ()):
         if each.spid in seen:
             continue
         seen.add(each.spid)
         indent = "  " * min(depth - 1, 6) + glyphs.branch
         cells = (f"{indent}{each.spid}", duration(each.seconds), each.login, each.database, "blocked")
-        yield Row(each.spid, cells, (cells[0], each.seconds, each.login, each.database, "blocked"))
+        yield ScreenRow(each.spid, cells, (cells[0], each.seconds, each.login, each.database, "blocked"))
         yield from _below(each.spid, below, depth + 1, seen, glyphs)
 
 
-def transactions(scene: Scene) -> Table:
+_TRANSACTIONS = (
+    _text("Database", "database"),
+    _number("Open", "seconds", duration),
+    Column("Spid", attrgetter("spid"), align="right"),
+    _text("Login", "login"),
+    _text("Application", "application"),
+    _text("State", "state"),
+)
+
+
+def _transactions(scene: Scene) -> ScreenTable:
     """The oldest open transaction of each database, the oldest first."""
-    rows = [
-        Row(
-            each.database,
-            (each.database, duration(each.seconds), each.spid, each.login, each.application, each.state),
-            (each.database, each.seconds, each.spid, each.login, each.application, each.state),
-        )
-        for each in scene.figures.open_transactions
-    ]
-    titles: tuple[tuple[str, Align], ...] = (
-        ("Database", "left"),
-        ("Open", "right"),
-        ("Spid", "right"),
-        ("Login", "left"),
-        ("Application", "left"),
-        ("State", "left"),
-    )
     empty = _missing(scene, "oldest_transactions", "No open transaction keeps a log from being truncated")
-    return Table("Transactions", titles, tuple(rows), empty)
+    return _table("Transactions", _TRANSACTIONS, scene.figures.open_transactions, empty)
 
 
-def devices(scene: Scene) -> Table:
-    """By I/Os."""
-    rows = [
-        Row(
-            each.name,
-            (each.name, count(each.ios), count(each.reads), count(each.writes), duration(each.latency)),
-            (each.name, each.ios, each.reads, each.writes, each.latency or 0.0),
-        )
-        for each in scene.figures.devices
-    ]
-    titles = ("I/Os/s", "Reads/s", "Writes/s", "Each")
-    return Table(
-        "Devices",
-        (("Device", "left"), *((name, "right") for name in titles)),
-        tuple(rows),
-        _missing(scene, "devices", "No device"),
+_DEVICES = (
+    _text("Device", "name"),
+    _number("I/Os/s", "ios"),
+    _number("Reads/s", "reads"),
+    _number("Writes/s", "writes"),
+    _number("Each", "latency", duration),
+)
+
+
+def _devices(scene: Scene) -> ScreenTable:
+    """Devices, those with most I/Os first."""
+    return _table("Devices", _DEVICES, scene.figures.devices, _missing(scene, "devices", "No device"))
+
+
+def _space(scene: Scene) -> ScreenTable:
+    """Space of databases: logs and temporary databases before the others, the fullest first."""
+
+    def rank(each: Space) -> tuple[bool, float]:
+        return each.use == "data" and not each.database.startswith("tempdb"), -each.used
+
+    def note(each: Space) -> str:
+        return "log full" if each.database in scene.figures.logs_full and each.use != "data" else ""
+
+    columns = (
+        _text("Database", "database"),
+        _text("Use", "use"),
+        _number("Used", "used", percent),
+        _number("Free", "free", size),
+        _number("Size", "size", size),
+        Column("", note),
+    )
+    return _table(
+        "Space",
+        columns,
+        sorted(scene.figures.spaces, key=rank),
+        _missing(scene, "database_space", "No space is known"),
+        key=lambda each: f"{each.database} {each.use}",
+        style=lambda each: "bold red" if each.used >= FULL else "",
     )
 
 
-def space(scene: Scene) -> Table:
-    """Logs and temporary databases before the others, the fullest first."""
-
-    def rank(each: Row) -> tuple[bool, float]:
-        first = each.cells[1] != "data" or each.cells[0].startswith("tempdb")
-        return not first, -float(each.values[2])
-
-    rows = [
-        Row(
-            f"{each.database} {each.use}",
-            (
-                each.database,
-                each.use,
-                percent(each.used),
-                size(each.free),
-                size(each.size),
-                "log full" if each.database in scene.figures.logs_full and each.use != "data" else "",
-            ),
-            (each.database, each.use, each.used, each.free, each.size, ""),
-            "bold red" if each.used >= FULL else "",
-        )
-        for each in scene.figures.spaces
-    ]
-    titles: tuple[tuple[str, Align], ...] = (
-        ("Database", "left"),
-        ("Use", "left"),
-        ("Used", "right"),
-        ("Free", "right"),
-        ("Size", "right"),
-        ("", "left"),
-    )
-    empty = _missing(scene, "database_space", "No space is known")
-    return Table("Space", titles, tuple(sorted(rows, key=rank)), empty)
+_CHANGES = (
+    Column("Seen", attrgetter("at"), clock),
+    Column("Change", lambda each: short(each.describe())),
+)
 
 
-def changes(scene: Scene) -> Table:
-    """The newest first."""
-    rows = [
-        Row(each.id, (clock(each.at), short(each.describe())), (each.at, each.describe()))
-        for each in reversed(scene.frame.sample.changes)
-    ]
-    return Table(
-        "Changes", (("Seen", "left"), ("Change", "left")), tuple(rows), "No change since the first sample"
-    )
+def _changes(scene: Scene) -> ScreenTable:
+    """Configuration changes, the newest first."""
+    newest_first = reversed(scene.frame.sample.changes)
+    return _table("Changes", _CHANGES, newest_first, "No change since the first sample", key=attrgetter("id"))
 
 
 def _missing(scene: Scene, collector: str, otherwise: str) -> str:
@@ -264,56 +269,28 @@ def _missing(scene: Scene, collector: str, otherwise: str) -> str:
     return otherwise if scene.figures.seconds else "Waiting for a few seconds of samples"
 
 
-SECTIONS: Mapping[str, Callable[[Scene], Table]] = {
-    "spinlocks": spinlocks,
-    "caches": caches,
-    "waits": waits,
-    "blocking": blocking,
-    "transactions": transactions,
-    "devices": devices,
-    "space": space,
-    "changes": changes,
+SECTIONS: Mapping[str, Callable[[Scene], ScreenTable]] = {
+    "spinlocks": _spinlocks,
+    "caches": _caches,
+    "waits": _waits,
+    "blocking": _blocking,
+    "transactions": _transactions,
+    "devices": _devices,
+    "space": _space,
+    "changes": _changes,
 }
 
 
-def servers(frames: Sequence[Frame]) -> Table:
+def server_list(frames: Sequence[Frame]) -> ScreenTable:
     """Many servers, one line each, the worst first."""
-    rows = [
-        Row(
-            each.sample.target,
-            (
-                each.sample.target,
-                each.diagnosis.word,
-                percent(each.figures.cpu_busy),
-                percent(each.figures.spinning),
-                count(each.figures.throughput),
-                "-" if each.figures.blocked_processes is None else f"{each.figures.blocked_processes:.0f}",
-                _worst(each),
-            ),
-            (
-                each.sample.target,
-                -each.diagnosis.rank,
-                each.figures.cpu_busy or 0.0,
-                each.figures.spinning or 0.0,
-                each.figures.throughput or 0.0,
-                each.figures.blocked_processes or 0.0,
-                _worst(each),
-            ),
-            STYLES[each.diagnosis.level],
-        )
-        for each in frames
-    ]
-    titles: tuple[tuple[str, Align], ...] = (
-        ("Server", "left"),
-        ("State", "left"),
-        ("CPU busy", "right"),
-        ("Spinning", "right"),
-        ("Tx/s/CPU", "right"),
-        ("Blocked", "right"),
-        ("About, or error", "left"),
+    ranked = sorted(frames, key=lambda each: (-each.diagnosis.rank, each.sample.target))
+    return _table(
+        "Servers",
+        _SERVERS,
+        ranked,
+        "Waiting for the first sample",
+        style=lambda each: STYLES[each.diagnosis.level],
     )
-    rows.sort(key=lambda row: (row.values[1], row.key))
-    return Table("Servers", titles, tuple(rows), "Waiting for the first sample")
 
 
 def _worst(each: Frame) -> str:
@@ -324,8 +301,19 @@ def _worst(each: Frame) -> str:
     if subject is None:
         return ""
     name = on_screen(subject.name)
-    spinlocks = {spinlock.name: spinlock for spinlock in each.figures.spinlocks}
-    if subject.kind == "spinlock" and subject.name in spinlocks:
+    contention = {spinlock.name: spinlock.contention for spinlock in each.figures.spinlocks}
+    if subject.kind == "spinlock" and subject.name in contention:
         # The state says that it is a spinlock: 80 columns have no place for both.
-        return f"{name} {percent(spinlocks[subject.name].contention)}"
+        return f"{name} {percent(contention[subject.name])}"
     return f"{subject.kind} {name}"
+
+
+_SERVERS = (
+    _text("Server", "sample.target"),
+    Column("State", attrgetter("diagnosis.word"), order=lambda each: float(-each.diagnosis.rank)),
+    _number("CPU busy", "figures.cpu_busy", percent),
+    _number("Spinning", "figures.spinning", percent),
+    _number("Tx/s/CPU", "figures.throughput"),
+    _number("Blocked", "figures.blocked_processes", lambda value: "-" if value is None else f"{value:.0f}"),
+    Column("About, or error", _worst),
+)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ase_exporter.mcp_server.privacy import LEFT_OUT, MAX_TEXT, shown
+from ase_exporter.mcp_server.privacy import LEFT_OUT, MAX_TEXT, public_text
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from ase_exporter.mcp_server.privacy import LEFT_OUT, MAX_TEXT, shown
     ],
 )
 def test_statements_are_left_out(text: str) -> None:
-    assert shown(text) == LEFT_OUT
+    assert public_text(text) == LEFT_OUT
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_statements_are_left_out(text: str) -> None:
     ],
 )
 def test_names_and_settings_stay(text: str) -> None:
-    assert shown(text) == text
+    assert public_text(text) == text
 
 
 def test_a_long_text_is_no_long_search() -> None:
     """A million characters that begin a statement at every word: searched whole, it would take hours."""
-    assert len(shown("select " * 150_000)) == MAX_TEXT
+    assert len(public_text("select " * 150_000)) == MAX_TEXT
 
 
 @given(st.text())
 def test_any_text_becomes_one_short_printable_line(text: str) -> None:
-    found = shown(text)
+    found = public_text(text)
     assert len(found) <= max(MAX_TEXT, len(LEFT_OUT))
     assert found.isprintable()
     found.encode()

@@ -3,7 +3,7 @@
 import pytest
 
 from ase_exporter.metrics.families import Family
-from ase_exporter.top.samples import WINDOW, Series, Tracker
+from ase_exporter.top.samples import WINDOW, MetricSeries, Tracker
 
 NAME = "ase_x_total"
 
@@ -12,7 +12,7 @@ def family(value: float, name: str = NAME) -> Family:
     return Family(name, "counter", "Help text.", ("row",), [(("a",), value)])
 
 
-def rate(series: Series) -> float:
+def rate(series: MetricSeries) -> float:
     ((_, found),) = series.rates()
     return found
 
