@@ -129,15 +129,20 @@ class Campaign:
             connection.transport.abort()
 
 
-class Corruptor(Parrot):
-    """Damages some answers, that to the login among them. Ends the connection if the client waits for more."""
+# Answers to the login, to the driver's first statement, and to the one that confirms the login. A damaged one counts as
+# an attempt that may have been refused: two in a row suspend the account.
+LOGIN_ANSWERS = 3
 
-    def __init__(self, recording: Recording, campaign: Campaign) -> None:
+
+class Corruptor(Parrot):
+    """Damages some answers. Ends the connection if the client waits for more. login_answers: that come unharmed."""
+
+    def __init__(self, recording: Recording, campaign: Campaign, login_answers: int = LOGIN_ANSWERS) -> None:
         super().__init__(recording)
         self._campaign = campaign
         self._late: asyncio.TimerHandle | None = None
-        # The login, what is asked about the server, and what is read of it, each as often.
-        self._spared = campaign.chance.choice(
+        # What is asked about the server, and what is read of it, each as often.
+        self._spared = login_answers + campaign.chance.choice(
             (0, campaign.chance.randrange(15), campaign.chance.randrange(30))
         )
 

@@ -18,6 +18,7 @@ from tests.exporter.scraper import Scraper
 from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.faults.corruption import DAMAGES, Campaign, Corruptor
 
+from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.catalogue import load_catalogue
 
 WORKERS, TARGETS = 4, 32
@@ -25,6 +26,7 @@ WORKERS, TARGETS = 4, 32
 COLLECTORS = {"state", "threads", "engines", "data_caches", "cache_pools", "devices", "databases", "network"}
 # While answers are corrupted nobody cares for the scrape; what is right may take its time.
 IMPATIENT, PATIENT = 3.0, 60.0
+LOGIN_TIMEOUT = 10.0
 SCRAPE_TIMEOUT = 300.0
 REFERENCE = "REFERENCE"
 
@@ -123,13 +125,14 @@ def values(text: str) -> Values:
     }
 
 
-def configuration(good: tuple[str, int], bad: tuple[str, int]) -> str:
+def configuration(addresses: dict[str, tuple[str, int]]) -> str:
+    """addresses: of each target."""
     wanted = {name: name in COLLECTORS for name in load_catalogue()[0].collectors}
-    targets = [(name, *bad) for name in names()] + [(REFERENCE, *good)]
     return json.dumps(
         {
             "targets": [
-                {"name": name, "host": host, "port": port, "module": "some"} for name, host, port in targets
+                {"name": name, "host": host, "port": port, "module": "some"}
+                for name, (host, port) in addresses.items()
             ],
             "auth": {"default": {"user": "monitor", "password": PASSWORD}},
             "modules": {"some": {"collectors": wanted}},
@@ -149,7 +152,7 @@ async def fuzz(directory: Path, rounds: int, count: int, seed: int) -> None:
             listening(lambda: Parrot(recording)) as (good,),
             listening(lambda: Corruptor(recording, campaign)) as (bad,),
         ):
-            opened = exporter(directory, configuration(good, bad))
+            opened = exporter(directory, configuration(dict.fromkeys(names(), bad) | {REFERENCE: good}))
             running = await asyncio.to_thread(opened.__enter__)
             scraper = Scraper(running.url)
             try:
@@ -169,6 +172,36 @@ async def fuzz(directory: Path, rounds: int, count: int, seed: int) -> None:
                 scraper.close()
                 recording.close()
                 await asyncio.to_thread(opened.__exit__, None, None, None)
+
+
+async def damage_logins(directory: Path, seed: int) -> None:
+    """Scrape targets whose logins are damaged, each an account of its own, until all are suspended or let in."""
+    campaign = Campaign(random.Random(seed), on=True)
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
+        recording = Recording(server.address)
+        async with listening(lambda: Corruptor(recording, campaign, login_answers=0), TARGETS) as addresses:
+            opened = exporter(directory, configuration(dict(zip(names(), addresses, strict=True))))
+            running = await asyncio.to_thread(opened.__enter__)
+            scraper = Scraper(running.url)
+            try:
+                front = psutil.Process(running.process.pid)
+                for _ in range(LOGIN_ATTEMPTS + 1):
+                    texts = await asyncio.gather(
+                        *(scraper.scrape(name, time.monotonic(), LOGIN_TIMEOUT) for name in names())
+                    )
+                    assert all("\nase_up " in text for text in texts)
+                assert front.is_running()
+                assert campaign.made.total() > TARGETS
+                suspended = [text for text in texts if 'reason="login_suspended"' in text]
+                assert 0 < len(suspended) < TARGETS
+            finally:
+                scraper.close()
+                recording.close()
+                await asyncio.to_thread(opened.__exit__, None, None, None)
+
+
+def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
+    asyncio.run(damage_logins(tmp_path, seed=3))
 
 
 @pytest.mark.timeout(600)
