@@ -1,13 +1,21 @@
 """What each view says of an incident, against its truth."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from tests.incidents.running import BEFORE, INTERVAL, Incident, incidents, samples
 
-from ase_exporter.diagnosis.diagnose import IDLE, WORKS, Diagnosis, Finding, baseline_of, diagnose
+from ase_exporter.diagnosis.diagnose import (
+    IDLE,
+    NOT_COMPARED,
+    WORKS,
+    Diagnosis,
+    Finding,
+    baseline_of,
+    diagnose,
+)
 from ase_exporter.top.detail import spinlock_lines
 from ase_exporter.top.frames import Frame, History, frame
 from ase_exporter.top.samples import Sample
@@ -72,10 +80,15 @@ def score(incident: Incident) -> Score:
         remedy=_eased(found, incident, after[-1], top),
         all_clears=tuple(
             view
-            for view, state in (("diagnosis", last.state), ("top", top.diagnosis.state))
-            if state in WELL and not WELL & set(first)
+            for view, each in (("diagnosis", last), ("top", top.diagnosis))
+            if each.state in WELL and not WELL & set(first) and not _left_open(each, first)
         ),
     )
+
+
+def _left_open(said: Diagnosis, first: Collection[str]) -> bool:
+    """Whether its sentence says that the past was not looked at, and nothing but that would show the cause."""
+    return NOT_COMPARED in said.sentence and set(first) <= {each.name for each in said.unknown}
 
 
 def _found(said: Diagnosis, incident: Incident) -> bool:

@@ -8,14 +8,6 @@ pytestmark = pytest.mark.slow
 
 # What the benchmark reaches; raise it with every improvement.
 REACHED = 66
-# Incidents that are called well although they are not: known gaps, by view.
-KNOWN_ALL_CLEARS = {
-    # Without a baseline top cannot see what is more than usual.
-    "round_trips": ("top",),
-    "deployment": ("top",),
-    # No finding rests on the CPU of a transaction alone.
-    "huge_pages": ("diagnosis", "top"),
-}
 
 
 def test_the_diagnosis_reaches_its_points() -> None:
@@ -23,6 +15,6 @@ def test_the_diagnosis_reaches_its_points() -> None:
     assert sum(found.values()) >= REACHED, f"of {POINTS * len(incidents())}: {found}"
 
 
-def test_no_further_incident_is_called_well() -> None:
-    found = {name: each.all_clears for name, each in scores().items() if each.all_clears}
-    assert found == KNOWN_ALL_CLEARS
+def test_no_incident_is_called_well() -> None:
+    """A sentence that says that nothing was compared with before leaves open what only that would show."""
+    assert {name: each.all_clears for name, each in scores().items() if each.all_clears} == {}

@@ -96,7 +96,7 @@ class FindingDefinition(Strict):
     stops: float = 0.0
     risk: bool = False
     vital: bool = False
-    unless: str | None = None
+    unless: Sequence[str] = ()
     part: str | None = None
     times: str | None = None
     about: str = ""

@@ -21,6 +21,7 @@ Confidence = Literal["high", "medium", "low"]
 # States without a finding.
 WORKS, IDLE, NOT_KNOWN, STARTING = "works", "idle", "not_known", "starting"
 TOO_FEW = "too few samples"
+NOT_COMPARED = "not compared with before"
 SECONDS_PER_SPIN = "spinlock.seconds_per_spin"
 # Ranks of states without a finding: what comes first on a list of servers comes first here.
 STATE_RANKS = {NOT_KNOWN: -1.0, WORKS: -2.0, IDLE: -3.0, STARTING: -4.0}
@@ -126,7 +127,7 @@ def diagnose(
     unknown: list[Unknown] = []
     for order, (name, definition) in enumerate(catalogue().findings.items()):
         fits = judge.fits(definition)
-        if fits and definition.unless not in {each.name for each in findings}:
+        if fits and not {each.name for each in findings} & set(definition.unless):
             findings.append(judge.finding(name, definition, order))
         elif fits is None:
             unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
@@ -178,11 +179,19 @@ def _verdict(
             f"nothing is wrong in what was read; not judged: {words} ({reasons}); see ase-exporter check",
             "warn",
         )
-    spinning = measures["spinning_share"].text
-    text = f"engines {busy.text} busy, {spinning} of the CPU spins"
+    text = f"engines {busy.text} busy, {measures['spinning_share'].text} spinning{_not_compared(unknown)}"
     if busy.value < threshold("diagnosis.idle"):
         return IDLE, "IDLE", text, "good"
     return WORKS, "WORKS", text, "good"
+
+
+def _not_compared(unknown: Iterable[Unknown]) -> str:
+    """What an all-clear does not cover: findings that need to know what is usual."""
+    known = catalogue()
+    grown = {name for name, each in known.measures.items() if each.grown}
+    missing = [each for each in unknown if grown & known.inputs_of(known.findings[each.name]).keys()]
+    reasons = dict.fromkeys(reason for each in missing for reason in each.reason.split("; "))
+    return f"; {NOT_COMPARED}: {', '.join(reasons)}" if reasons else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit,
 
 Labels = Mapping[str, str]
 Rows = Sequence[tuple[Labels, float]]
-NO_BASELINE = "no baseline"
+NO_BASELINE = "no history"
 NO_DATA = "no data"
 
 

@@ -111,9 +111,8 @@ class _Writer:
         for order, (name, finding) in enumerate(self._known.findings.items()):
             holds = "\nor ".join(f"({self._all(finding, limits)})" for limits in finding.when)
             if finding.unless:
-                holds = (
-                    f'({holds})\nunless sum without (finding, word) ({RANK}{{finding="{finding.unless}"}})'
-                )
+                others = f'{RANK}{{finding=~"{"|".join(finding.unless)}"}}'
+                holds = f"({holds})\nunless sum without (finding, word) ({others})"
             yield {
                 "record": RANK,
                 "expr": f"({self._rank(finding, holds)}) + {_text(_base(finding) - ORDER * order)}",

@@ -1,10 +1,10 @@
 """What the diagnosis says of states whose truth is known."""
 
 import pytest
-from tests.exporter.diagnosis.states import State
+from tests.exporter.diagnosis.states import State, generated
 
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, catalogue, threshold
-from ase_exporter.diagnosis.diagnose import Baseline, diagnose, unreachable
+from ase_exporter.diagnosis.diagnose import NOT_COMPARED, Baseline, baseline_of, diagnose, unreachable
 
 
 def healthy(busy: float = 0.4) -> State:
@@ -150,8 +150,29 @@ def test_more_reads_per_transaction_than_usual_are_found_only_with_a_baseline() 
     state.set("ase_logical_reads_total", 60_000.0)
     found = diagnose(state)
     assert found.state == "works"
-    assert ("heavier", "no baseline") in {(each.name, each.reason) for each in found.unknown}
+    assert ("heavier", "no history") in {(each.name, each.reason) for each in found.unknown}
     assert diagnose(state, Baseline({"reads_per_transaction": 60.0}, {})).state == "heavier"
+
+
+def test_more_cpu_per_transaction_than_usual_is_found_unless_something_explains_it() -> None:
+    usual = Baseline({"cpu_per_transaction": 0.008, "reads_per_transaction": 60.0}, {})
+    state = healthy()
+    assert diagnose(state, usual).state == "costlier"
+    state.set("ase_logical_reads_total", 60_000.0)
+    assert [each.name for each in diagnose(state, usual).findings] == ["heavier"]
+
+
+def test_an_all_clear_says_what_it_was_not_compared_with() -> None:
+    said = []
+    for state in map(generated, range(500)):
+        bare = diagnose(state)
+        if bare.state in ("works", "idle"):
+            missing = {"round_trips", "heavier", "costlier"} & {each.name for each in bare.unknown}
+            said.append((NOT_COMPARED in bare.sentence, bool(missing)))
+            compared = diagnose(state, baseline_of(bare))
+            assert state.switched_off or NOT_COMPARED not in compared.sentence
+    assert len(said) > 10 and all(says == misses for says, misses in said)
+    assert (True, True) in said
 
 
 @pytest.mark.parametrize(("cost", "state"), [(1e-9, "contended"), (2e-8, "spinning")])
