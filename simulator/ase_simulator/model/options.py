@@ -70,8 +70,14 @@ def _entry(
         configured=value,
         run=value,
         text=text,
+        memory_used=_memory(name, value),
     )
     return OptionEntry(option, kind == "read-only", since)
+
+
+def _memory(name: str, configured: int) -> int:
+    """KB that an option takes at that value."""
+    return int(configured * _MEMORY_KB.get(name, 0.0))
 
 
 class Options:
@@ -99,9 +105,7 @@ class Options:
             "total physical memory": logical // 2,
         }
         return [
-            replace(option, configured=0, run=shown[option.name])
-            if option.name in shown
-            else replace(option, memory_used=int(option.configured * _MEMORY_KB.get(option.name, 0.0)))
+            replace(option, configured=0, run=shown[option.name]) if option.name in shown else option
             for option in self._options.values()
         ]
 
@@ -182,4 +186,9 @@ class Options:
                 f"legal range: minimum {option.minimum}, maximum {option.maximum}.",
             )
         takes_effect = not option.static or self._at_once
-        return replace(option, configured=number, run=number if takes_effect else option.run)
+        return replace(
+            option,
+            configured=number,
+            run=number if takes_effect else option.run,
+            memory_used=_memory(option.name, number),
+        )

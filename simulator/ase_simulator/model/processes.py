@@ -75,8 +75,21 @@ class ProcessSnapshot:
 
 def process_snapshot(world: World) -> ProcessSnapshot:
     """All processes at the world's present second."""
-    moment = int(world.seconds)
-    return ProcessSnapshot((*_system(world), *_clients(world), *_users(world, moment)))
+    return ProcessSnapshot((*_system(world), *_clients(world), *_users(int(world.seconds), _Workload(world))))
+
+
+class _Workload:
+    """A world at one operating point, by which `_users` keeps what it found: several tables of a scrape show it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._operation = world.operation
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Workload) and self._operation is other._operation
+
+    def __hash__(self) -> int:
+        return id(self._operation)
 
 
 def _system(world: World) -> Iterator[Process]:
@@ -126,7 +139,12 @@ def _clients(world: World) -> Iterator[Process]:
         )
 
 
-def _users(world: World, moment: int) -> Iterator[Process]:
+@lru_cache(maxsize=4)
+def _users(moment: int, workload: _Workload) -> tuple[Process, ...]:
+    return tuple(_users_of(workload.world, moment))
+
+
+def _users_of(world: World, moment: int) -> Iterator[Process]:
     states, blockers = _states(world, moment)
     tables = world.inventory.tables
     home = world.inventory.own_databases

@@ -23,13 +23,18 @@ class UnknownColumnError(Exception):
 
 
 @cache
+def _columns() -> Mapping[str, frozenset[str]]:
+    """By table: the columns that clients may see in any version."""
+    found: dict[str, set[str]] = {}
+    for file in ("mon_columns.csv", "system_columns.csv"):
+        for row in csv.DictReader(read_data(file).splitlines()):
+            found.setdefault(row["table"], set()).add(row["column"])
+    return {table: frozenset(columns) for table, columns in found.items()}
+
+
 def known_columns(table: str) -> frozenset[str]:
     """The columns that a table has in any version."""
-    files = ("mon_columns.csv", "system_columns.csv")
-    rows = (row for file in files for row in csv.DictReader(read_data(file).splitlines()))
-    return frozenset(row["column"] for row in rows if row["table"] == table) | _INTERNAL.get(
-        table, frozenset()
-    )
+    return _columns().get(table, frozenset()) | _INTERNAL.get(table, frozenset())
 
 
 def checked(table: str, produce: Callable[P, Iterable[Row]]) -> Callable[P, Iterator[Row]]:

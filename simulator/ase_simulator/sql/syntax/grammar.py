@@ -24,10 +24,16 @@ _OPERATORS = {"*=": " <=> ", "=*": " RLIKE ", "!<": " >= ", "!>": " <= ", "!=": 
 
 
 def parse_select(tokens: Sequence[Token]) -> exp.Expr:
-    """A query's syntax tree; raises SqlError 102 or 156 at the unexpected token."""
+    """A query's syntax tree, read-only; raises SqlError 102 or 156 at the unexpected token."""
+    return _parse_select(tuple(tokens))
+
+
+@lru_cache(maxsize=1024)
+def _parse_select(tokens: tuple[Token, ...]) -> exp.Expr:
+    """The same, kept: each query is parsed before its batch runs and again when its turn comes."""
     text, places = Respelling(tokens).run()
     try:
-        tree = _parse(text)
+        tree = sqlglot.parse_one(text, read="tsql")
     except SqlglotError as problem:
         raise _where(problem, tokens, places) from None
     except RecursionError:
@@ -35,12 +41,6 @@ def parse_select(tokens: Sequence[Token]) -> exp.Expr:
     if not isinstance(tree, exp.Query):
         raise SqlError(102, tokens[-1].text, line=tokens[-1].line)
     return tree
-
-
-@lru_cache(maxsize=1024)
-def _parse(text: str) -> exp.Expr:
-    """The syntax tree of a text. It is read-only, so that repeated queries share it."""
-    return sqlglot.parse_one(text, read="tsql")
 
 
 def _where(problem: SqlglotError, tokens: Sequence[Token], places: Sequence[tuple[int, Token]]) -> SqlError:

@@ -43,15 +43,15 @@ def _to_engine(type_: Type) -> Callable[[object], EngineValue]:
         low, high = RANGES[type_.name]
         span = high - low + 1
 
-        def whole(value: object) -> EngineValue:
+        def whole(value: object) -> int | None:
             if value is None:
                 return None
-            number = int(value)  # type: ignore[call-overload]
-            if low <= number <= high:
-                return bounded(number)
-            return bounded((number - low) % span + low)
+            number: int = int(value)  # type: ignore[call-overload]
+            return number if low <= number <= high else (number - low) % span + low
 
-        return whole
+        if high < 2**63:
+            return whole
+        return lambda value: _loose(whole(value))
     return _loose
 
 
