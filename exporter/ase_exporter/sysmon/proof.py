@@ -79,6 +79,7 @@ class _Failure:
 class _Proof:
     def __init__(self, report: Report) -> None:
         self._report = report
+        self._wrapped = any(cell.wrapped for _, _, cell in report.cells())
         self._pinned: set[int] = set()
         self._failures: list[_Failure] = []
 
@@ -166,7 +167,9 @@ class _Proof:
         pattern = () if identity.kind == "share of all" else identity.path
         for row in rows.at(identity.path, identity.label):
             of = list(rows.of(pattern, row.path[: len(pattern)], identity.of))
-            if of:
+            # A block that adds up to 0 by a counter that wrapped is not printed, and lacks in the sum.
+            hidden = identity.kind == "sum" and self._wrapped and _lacks(rows, identity.of)
+            if of and not hidden:
                 self._judge(identity, row, of)
 
     def _judge(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
@@ -284,6 +287,13 @@ def _threads(total: Row, shown: Sequence[Row]) -> int:
         return 0
     whole = math.fsum(cell.value for cell in total.cells) / 100.0
     return round(whole) if abs(whole - round(whole)) < 0.01 else 0
+
+
+def _lacks(rows: Rows, wanted: Sequence[Term]) -> bool:
+    """Whether one of these rows is not there, or not in each cache or pool."""
+    return any(
+        len(list(rows.at(path, label))) < max(len(rows.blocks.get(path[:1], ())), 1) for path, label in wanted
+    )
 
 
 def _sum(rows: Sequence[Row]) -> float:
