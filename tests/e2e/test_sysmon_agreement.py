@@ -176,7 +176,7 @@ def test_the_runs_differ_so_that_agreement_means_something(windows: list[Window]
 
 def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: list[Window]) -> None:
     before, after = windows[3].report, windows[-1].report
-    found = {line.name: (line.before, line.after) for line in headline_changes(before, after)}
+    found = {line.name: (line.before, line.after) for line in headline_changes([before], [after])}
     for name in (
         "CPU busy",
         "Transactions per CPU unit",
@@ -192,4 +192,4 @@ def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: li
             assert value == pytest.approx(window.contention(cache) * 100, abs=0.5)
     assert list(found)[:2] == ["Committed transactions", "CPU busy"]
     assert before.complete and after.complete
-    print_comparison(before, after, changes(before, after)[:10], 10)
+    print_comparison([before], [after], changes([before], [after])[:10], 10)

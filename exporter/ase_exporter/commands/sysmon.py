@@ -23,22 +23,26 @@ from ase_exporter.commands.options import (
     progress_bar,
     write_output,
 )
+from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
+from ase_exporter.compare.sysmon_page import sysmon_page
+from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.exposition import render_text
-from ase_exporter.sysmon.difference import changes, obstacles
+from ase_exporter.sysmon.difference import Side, changes
 from ase_exporter.sysmon.encode import as_json, csv_heading, csv_rows, series_entry
 from ase_exporter.sysmon.files import Skipped, expand, read_files, reports_of
 from ase_exporter.sysmon.history import OpenMetricsHistory
-from ase_exporter.sysmon.html import brief, sysmon_page
 from ase_exporter.sysmon.merged import merged_text
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.runner import SampleError, take_sample
 from ase_exporter.sysmon.structure import Report
-from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report, print_series
+from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report
 
 MAX_SERIES = 10_000
+# They are held in memory as a whole.
+MAX_RUNS = 200
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -108,50 +112,85 @@ def diff_command(
     files: Files,
     top: Annotated[int, typer.Option(min=0, help="How many changes to show; 0 for all.")] = 25,
     form: Annotated[Literal["table", "json"], format_option()] = "table",
+    strict: Strict = False,
 ) -> None:
-    """Compare two reports, or the headlines of several: files that hold several runs count as several reports."""
-    with reading(expand(files)) as found:
-        _compare(list(islice(found, MAX_SERIES)), top, form)
-
-
-def _compare(reports: list[tuple[str, Report]], top: int, form: str) -> None:
-    """Print the changes between two reports, or the headlines of more."""
-    if len(reports) < 2:
-        raise UserError(f"sysmon diff: expected two reports or more, found {len(reports)}")
-    if len(reports) > 2:
-        reports.sort(key=lambda item: item[1].header.ended or datetime.min)
-        if form == "json":
-            print(json.dumps([series_entry(name, report) for name, report in reports], indent=2))
+    """Compare two files or folders, each of one run or several of the same load; of more, show what changed when."""
+    names = expand(files)
+    second = set(expand(files[1:])) if len(files) == 2 else set()
+    sides: tuple[list[Report], list[Report]] = ([], [])
+    trends = Trends()
+    entries = []
+    with reading(names, strict) as found:
+        for name, report in islice(found, MAX_SERIES):
+            if second or not sides[1]:
+                sides[name in second if second else len(sides[0])].append(report)
+                if len(sides[0]) + len(sides[1]) > MAX_RUNS:
+                    raise UserError(f"sysmon diff: expected at most {MAX_RUNS} runs in two files or folders")
+            trends.add(name, report)
+            if form == "json":
+                entries.append(series_entry(name, report))
+        if not sides[1]:
+            raise UserError(f"sysmon diff: expected two reports or more, found {len(sides[0])}")
+        if second or len(trends.files) + trends.undated == 2:
+            _compare(sides, top, form)
+        elif form == "json":
+            entries.sort(key=lambda entry: str(entry["ended"]))
+            print(json.dumps({"findings": trend_findings(trends), "reports": entries}, indent=2))
         else:
-            print_series(reports)
-        return
-    (_, old), (_, new) = reports
-    everything = changes(old, new)
+            print_trends(trends, trend_findings(trends))
+
+
+def _compare(sides: tuple[Side, Side], top: int, form: str) -> None:
+    """Print the changes between two sides."""
+    everything = [change for change in changes(*sides) if not change.within_noise]
     shown = everything[:top] if top else everything
+    findings, configuration = pair_findings(*sides), configuration_changes(*sides)
     if form == "json":
-        fields = ("section", "name", "measure", "before", "after", "weight")
-        print(json.dumps([{field: getattr(change, field) for field in fields} for change in shown], indent=2))
+        fields = ("section", "name", "measure", "before", "after", "noise", "weight")
+        listed = [{field: getattr(change, field) for field in fields} for change in shown]
+        print(json.dumps({"findings": findings, "configuration": configuration, "changes": listed}, indent=2))
         return
-    print_comparison(old, new, shown, len(everything))
+    print_comparison(
+        *sides,
+        shown,
+        len(everything),
+        warnings=obstacles(*sides),
+        findings=findings,
+        configuration=configuration,
+    )
 
 
 @app.command("report")
 def report_command(
     files: Files,
     output: Annotated[Path, output_option("The page to write.")] = Path("sysmon.html"),
+    strict: Strict = False,
 ) -> None:
     """Write one HTML page: one report's headlines, before and after of two, trends of more."""
-    with reading(expand(files)) as found:
-        reports = []
-        pair: list[Report] = []
-        for name, report in islice(found, MAX_SERIES):
-            reports.append(brief(name, report, advice_for(report)))
-            pair = [*pair, report] if len(reports) <= 2 else []
-        if not reports:
+    trends = Trends()
+    kept: list[tuple[str, Report]] = []
+    count = 0
+    with reading(expand(files), strict) as found:
+        for count, (name, report) in enumerate(islice(found, MAX_SERIES), 1):
+            trends.add(name, report)
+            kept.append((name, report))
+            if count > 2:
+                kept = [max(kept, key=lambda item: item[1].header.ended or datetime.min)]
+        if not kept:
             raise UserError("sysmon report: no report found")
-        warnings = obstacles(*pair) if len(pair) == 2 else []
-        write_output(output, sysmon_page(reports, warnings))
-        print(f"{output}: {len(reports)} reports")
+        pair = ([kept[0][1]], [kept[1][1]]) if len(kept) == 2 else None
+        write_output(
+            output,
+            sysmon_page(
+                kept,
+                trends if count > 2 else None,
+                findings=pair_findings(*pair) if pair else trend_findings(trends),
+                configuration=configuration_changes(*pair) if pair else [],
+                warnings=obstacles(*pair) if pair else [],
+                advice=advice_for(kept[-1][1]),
+            ),
+        )
+        print(f"{output}: {count} reports")
 
 
 @app.command("run")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from ase_exporter.advise.sysmon_reports import advice_for
+from ase_exporter.compare.sysmon_findings import obstacles
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import (
@@ -21,7 +22,7 @@ from ase_exporter.mcp_server.answers import (
 )
 from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
-from ase_exporter.sysmon.difference import changes, obstacles
+from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.report import NotAReportError, read_reports
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import summary, version_of
@@ -65,9 +66,9 @@ def sysmon_report(sources: Sources, arguments: inputs.SysmonReport) -> SysmonAns
                 before=each.before,
                 after=each.after,
             )
-            for each in changes(earlier[0], reports[0])[:MAX_DIFFERENCES]
+            for each in changes(earlier[:1], reports[:1])[:MAX_DIFFERENCES]
         ],
-        notes=[*notes, *more, *map(public_text, obstacles(earlier[0], reports[0]))],
+        notes=[*notes, *more, *map(public_text, obstacles(earlier[:1], reports[:1]))],
     )
 
 

@@ -19,24 +19,14 @@ _PROCEDURE = "sp_sysmon_"
 _OF_16 = (BUCKETS, "NV Cache Management")
 # No whole report of it is known: which rows it prints is not known either.
 _UNKNOWN_RELEASE = "12.5"
-_ENGINES = re.compile(r"Engine \d+")
-_POOLS = re.compile(r"ThreadPool : .*")
-_KERNEL, _TASKS = "Kernel Utilization", "Task Management"
 # Tables that name the same things: every engine online, every thread pool.
-_SAME_IN_ALL = (
-    (
-        _ENGINES,
-        (
-            (_KERNEL, "Engine Busy Utilization"),
-            (_KERNEL, "Engine Utilization (Tick %)"),
-            (_KERNEL, "Average Runnable Tasks"),
-            (_KERNEL, "CPU Yields by Engine"),
-            (_TASKS, "Task Context Switches by Engine"),
-            ("Disk I/O Management", "Max Outstanding I/Os"),
-        ),
+_SAME_IN_ALL = {
+    re.compile(r"Engine \d+"): (
+        *("Engine Busy Utilization", "Engine Utilization (Tick %)", "Average Runnable Tasks"),
+        *("CPU Yields by Engine", "Task Context Switches by Engine", "Max Outstanding I/Os"),
     ),
-    (_POOLS, ((_KERNEL, "Thread Utilization (OS %)"), (_KERNEL, "Context Switches at OS"))),
-)
+    re.compile(r"ThreadPool : .*"): ("Thread Utilization (OS %)", "Context Switches at OS"),
+}
 # Memory pools of fixed sizes, and the last of them.
 _BUCKET = re.compile(r"(?P<pool>.*) (?P<size>\d+)")
 _BUCKET_STEP = 32
@@ -145,11 +135,11 @@ def _missing_buckets(section: Section) -> Iterator[str]:
 def _missing_names(report: Report) -> Iterator[str]:
     """Engines and thread pools that one of the tables of all of them lacks."""
     idle = {remark.text.rpartition(" : ")[0] for section in report.sections for remark in section.remarks}
-    for kind, tables in _SAME_IN_ALL:
+    for kind, tables in _SAME_IN_ALL.items():
         names: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         for section in report.sections:
             for row in section.rows:
-                if row.path and (section.name, row.path[0]) in tables:
+                if row.path and row.path[0] in tables:
                     key = (section.instance, section.name, row.path[0])
                     names[key] |= set(filter(kind.fullmatch, (*row.path, row.label)))
         for (instance, section_name, table), found in names.items():

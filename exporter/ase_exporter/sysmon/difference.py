@@ -2,18 +2,18 @@
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 import yaml
 
-from ase_exporter.sysmon.grammar import grammar, release
-from ase_exporter.sysmon.metrics import cleared_counters
+from ase_exporter.sysmon.grammar import DEVICES, grammar, release
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report, Row
-from ase_exporter.sysmon.summary import engines, summary, version_of
+from ase_exporter.sysmon.summary import Unit, summary
 
 _POINTS_PER_STEP = 20
 _PERCENTS = (PERCENT, PERCENT_OF_TOTAL, "user_busy", "system_busy", "cpu_busy", "io_busy", "idle")
@@ -23,12 +23,44 @@ _RATE_BESIDE_PERCENT = 0.5
 _MAX_INTERVAL_RATIO = 2.0
 _THREAD = re.compile(r"Thread \d+ \((?P<name>.*)\)")
 
+# Quantiles of Student's t for 99 % by degrees of freedom, from 1; the last is for all above.
+_STUDENT = (
+    63.7,
+    9.92,
+    5.84,
+    4.60,
+    4.03,
+    3.71,
+    3.50,
+    3.36,
+    3.25,
+    3.17,
+    3.11,
+    3.05,
+    3.01,
+    2.98,
+    2.95,
+    2.92,
+    2.8,
+)
+_NAMED = (
+    ("engines", re.compile(r"Engine \d+")),
+    ("thread pools", re.compile(r"ThreadPool : .*")),
+    ("caches", re.compile(r"Cache: .*")),
+)
+_SETTINGS = ("Your Runnable Process Search Count", "I/O Polling Process Count")
+
 Key = tuple[str, tuple[str, ...], str, str]
+Side = Sequence[Report]
+"""One run, or several of the same load: their mean is compared, and what they differ by is the noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One figure in both reports; None where only the other one has it. factor: how relevant its row is."""
+    """One figure on both sides, the mean of several runs; None where only the other side has it.
+
+    factor: how relevant its row is. noise: what two sides differ by if nothing has changed, None without several runs.
+    """
 
     section: str
     name: str
@@ -36,6 +68,7 @@ class Change:
     before: float | None
     after: float | None
     factor: float = 1.0
+    noise: float | None = None
 
     @property
     def in_points(self) -> bool:
@@ -43,86 +76,127 @@ class Change:
         return self.measure in _PERCENTS
 
     @property
+    def within_noise(self) -> bool:
+        """Whether runs of the same side differ as much."""
+        return _is_noise(self.before, self.after, self.noise)
+
+    @property
     def weight(self) -> float:
-        """How much it changed: e-folds of a rate (rates under 1 count little), or steps of 20 points."""
-        before, after = self.before or 0.0, self.after or 0.0
-        if self.in_points:
-            return self.factor * abs(after - before) / _POINTS_PER_STEP
-        return self.factor * abs(math.log((max(after, 0.0) + 1) / (max(before, 0.0) + 1)))
+        """How much it changed, and how much that matters."""
+        return self.factor * weight_of(self.before or 0.0, self.after or 0.0, self.in_points)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadlineChange:
-    """One headline figure in both reports; None where a report does not have it."""
+    """One headline figure on both sides, the mean of several runs; None where a side does not have it."""
 
     name: str
-    unit: str
+    unit: Unit
     before: float | None
     after: float | None
+    noise: float | None = None
+
+    @property
+    def within_noise(self) -> bool:
+        """Whether runs of the same side differ as much."""
+        return _is_noise(self.before, self.after, self.noise)
 
 
-def headline_changes(before: Report, after: Report) -> list[HeadlineChange]:
-    """The headlines of both reports, changed or not, in their order."""
-    names = dict.fromkeys(figure.name for report in (before, after) for figure in summary(report))
-    old, new = (
-        {figure.name: figure for figure in summary(report, everything=True)} for report in (before, after)
-    )
-    return [
-        HeadlineChange(
-            name,
-            (old.get(name) or new[name]).unit,
-            old[name].value if name in old else None,
-            new[name].value if name in new else None,
-        )
-        for name in names
+def weight_of(before: float, after: float, in_points: bool) -> float:
+    """How much a figure changed: e-folds of a rate (rates under 1 count little), or steps of 20 points."""
+    if in_points:
+        return abs(after - before) / _POINTS_PER_STEP
+    return abs(math.log((max(after, 0.0) + 1) / (max(before, 0.0) + 1)))
+
+
+def _is_noise(before: float | None, after: float | None, noise: float | None) -> bool:
+    return noise is not None and before is not None and after is not None and abs(after - before) <= noise
+
+
+def headline_changes(before: Side, after: Side) -> list[HeadlineChange]:
+    """The headlines of both sides, changed or not, in their order."""
+    names = dict.fromkeys(figure.name for report in (*before, *after) for figure in summary(report))
+    sides = [
+        [{figure.name: figure for figure in summary(report, everything=True)} for report in side]
+        for side in (before, after)
     ]
-
-
-def obstacles(before: Report, after: Report) -> list[str]:
-    """Why two reports may not be comparable, one sentence each."""
-    found = [
-        f"the report {name} is not complete"
-        for name, report in (("before", before), ("after", after))
-        if not report.complete
-    ]
-    old, new = before.header, after.header
-    pairs = (
-        ("servers", old.server, new.server),
-        ("versions", version_of(before), version_of(after)),
-        ("numbers of engines", engines(before), engines(after)),
-    )
-    found += [f"different {what}: {one}, {two}" for what, one, two in pairs if one and two and one != two]
-    if old.interval and new.interval:
-        one, two = sorted((old.interval.total_seconds(), new.interval.total_seconds()))
-        if two > _MAX_INTERVAL_RATIO * one:
-            found.append(f"intervals of different length: {old.interval}, {new.interval}")
-    if cleared_counters(before) != cleared_counters(after) and old.mode and new.mode:
-        found.append(f"different sample modes: {old.mode}, {new.mode}")
-    if old.ended and new.started and new.started < old.ended and old.server == new.server:
-        found.append("the second report does not begin after the end of the first")
+    units = {name: figure.unit for side in sides for run in side for name, figure in run.items()}
+    found = []
+    for name in names:
+        values = [[run[name].value for run in side if name in run] for side in sides]
+        found.append(HeadlineChange(name, units[name], _mean(values[0]), _mean(values[1]), _noise(*values)))
     return found
 
 
-def changes(before: Report, after: Report) -> list[Change]:
-    """All figures that differ, the most relevant first.
+def changes(before: Side, after: Side) -> list[Change]:
+    """All figures that differ, the most relevant first; the noise of several runs is told, not left out.
 
     Rows are compared by their percentage and by their rate per second, so that samples of different length may be
-    compared; what has neither, by its count. A row that one report leaves out because nothing happened is 0 there.
+    compared; what has neither, by its count. A row that a report leaves out because nothing happened is 0 there.
+    Engines, caches and devices are matched by name; what only one side has is a matter of configuration.
     Threads are matched by name, not by number.
     """
-    old, new = dict(_figures(before)), dict(_figures(after))
+    sides = [[dict(_figures(report)) for report in side] for side in (before, after)]
+    names = [configuration(side) for side in (before, after)]
+    keys = dict.fromkeys(key for side in sides for run in side for key in run)
+    with_percent = {key[:3] for key in keys if key[3] == PERCENT_OF_TOTAL}
     found = []
-    for key in (*old, *(key for key in new if key not in old)):
+    for key in keys:
         section, path, label, measure = key
-        one = old.get(key, _absent(before, key))
-        two = new.get(key, _absent(after, key))
-        if one == two:
+        own = any(name in names[0][kind] ^ names[1][kind] for kind, name in _names(path, label))
+        values = [
+            [
+                value
+                for report, run in zip(side, runs, strict=True)
+                if (value := run[key] if key in run else _absent(report, key)) is not None
+            ]
+            for side, runs in zip((before, after), sides, strict=True)
+        ]
+        one, two = _mean(values[0]), _mean(values[1])
+        if own or one == two or label in _SETTINGS:
             continue
         name = " / ".join((*path, label))
-        beside = measure == PER_SEC and (*key[:3], PERCENT_OF_TOTAL) in (old.keys() | new.keys())
+        beside = measure == PER_SEC and key[:3] in with_percent
         factor = _relevance(f"{section} / {name}") * (_RATE_BESIDE_PERCENT if beside else 1.0)
-        found.append(Change(section, name, measure, one, two, factor))
+        found.append(Change(section, name, measure, one, two, factor, _noise(*values)))
     return sorted(found, key=lambda change: -change.weight)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _noise(before: Sequence[float], after: Sequence[float]) -> float | None:
+    """By how much means of so many runs differ by chance in 99 of 100 cases (Student); None without several runs."""
+    freedom = len(before) + len(after) - 2
+    if freedom < 1 or not before or not after:
+        return None
+    squares = math.fsum((value - fmean(side)) ** 2 for side in (before, after) for value in side)
+    student = _STUDENT[min(freedom, len(_STUDENT)) - 1]
+    return student * math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
+
+
+def _names(path: Sequence[str], label: str) -> Iterator[tuple[str, str]]:
+    """Kind and name of each engine, thread pool, cache and device that a row is about."""
+    for part in (*path, label):
+        for kind, pattern in _NAMED:
+            if pattern.fullmatch(part):
+                yield kind, part
+    if path[:1] == DEVICES and len(path) > 1:
+        yield "devices", path[1]
+
+
+def configuration(side: Side) -> defaultdict[str, set[str]]:
+    """What a side shows of the configuration, by its kind."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for report in side:
+        for section in report.sections:
+            for row in section.rows:
+                for kind, name in _names(row.path, row.label):
+                    found[kind].add(name)
+                if row.label in _SETTINGS and row.cells:
+                    found[row.label].add(row.cells[0].text)
+    return found
 
 
 def _absent(report: Report, key: Key) -> float | None:
@@ -131,18 +205,10 @@ def _absent(report: Report, key: Key) -> float | None:
     section = next(
         (section for section in report.sections if _title(section.instance, section.name) == title), None
     )
-    if section is None or (measure not in (PER_SEC, PERCENT_OF_TOTAL)):
+    if section is None or measure not in (PER_SEC, PERCENT_OF_TOTAL):
         return None
     known = grammar().known(section.name, path, label)
-    if known is None or release(report.header.version) not in known.releases:
-        return None
-    named = [part for part in path if part.startswith(("Cache: ", "ThreadPool : ")) or _is_device(path, part)]
-    present = {part for row in section.rows for part in row.path}
-    return 0.0 if all(part in present for part in named) else None
-
-
-def _is_device(path: Sequence[str], part: str) -> bool:
-    return path[0] == "Device Activity Detail" and part == path[-1] and len(path) > 1
+    return 0.0 if known and release(report.header.version) in known.releases else None
 
 
 def _title(instance: str, name: str) -> str:

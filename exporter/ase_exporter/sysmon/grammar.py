@@ -38,32 +38,6 @@ _KINDS = {
     "applicationlogin": "Application->Login:",
     "replicationagent": "Replication Agent:",
 }
-# Texts without figures that are no headings.
-_TEXTS = (
-    "Device:",
-    "Pages Requested",
-    "Reside in Another",
-    "(since beginning of sample)",
-    "No physical locks are acquired",
-    "No physical locks are acquired on buffers in this cache",
-    "Statistics Not Available - No Buffers Entered Wash Section Yet",
-    "Statistics Not Available - No Buffers Displaced Yet",
-    "No Large Pool(s) In This Cache",
-    "Cluster Cache Behavior",
-    "Cluster Lock Summary",
-    "Physical Locks Summary",
-    "Logical Locks Summary",
-    "Object Locks Summary",
-    "Page Writes Skipped",
-    "Page Write Waits",
-    "Lazy Cleaning",
-    "Cache Cleans",
-    "Pages Cleaned",
-    "Total Reads",
-    "Total Writes",
-    "Total Page Write Skips",
-)
-
 Path_ = tuple[str, ...]
 
 
@@ -100,9 +74,9 @@ class Meaning:
 
 
 class Grammar:
-    """The known rows, and the headings that follow from their paths."""
+    """The known rows, the headings that follow from their paths, and texts without figures that are no headings."""
 
-    def __init__(self, rows: Sequence[KnownRow]) -> None:
+    def __init__(self, rows: Sequence[KnownRow], texts: Sequence[str]) -> None:
         self.rows = rows
         self.sections = {key(row.section): row.section for row in self.rows}
         self.paths: defaultdict[str, set[Path_]] = defaultdict(set)
@@ -119,7 +93,7 @@ class Grammar:
                 self.paths[row.section].add(path)
                 self._headings.setdefault(key(path[-1]), {})[row.section, path] = None
                 self._names.setdefault(key(path[-1]), path[-1])
-        self._texts = {key(text) for text in _TEXTS}
+        self._texts = {key(text) for text in texts}
 
     @lru_cache(maxsize=1 << 15)  # noqa: B019  # one grammar lives as long as the process
     def meaning(self, text: str) -> Meaning:
@@ -144,7 +118,8 @@ class Grammar:
 @cache
 def grammar() -> Grammar:
     """The grammar that ships with this package."""
-    with (Path(__file__).parent / "known_rows.csv").open(encoding="utf-8", newline="") as file:
+    folder = Path(__file__).parent
+    with (folder / "known_rows.csv").open(encoding="utf-8", newline="") as file:
         rows = []
         for row in csv.DictReader(file):
             columns = tuple(row["columns"].split())
@@ -159,7 +134,7 @@ def grammar() -> Grammar:
                 row["need"],
             )
             rows.append(known)
-    return Grammar(rows)
+    return Grammar(rows, (folder / "known_texts.txt").read_text(encoding="utf-8").splitlines())
 
 
 @lru_cache(maxsize=1 << 14)

@@ -6,10 +6,19 @@ from collections.abc import Collection, Iterable, Iterator
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.metrics.families import Family, single
 from ase_exporter.sysmon.headlines import BUSY_STATES, HEADLINES, Headline
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, Report, Row
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, QUALITIES, Report, Row
 
 _EXACT_RATE = 500
 _ENGINE_TABLES = ("Engine Utilization (Tick %)", "Engine Busy Utilization")
+
+_OF_THE_SAMPLE = {
+    "end_timestamp_seconds": "When the last sp_sysmon sample ended: Sampling Ended at.",
+    "age_seconds": "Time since the last sample ended.",
+    "interval_seconds": "Length of the last sample: Sample Interval.",
+    "cleared_counters": "1 if the sample cleared the counters for everybody (Sample Mode: Reset Counters), else 0.",
+    "complete": "1 if the report is whole: end line, all known parts and no server error in its text, else 0.",
+    "warnings": "Warnings about the last sample: overflown columns, wrapped counters, a cut text.",
+}
 
 
 def families(
@@ -105,42 +114,25 @@ def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]
     header = report.header
     if ended is None and header.ended is not None:
         ended = header.ended.timestamp()
-    if ended is not None:
-        yield single(
-            "ase_sysmon_sample_end_timestamp_seconds",
-            "gauge",
-            "When the last sp_sysmon sample ended: Sampling Ended at.",
-            ended,
-        )
-        yield single(
-            "ase_sysmon_sample_age_seconds", "gauge", "Time since the last sample ended.", max(now - ended, 0)
-        )
-    if header.interval is not None:
-        yield single(
-            "ase_sysmon_sample_interval_seconds",
-            "gauge",
-            "Length of the last sample: Sample Interval.",
-            header.interval.total_seconds(),
-        )
-    if header.mode:
-        yield single(
-            "ase_sysmon_sample_cleared_counters",
-            "gauge",
-            "1 if the sample cleared the counters for everybody (Sample Mode: Reset Counters), else 0.",
-            float(cleared_counters(report)),
-        )
-    yield single(
-        "ase_sysmon_sample_complete",
+    values = {
+        "end_timestamp_seconds": ended,
+        "age_seconds": None if ended is None else max(now - ended, 0),
+        "interval_seconds": header.interval.total_seconds() if header.interval is not None else None,
+        "cleared_counters": float(cleared_counters(report)) if header.mode else None,
+        "complete": float(report.complete and not report.messages),
+        "warnings": len(report.warnings),
+    }
+    for name, value in values.items():
+        if value is not None:
+            yield single(f"ase_sysmon_sample_{name}", "gauge", _OF_THE_SAMPLE[name], value)
+    figures = Family(
+        "ase_sysmon_sample_figures",
         "gauge",
-        "1 if the report is whole: end line, all known parts and no server error in its text, else 0.",
-        float(report.complete and not report.messages),
+        "Figures of the last sample by what its own redundancy says of them.",
+        ("quality",),
     )
-    yield single(
-        "ase_sysmon_sample_warnings",
-        "gauge",
-        "Warnings about the last sample: overflown columns, wrapped counters, a cut text.",
-        len(report.warnings),
-    )
+    figures.extend([((quality,), float(report.count(quality))) for quality in QUALITIES])
+    yield figures
 
 
 def cleared_counters(report: Report) -> bool:

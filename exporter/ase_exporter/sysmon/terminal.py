@@ -9,15 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.sysmon.difference import Change, headline_changes, obstacles
+from ase_exporter.sysmon.difference import Change, Side, headline_changes
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
-from ase_exporter.sysmon.summary import summary
 
 _PIPED_WIDTH = 140
 _NAME_WIDTH = 60
 _TIMES_FROM = 10
-_SERIES_COLUMNS = 8
 _NAMED_PARTS = 3
 _STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 _OTHER = "value"
@@ -45,58 +43,48 @@ def print_report(report: Report) -> None:
         out.print(Text(f"line {warning.line}: {warning.text}", style="yellow"))
 
 
-def print_comparison(before: Report, after: Report, shown: Sequence[Change], of: int) -> None:
-    """Two reports side by side: headlines first, then the changes; of: how many there are, shown or not."""
+def print_comparison(
+    before: Side,
+    after: Side,
+    shown: Sequence[Change],
+    of: int,
+    *,
+    warnings: Sequence[str] = (),
+    findings: Sequence[str] = (),
+    configuration: Sequence[str] = (),
+) -> None:
+    """Two sides: findings first, then headlines, configuration and the changes; of: how many there are."""
     out = console()
-    out.print(_summary("before", before), _summary("after", after), sep="\n")
-    for obstacle in obstacles(before, after):
-        out.print(Text(f"warning: {obstacle}", style="yellow"))
+    for name, side in (("before", before), ("after", after)):
+        for report in side:
+            out.print(_summary(name, report))
+    for warning in warnings:
+        out.print(Text(f"warning: {warning}", style="yellow"))
+    print_list(out, "Findings", findings or ["no headline is better or worse"])
     headlines = Table("Headline", box=None, header_style="bold")
     for title in ("before", "after", "change"):
         headlines.add_column(title, justify="right", no_wrap=True)
     for line in headline_changes(before, after):
-        headlines.add_row(
-            *(
-                Text(text)
-                for text in (line.name, *change_texts(line.before, line.after, line.unit == "%", line.unit))
-            )
-        )
-    out.print(Text(""), headlines, Text(""), sep="\n")
+        texts = list(change_texts(line.before, line.after, line.unit == "%", line.unit))
+        texts[-1] += " (noise)" if line.within_noise and line.before != line.after else ""
+        headlines.add_row(*(Text(text) for text in (line.name, *texts)))
+    out.print(Text(""), headlines)
+    print_list(out, "Configuration", configuration)
     table = Table("Section", "Row", "Measure", box=None, header_style="bold")
     for title in ("before", "after", "change"):
         table.add_column(title, justify="right", no_wrap=True)
     for change in shown:
-        texts = change_texts(change.before, change.after, change.in_points)
+        texts = list(change_texts(change.before, change.after, change.in_points))
         table.add_row(*(Text(text) for text in (change.section, change.name, change.measure, *texts)))
-    out.print(table)
-    out.print(
-        Text(
-            f"{len(shown)} of {of} changed figures, the most relevant first; rates are per second",
-            style="dim",
-        )
-    )
+    noise = " beyond the noise of the runs" if len(before) + len(after) > 2 else ""
+    count = f"{len(shown)} of {of} changed figures{noise}, the most relevant first; rates are per second"
+    out.print(Text(""), table, Text(count, style="dim"), sep="\n")
 
 
-def print_series(reports: Sequence[tuple[str, Report]]) -> None:
-    """The headlines of several reports, one column for each, in the order of time."""
-    out = console()
-    found = [{figure.name: figure for figure in summary(report)} for _, report in reports]
-    units = {name: figure.unit for figures in found for name, figure in figures.items()}
-    for start in range(0, len(reports), _SERIES_COLUMNS):
-        table = Table("Headline", box=None, header_style="bold")
-        part = found[start : start + _SERIES_COLUMNS]
-        for name, report in reports[start : start + _SERIES_COLUMNS]:
-            ended = report.header.ended
-            title = f"{ended:%Y-%m-%d}\n{ended:%H:%M:%S}" if ended else name
-            table.add_column(
-                title + ("" if report.complete else "\nincomplete"), justify="right", no_wrap=True
-            )
-        for name, unit in units.items():
-            values = [figures[name].value if name in figures else None for figures in part]
-            table.add_row(
-                name, *("-" if value is None else f"{value:,.10g} {unit}".strip() for value in values)
-            )
-        out.print(table)
+def print_list(out: Console, title: str, texts: Sequence[str]) -> None:
+    """Sentences under a title, if there are any."""
+    if texts:
+        out.print(Text(f"\n{title}", style="bold"), *(Text(f"  - {text}") for text in texts), sep="\n")
 
 
 def _columns(section: Section) -> dict[tuple[str, ...], tuple[str, ...]]:

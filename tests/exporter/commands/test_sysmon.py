@@ -127,8 +127,79 @@ def test_several_runs_are_compared_as_a_series(
     runs = tmp_path / "runs.txt"
     runs.write_text("".join(TEXT.replace("1200.0", rate) for rate in ("1000.0", "1200.0", "1400.0")))
     assert run(monkeypatch, "diff", str(runs), "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["reports"]
     assert len(found) == 3 and found[0]["headlines"]["CPU busy"] == 54.0
+
+
+def test_two_folders_are_compared_by_the_means_of_their_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """60 % user busy varies by 2 points from run to run, 40 % by none: only the second has changed."""
+    for side, runs, engine_1 in (("before", (58, 60, 62), 40), ("after", (59, 61, 63), 45)):
+        (tmp_path / side).mkdir()
+        for number, busy in enumerate(runs):
+            text = TEXT.replace(" 60.0 %", f" {busy}.0 %").replace(
+                " 40.0 %         3", f" {engine_1}.0 %         3"
+            )
+            (tmp_path / side / f"{number}.txt").write_text(text)
+    folders = [str(tmp_path / side) for side in ("before", "after")]
+    assert run(monkeypatch, "diff", *folders, "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)["changes"]
+    assert [(change["name"].split(" / ")[-1], change["before"], change["after"]) for change in found] == [
+        ("Engine 1", 40.0, 45.0)
+    ]
+    assert run(monkeypatch, "diff", *folders) == 0
+    assert "1 of 1 changed figures beyond the noise of the runs" in capsys.readouterr().out
+
+
+def test_diff_says_first_what_is_better_or_worse_and_keeps_configuration_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, contention, cache in (("before", "1.5 %", "orders cache"), ("after", "45.0 %", "log cache")):
+        caches = [samples.cache("default data cache", contention=contention), samples.cache(cache)]
+        text = samples.report(samples.TRANSACTIONS, section("Data Cache Management", *caches))
+        (tmp_path / f"{name}.txt").write_text(text)
+    names = [str(tmp_path / f"{name}.txt") for name in ("before", "after")]
+    assert run(monkeypatch, "diff", *names, "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["findings"] == ["worse: Spinlock contention, default data cache 1.5 % -> 45 %"]
+    assert found["configuration"] == [
+        "caches: only before: Cache: orders cache; only after: Cache: log cache"
+    ]
+    assert [change["name"] for change in found["changes"]] == [
+        "Cache: default data cache / Spinlock Contention"
+    ]
+    assert run(monkeypatch, "diff", *names) == 0
+    out = capsys.readouterr().out
+    assert out.index("Findings") < out.index("Headline") < out.index("Configuration") < out.index("Section")
+
+
+@pytest.mark.parametrize(
+    "command", [("parse",), ("history",), ("diff", "{}"), ("report", "--output", "{}.html")]
+)
+def test_a_report_that_is_not_complete_is_an_exit_code_where_asked_for(
+    monkeypatch: pytest.MonkeyPatch, saved: Path, command: tuple[str, ...]
+) -> None:
+    later = saved.with_name("later.txt")
+    later.write_text(TEXT.replace("Nov 03, 2025", "Nov 04, 2025"))
+    arguments = [text.format(later) for text in command]
+    assert run(monkeypatch, *arguments, str(saved)) == 0
+    assert run(monkeypatch, *arguments, str(saved), "--strict") == 1
+
+
+def test_history_says_how_much_of_each_report_is_proved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], saved: Path
+) -> None:
+    saved.write_text(
+        TEXT.replace("Engine 0                        60.0 %", "Engine 0                        90.0 %")
+    )
+    assert run(monkeypatch, "history", str(saved)) == 0
+    out = capsys.readouterr().out
+    figures = dict(
+        re.findall(r'ase_sysmon_sample_figures{instance="PROD_DS",quality="(\w+)"} ([\d.]+) ', out)
+    )
+    assert sum(map(float, figures.values())) == 28 and float(figures["contradicted"]) >= 4
+    assert 'ase_sysmon_sample_complete{instance="PROD_DS"} 0.0 ' in out
 
 
 def test_one_report_cannot_be_compared(
@@ -177,7 +248,7 @@ def test_diff_puts_the_biggest_change_first(
         TEXT.replace("1200.0", "3000.0").replace("units.", "units.").replace(" 60.0 %", " 64.0 %")
     )
     assert run(monkeypatch, "diff", str(saved), str(after), "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["changes"]
     assert [change["name"].split(" / ")[-1] for change in found] == ["Committed Xacts", "Engine 0"]
     assert (found[0]["before"], found[0]["after"]) == (1200.0, 3000.0)
     assert run(monkeypatch, "diff", str(saved), str(after)) == 0

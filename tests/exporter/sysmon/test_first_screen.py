@@ -10,6 +10,7 @@ import re
 import pytest
 from rich.console import Console
 
+from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.sysmon import terminal
 from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.report import parse
@@ -54,15 +55,26 @@ def test_the_first_screen_tells_contention_cpu_and_throughput(monkeypatch: pytes
     assert before.complete and after.complete
     out = io.StringIO()
     monkeypatch.setattr(terminal, "console", lambda: Console(file=out, width=SCREEN[0], height=SCREEN[1]))
-    found = changes(before, after)
-    terminal.print_comparison(before, after, found[:20], len(found))
+    sides = [before], [after]
+    found = changes(*sides)
+    terminal.print_comparison(
+        *sides,
+        found[:20],
+        len(found),
+        warnings=obstacles(*sides),
+        findings=pair_findings(*sides),
+        configuration=configuration_changes(*sides),
+    )
     lines = out.getvalue().splitlines()[: SCREEN[1]]
     assert all(len(line) <= SCREEN[0] for line in lines)
     shown = {}
     for line in lines:
-        match = re.match(r" *(?P<name>\S.*?) {2,}(?P<before>[\d,.]+) \S+ +(?P<after>[\d,.]+) ", line)
+        match = re.match(
+            r" *(?:- \w+: )?(?P<name>\w.*?)(?: {2,}| )(?P<before>[\d,.]+) \S+ +(?:-> )?(?P<after>[\d,.]+) ",
+            line,
+        )
         if match:
             shown[match["name"]] = tuple(float(match[part].replace(",", "")) for part in ("before", "after"))
     busy, throughput = shown["CPU busy"], shown["Transactions per CPU unit"]
-    contention = shown["Spinlock contention, system tables"]
+    contention = shown["Spinlock contention, system tables cache"]
     assert contention[0] > 2 * contention[1] and busy[0] > busy[1] and throughput[1] > 2 * throughput[0]

@@ -1,0 +1,141 @@
+"""What a comparison of sp_sysmon reports says first: findings in plain sentences, the most relevant first."""
+
+from ase_exporter.diagnosis.diagnose import Baseline, baseline_of, diagnose
+from ase_exporter.diagnosis.measures import Rows
+from ase_exporter.sysmon.difference import Side, configuration, headline_changes, weight_of
+from ase_exporter.sysmon.metrics import cleared_counters, headline_values
+from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.summary import engines, figure_text, version_of
+
+# What more of a headline means; first what users feel.
+_EFFECTS = 2
+_GOOD = (
+    ("Transactions per CPU unit", 1),
+    ("Committed transactions", 1),
+    ("Hit ratio", 1),
+    ("Spinlock contention", -1),
+    ("Log semaphore waits", -1),
+    ("ULC semaphore waits", -1),
+    ("Lock waits", -1),
+    ("Deadlocks", -1),
+)
+_MIN_WEIGHT = 0.05
+_MAX_INTERVAL_RATIO = 2.0
+_MODES = {"cpu": "user"}
+_RATES = {
+    "ase_transactions_total": ("committed_transactions_per_second", ""),
+    "ase_deadlocks_total": ("deadlocks_per_second", ""),
+    "ase_logical_reads_total": ("cache_searches_per_second", ""),
+    "ase_network_packets_total": ("network_packets_per_second", ""),
+    "ase_procedure_cache_requests_total": ("procedure_cache_events_per_second", "Requests"),
+    "ase_procedure_cache_loads_total": ("procedure_cache_events_per_second", "Reads from Disk"),
+}
+"""Counters of the monitoring tables -> headlines of a report, and the label that its series must have."""
+
+
+class ReportReadings:
+    """What a report says of its server; as `diagnosis.Readings`."""
+
+    def __init__(self, report: Report) -> None:
+        self._server = report.header.server
+        known = headline_values(report)
+        self._rates: dict[str, Rows] = {}
+        for metric, (name, label) in _RATES.items():
+            found = [value for labels, value in known.get(name, {}).items() if not label or label in labels]
+            if found:
+                self._rates[metric] = [({}, sum(found))]
+        engines = known.get("engine_busy_ratio", {})
+        if engines:
+            self._rates["ase_engine_cpu_seconds_total"] = [
+                ({"engine": engine, "mode": _MODES.get(state, state)}, value)
+                for (engine, state), value in engines.items()
+            ]
+        if report.find("Kernel Utilization", "Adaptive Server threads are consuming"):
+            self._rates["ase_thread_cpu_seconds_total"] = [
+                ({}, value) for value in known["cpu_units"].values()
+            ]
+
+    @property
+    def source(self) -> str:
+        """The report."""
+        return f"sp_sysmon of {self._server}"
+
+    def values(self, metric: str, *, lasting: bool = False) -> Rows:
+        """Gauges: a report that was printed is of a server that answers."""
+        return [({}, 1.0)] if metric == "ase_up" else []
+
+    def rates(self, metric: str) -> Rows:
+        """Counts of the sample per second."""
+        return self._rates.get(metric, [])
+
+    def unknown(self, metric: str, *, is_rate: bool) -> str:
+        """Why the report does not say it."""
+        known = self.rates(metric) if is_rate else self.values(metric)
+        return "" if known else "sp_sysmon does not print it"
+
+
+def pair_findings(before: Side, after: Side) -> list[str]:
+    """What is wrong after, by the diagnosis, with what was before as the usual; then what became better or worse."""
+    old = diagnose(ReportReadings(before[-1]))
+    usual = baseline_of(old)
+    # Nothing of a measure before is no usual: the server may have been idle.
+    usual = Baseline({name: value for name, value in usual.measures.items() if value}, usual.shares)
+    new = diagnose(ReportReadings(after[-1]), usual)
+    was, now = ({finding.name for finding in each.findings} for each in (old, new))
+    found = [
+        f"{finding.sentence}{'; so it was before' if finding.name in was else ''}" for finding in new.findings
+    ]
+    found += [f"gone: {finding.sentence}" for finding in old.findings if finding.name not in now]
+    return found + _headline_sentences(before, after)
+
+
+def _headline_sentences(before: Side, after: Side) -> list[str]:
+    judged = []
+    for change in headline_changes(before, after):
+        place = next((at for at, (name, _) in enumerate(_GOOD) if change.name.startswith(name)), None)
+        if place is None or change.before is None or change.after is None or change.within_noise:
+            continue
+        weight = weight_of(change.before, change.after, change.unit == "%")
+        verdict = "better" if (change.after - change.before) * _GOOD[place][1] > 0 else "worse"
+        texts = [figure_text(value, change.unit) for value in (change.before, change.after)]
+        if weight >= _MIN_WEIGHT:
+            judged.append((place >= _EFFECTS, -weight, f"{verdict}: {change.name} {texts[0]} -> {texts[1]}"))
+    return [text for _, _, text in sorted(judged)]
+
+
+def obstacles(before: Side, after: Side) -> list[str]:
+    """Why two sides may not be comparable, one sentence each."""
+    found = [
+        f"the report {name} is not complete"
+        for name, side in (("before", before), ("after", after))
+        if not all(report.complete for report in side)
+    ]
+    one, two = before[-1], after[0]
+    old, new = one.header, two.header
+    pairs = (
+        ("servers", old.server, new.server),
+        ("versions", version_of(one), version_of(two)),
+        ("numbers of engines", engines(one), engines(two)),
+    )
+    found += [f"different {what}: {one}, {two}" for what, one, two in pairs if one and two and one != two]
+    if old.interval and new.interval:
+        shorter, longer = sorted((old.interval.total_seconds(), new.interval.total_seconds()))
+        if longer > _MAX_INTERVAL_RATIO * shorter:
+            found.append(f"intervals of different length: {old.interval}, {new.interval}")
+    if cleared_counters(one) != cleared_counters(two) and old.mode and new.mode:
+        found.append(f"different sample modes: {old.mode}, {new.mode}")
+    if old.ended and new.started and new.started < old.ended and old.server == new.server:
+        found.append("the second report does not begin after the end of the first")
+    return found
+
+
+def configuration_changes(before: Side, after: Side) -> list[str]:
+    """What the reports show of the server's configuration that is not the same, one sentence for each kind."""
+    old, new = configuration(before), configuration(after)
+    found = []
+    for what in dict.fromkeys([*old, *new]):
+        only = (("before", old[what] - new[what]), ("after", new[what] - old[what]))
+        texts = [f"only {side}: {', '.join(sorted(names))}" for side, names in only if names]
+        if texts:
+            found.append(f"{what}: {'; '.join(texts)}")
+    return found

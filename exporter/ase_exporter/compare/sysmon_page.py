@@ -1,0 +1,86 @@
+"""Reports as one HTML page that loads nothing: headlines as pictures, advice of sp_sysmon and ours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ase_exporter.compare.sysmon_trends import Trends
+from ase_exporter.pages.render import render
+from ase_exporter.pages.time_chart import HEIGHT, WIDTH, TimeChart, time_chart
+from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.summary import summary, version_of
+from ase_exporter.sysmon.terminal import change_texts, completeness
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A row of the page. texts: its cells. values: bars, of which `top` is a full one. chart: in place of bars."""
+
+    name: str
+    texts: Sequence[str]
+    values: Sequence[float | None] = ()
+    top: float = 1.0
+    chart: TimeChart | None = None
+
+
+def sysmon_page(
+    reports: Sequence[tuple[str, Report]],
+    trends: Trends | None = None,
+    *,
+    findings: Sequence[str] = (),
+    configuration: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    advice: Sequence[str] = (),
+) -> str:
+    """The whole page: one report, before and after of two, or the trends of more, of which `reports` has the last.
+
+    reports: with their files. advice: ours on the last report.
+    """
+    printed = [
+        f"{section.name}{f' ({remark.about})' if remark.about else ''}: {remark.text}"
+        for section in reports[-1][1].sections
+        for remark in section.recommendations
+    ]
+    names = [one.server for one in trends.series()] if trends else [one.header.server for _, one in reports]
+    columns = ("least", "greatest", "last") if trends else ("before", "after", "change")
+    return render(
+        "sysmon.html",
+        title=f"sp_sysmon: {', '.join(dict.fromkeys(filter(None, names))) or 'no name'}",
+        warnings=warnings,
+        findings=findings,
+        configuration=configuration,
+        reports=[(file, one, version_of(one), completeness(one)) for file, one in reports],
+        trends=trends,
+        header=columns if trends or len(reports) > 1 else ("value",),
+        rows=_trend_rows(trends) if trends else _rows([one for _, one in reports]),
+        advice=(("Recommendations of sp_sysmon", printed), ("Advice of ase-exporter", advice)),
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def _rows(reports: Sequence[Report]) -> list[Headline]:
+    """Each figure of any report. Percentages fill a bar of 100, other figures that of the greatest one."""
+    found = [{figure.name: figure.value for figure in summary(report)} for report in reports]
+    units = {figure.name: figure.unit for report in reports for figure in summary(report)}
+    rows = []
+    for name, unit in units.items():
+        values = [figures.get(name) for figures in found]
+        texts = change_texts(values[0], values[-1], unit == "%", unit)
+        top = 100.0 if unit == "%" else max(value for value in values if value is not None)
+        rows.append(Headline(name, texts[: 2 * len(reports) - 1], values, top))
+    return rows
+
+
+def _trend_rows(trends: Trends) -> list[Headline]:
+    """Each headline of each server, with its chart; all charts have one axis."""
+    found = trends.series()
+    start = min((series.times[0] for series in found), default=0.0)
+    end = max((series.times[-1] for series in found), default=0.0)
+    several = len({series.server for series in found}) > 1
+    rows = []
+    for series in found:
+        values = series.values
+        texts = [f"{value:,.6g} {series.unit}".strip() for value in (min(values), max(values), values[-1])]
+        name = f"{series.server}: {series.name}" if several else series.name
+        rows.append(Headline(name, texts, chart=time_chart(series.times, values, series.unit, start, end)))
+    return rows

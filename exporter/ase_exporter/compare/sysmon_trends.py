@@ -1,0 +1,153 @@
+"""Headlines of many sp_sysmon reports over time: a few numbers for each report, and what happened when."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean
+
+from rich.table import Table
+from rich.text import Text
+
+from ase_exporter.compare.levels import levels, outliers
+from ase_exporter.pages.time_chart import moment
+from ase_exporter.sysmon.difference import weight_of
+from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.summary import Unit, figure_text, summary
+from ase_exporter.sysmon.terminal import console, print_list
+
+_EPOCH = datetime(1970, 1, 1)
+# Of events: the least weight, and how many of one time are named.
+_MIN_CHANGE, _MIN_OUTLIER, _NAMED = 0.1, 0.25, 3
+# More of them are no exceptions.
+_MAX_OUTLIERS = 0.05
+
+
+@dataclass(slots=True)
+class Series:
+    """One headline of one server in the order of time. reports: the places of the reports in `Trends.files`.
+
+    times: seconds of the server's wall clock, see `pages.time_chart.moment`.
+    """
+
+    server: str
+    name: str
+    unit: Unit
+    times: "array[float]" = field(default_factory=lambda: array("d"))
+    values: "array[float]" = field(default_factory=lambda: array("d"))
+    reports: "array[int]" = field(default_factory=lambda: array("I"))
+
+    def sort(self) -> None:
+        """Put the points in the order of time."""
+        order = sorted(range(len(self.times)), key=self.times.__getitem__)
+        self.times = array("d", [self.times[at] for at in order])
+        self.values = array("d", [self.values[at] for at in order])
+        self.reports = array("I", [self.reports[at] for at in order])
+
+
+class Trends:
+    """Collects reports. incomplete: how many of them are not complete; undated: how many others lack their time."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.incomplete = self.undated = 0
+        self._series: dict[tuple[str, str], Series] = {}
+
+    def add(self, file: str, report: Report) -> None:
+        """Add one report, if it says when its sample ended."""
+        if report.header.ended is None:
+            self.undated += 1
+            return
+        self.incomplete += not report.complete
+        at = (report.header.ended - _EPOCH).total_seconds()
+        for figure in summary(report, everything=True):
+            key = (report.header.server, figure.name)
+            series = self._series.setdefault(key, Series(*key, figure.unit))
+            series.times.append(at)
+            series.values.append(figure.value)
+            series.reports.append(len(self.files))
+        self.files.append(file)
+
+    def series(self) -> list[Series]:
+        """All headlines that are ever above 0, server by server."""
+        found = [one for one in self._series.values() if any(one.values)]
+        for one in found:
+            one.sort()
+        servers = list(dict.fromkeys(one.server for one in found))
+        return sorted(found, key=lambda one: servers.index(one.server))
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A change for good, or an outlier, of one series. at: its first point. usual: before it, or around it."""
+
+    series: Series
+    at: int
+    usual: float
+    value: float
+    lasting: bool
+
+    @property
+    def weight(self) -> float:
+        return weight_of(self.usual, self.value, self.series.unit == "%")
+
+
+def trend_findings(trends: Trends) -> list[str]:
+    """Changes for good, then outliers, one sentence for each time, the most relevant first."""
+    by_time: defaultdict[tuple[bool, str, float], list[_Event]] = defaultdict(list)
+    for series in trends.series():
+        for event in _events(series):
+            by_time[event.lasting, series.server, series.times[event.at]].append(event)
+    groups = [sorted(group, key=lambda event: -event.weight) for group in by_time.values()]
+    groups.sort(key=lambda group: (not group[0].lasting, -group[0].weight))
+    return [_sentence(group, trends.files) for group in groups]
+
+
+def _events(series: Series) -> Iterator[_Event]:
+    values = list(series.values)
+    alone = [
+        event
+        for at, usual in outliers(values).items()
+        if (event := _Event(series, at, usual, values[at], False)).weight >= _MIN_OUTLIER
+    ]
+    for event in alone:
+        values[event.at] = event.usual
+    if len(alone) <= max(1.0, _MAX_OUTLIERS * len(values)):
+        yield from alone
+    bounds = levels(values)
+    for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
+        event = _Event(series, at, fmean(values[start:at]), fmean(values[at:end]), True)
+        if event.weight >= _MIN_CHANGE:
+            yield event
+
+
+def _sentence(events: Sequence[_Event], files: Sequence[str]) -> str:
+    """What happened at one time on one server."""
+    first = events[0]
+    when = f"{moment(first.series.times[first.at]):%Y-%m-%d %H:%M}"
+    texts = []
+    for event in events[:_NAMED]:
+        usual, value = (figure_text(figure, event.series.unit) for figure in (event.usual, event.value))
+        both = f"{usual} -> {value}" if event.lasting else f"{value}, around it {usual}"
+        texts.append(f"{event.series.name} {both}")
+    more = f"; {len(events) - _NAMED} more" if len(events) > _NAMED else ""
+    kind = "changed for good from" if first.lasting else "outlier at"
+    return f"{first.series.server} {kind} {when} ({files[first.series.reports[first.at]]}): {'; '.join(texts)}{more}"
+
+
+def print_trends(trends: Trends, findings: Sequence[str]) -> None:
+    """What happened over many reports, then the least, mean, greatest and last value of each headline."""
+    out = console()
+    undated = f"; {trends.undated} more do not say when their sample ended" if trends.undated else ""
+    out.print(Text(f"{len(trends.files)} reports, {trends.incomplete} not complete{undated}"))
+    print_list(out, "Findings", findings or ["no headline changed for good, and no report stands out"])
+    table = Table("Server", "Headline", box=None, header_style="bold")
+    for title in ("least", "mean", "greatest", "last"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for series in trends.series():
+        values = series.values
+        figures = (min(values), fmean(values), max(values), values[-1])
+        texts = [f"{value:,.6g} {series.unit}".strip() for value in figures]
+        table.add_row(*map(Text, (series.server, series.name, *texts)))
+    out.print(Text(""), table, sep="\n")
