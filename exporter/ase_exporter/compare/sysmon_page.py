@@ -12,7 +12,7 @@ from ase_exporter.sysmon.terminal import change_texts, completeness
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
+class PageRow:
     """A row of the page. texts: its cells. values: bars, of which `top` is a full one. chart: in place of bars."""
 
     name: str
@@ -58,7 +58,7 @@ def sysmon_page(
     )
 
 
-def _rows(reports: Sequence[Report]) -> list[Headline]:
+def _rows(reports: Sequence[Report]) -> list[PageRow]:
     """Each figure of any report. Percentages fill a bar of 100, other figures that of the greatest one."""
     found = [{figure.name: figure.value for figure in summary(report)} for report in reports]
     units = {figure.name: figure.unit for report in reports for figure in summary(report)}
@@ -67,11 +67,11 @@ def _rows(reports: Sequence[Report]) -> list[Headline]:
         values = [figures.get(name) for figures in found]
         texts = change_texts(values[0], values[-1], unit == "%", unit)
         top = 100.0 if unit == "%" else max(value for value in values if value is not None)
-        rows.append(Headline(name, texts[: 2 * len(reports) - 1], values, top))
+        rows.append(PageRow(name, texts[: 2 * len(reports) - 1], values, top))
     return rows
 
 
-def _trend_rows(trends: Trends) -> list[Headline]:
+def _trend_rows(trends: Trends) -> list[PageRow]:
     """Each headline of each server, with its chart; all charts have one axis."""
     found = trends.series()
     start = min((series.times[0] for series in found), default=0.0)
@@ -82,5 +82,5 @@ def _trend_rows(trends: Trends) -> list[Headline]:
         values = series.values
         texts = [f"{value:,.6g} {series.unit}".strip() for value in (min(values), max(values), values[-1])]
         name = f"{series.server}: {series.name}" if several else series.name
-        rows.append(Headline(name, texts, chart=time_chart(series.times, values, series.unit, start, end)))
+        rows.append(PageRow(name, texts, chart=time_chart(series.times, values, series.unit, start, end)))
     return rows

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.compare.levels import levels, outliers
-from ase_exporter.pages.time_chart import moment
+from ase_exporter.pages.time_chart import wall_clock
 from ase_exporter.sysmon.difference import weight_of
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import Unit, figure_text, summary
@@ -28,7 +28,7 @@ _MAX_OUTLIERS = 0.05
 class Series:
     """One headline of one server in the order of time. reports: the places of the reports in `Trends.files`.
 
-    times: seconds of the server's wall clock, see `pages.time_chart.moment`.
+    times: seconds of the server's wall clock, see `pages.time_chart.wall_clock`.
     """
 
     server: str
@@ -125,7 +125,7 @@ def _events(series: Series) -> Iterator[_Event]:
 def _sentence(events: Sequence[_Event], files: Sequence[str]) -> str:
     """What happened at one time on one server."""
     first = events[0]
-    when = f"{moment(first.series.times[first.at]):%Y-%m-%d %H:%M}"
+    when = f"{wall_clock(first.series.times[first.at]):%Y-%m-%d %H:%M}"
     texts = []
     for event in events[:_NAMED]:
         usual, value = (figure_text(figure, event.series.unit) for figure in (event.usual, event.value))

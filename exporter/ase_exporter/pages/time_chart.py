@@ -34,19 +34,19 @@ def time_chart(
         each = [values[at] for at in band]
         centres.append(fmean(places[at] for at in band))
         points.append(f"{centres[-1]:.1f},{HEIGHT * (1 - max(fmean(each), 0.0) / top):.1f}")
-        text = f"{moment(times[band[0]]):%Y-%m-%d %H:%M:%S}: {min(each):,.6g}"
+        text = f"{wall_clock(times[band[0]]):%Y-%m-%d %H:%M:%S}: {min(each):,.6g}"
         if len(band) > 1:
-            text += f" to {max(each):,.6g}, {len(band)} values until {moment(times[band[-1]]):%H:%M:%S}"
+            text += f" to {max(each):,.6g}, {len(band)} values until {wall_clock(times[band[-1]]):%H:%M:%S}"
         texts.append(f"{text} {unit}")
     edges = [0.0, *((one + two) / 2 for one, two in pairwise(centres)), float(WIDTH)]
     ticks = [
-        (WIDTH * share, f"{moment(start + share * length):%Y-%m-%d %H:%M}", anchor)
+        (WIDTH * share, f"{wall_clock(start + share * length):%Y-%m-%d %H:%M}", anchor)
         for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
     ]
     bands = [(left, right - left, text) for (left, right), text in zip(pairwise(edges), texts, strict=True)]
     return TimeChart(" ".join(points), bands, ticks)
 
 
-def moment(at: float) -> datetime:
+def wall_clock(at: float) -> datetime:
     """The wall clock at a time in seconds since 1970, without a zone."""
     return _EPOCH + timedelta(seconds=at)
