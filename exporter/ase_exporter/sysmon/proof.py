@@ -43,7 +43,8 @@ class Relation:
 
     kind: sum (the counts of `of` add up to the row), parts (the same, and their percentages are shares of that sum),
     rest (a sum whose last part is what the others leave, unless they leave nothing), share (the row's percentage is
-    its share of the sum of `of`), ratio (the row's figure is the quotient of the two), percent (100 times that).
+    its share of the sum of `of`), ratio (the row's figure is the quotient of the two), percent (100 times that), whole
+    (the quotient of a whole number and the count of `of`).
     An empty label stands for parts without a row for their sum.
     """
 
@@ -177,6 +178,8 @@ class _Proof:
         match identity.kind:
             case "ratio":
                 self._ratio(row, terms, 1.0)
+            case "whole":
+                self._whole(row, terms[0])
             case "percent":
                 self._ratio(row, terms, 100.0)
             case "cells" | "mean" | "mean of all" | "busy" | "hundred" | "units":
@@ -228,6 +231,14 @@ class _Proof:
         cut = 0.0 if "." in cell.text else 0.5
         text = f"{cell.text} is not {over:.0f} divided by {under:.0f}"
         self._expect(row, cell, times * over / under - cut, times * over / under + cut, text)
+
+    def _whole(self, row: Row, term: Row) -> None:
+        """A quotient of a whole number: the count is the sum of so many."""
+        under = abs(term.get(COUNT) or 0.0)
+        for cell in row.cells:
+            slack = under * 10.0 ** -len(cell.text.partition(".")[2]) * _HALF
+            rest = abs(cell.value * under - round(cell.value * under))
+            self._check(rest <= slack, row, f"{cell.text} of {under:.0f} is no whole number", [], [cell])
 
     def _table(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
         """Tables whose figures are no counts: busy shares of engines and threads, lengths of queues."""

@@ -395,3 +395,17 @@ def test_a_file_without_a_report_is_not_read_to_its_end() -> None:
     with pytest.raises(NotAReportError):
         list(read_reports(lines()))
     assert read <= MAX_REPORT_LINES + 1
+
+
+@pytest.mark.parametrize(("ended", "late"), [("09:01:30", True), ("09:01:00", False)])
+def test_a_sample_that_took_longer_than_was_asked_for_is_no_contradiction(ended: str, late: bool) -> None:
+    """Figures of 90 seconds, an interval of 60: the times of the header say whether the wait ended late."""
+    header = samples.HEADER.replace(
+        "Sampling Ended at:     Nov 03, 2025 09:01:00", f"Sampling Ended at:     Nov 03, 2025 {ended}"
+    )
+    text = samples.report(samples.TRANSACTIONS.replace(" 72000", "108000"), header=header)
+    report = parse(text)
+    told = "the figures are of 90.0 seconds, the header is of 60"
+    assert [remark.text for remark in report.contradictions] == ([] if late else [told])
+    longer = f"{told}: the sample took longer than was asked for"
+    assert [remark.text for remark in report.warnings] == ([longer] if late else [])
