@@ -20,8 +20,8 @@ from ase_exporter.sysmon.terminal import console, print_list
 _EPOCH = datetime(1970, 1, 1)
 # Of events: the least weight, and how many of one time are named.
 _MIN_CHANGE, _MIN_OUTLIER, _NAMED = 0.1, 0.25, 3
-# More of them are no exceptions.
-_MAX_OUTLIERS = 0.05
+# More of them are no exceptions: a batch every night is one in 24.
+_MAX_OUTLIERS = 0.03
 
 
 @dataclass(slots=True)
@@ -111,10 +111,10 @@ def _events(series: Series) -> Iterator[_Event]:
         for at, usual in outliers(values).items()
         if (event := _Event(series, at, usual, values[at], False)).weight >= _MIN_OUTLIER
     ]
-    for event in alone:
-        values[event.at] = event.usual
     if len(alone) <= max(1.0, _MAX_OUTLIERS * len(values)):
         yield from alone
+        for event in alone:
+            values[event.at] = event.usual
     bounds = levels(values)
     for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
         event = _Event(series, at, fmean(values[start:at]), fmean(values[at:end]), True)

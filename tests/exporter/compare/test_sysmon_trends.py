@@ -4,6 +4,8 @@ import random
 import re
 from datetime import datetime, timedelta
 
+import pytest
+
 from ase_exporter.compare.sysmon_page import sysmon_page
 from ase_exporter.compare.sysmon_trends import Trends, trend_findings
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT_OF_TOTAL, Cell, Header, Report, Row, Section
@@ -47,6 +49,16 @@ def test_a_change_and_an_outlier_are_named_with_time_and_file() -> None:
     assert outlier.startswith(
         "PROD outlier at 2024-03-03 02:00 (50.txt): Log semaphore waits 60 %, around it "
     )
+
+
+@pytest.mark.parametrize("period", [3, 7, 10, 24])
+def test_what_comes_again_and_again_is_neither_a_change_nor_an_outlier(period: int) -> None:
+    rng = random.Random(period)
+    waits = [80.0, *(rng.choice((0.0, 1.0, 2.0)) for _ in range(period - 1))]
+    found = Trends()
+    for number in range(300):
+        found.add(f"{number}.txt", report(number, 5, waits[number % period]))
+    assert trend_findings(found) == []
 
 
 def test_reports_without_their_time_are_counted_and_left_out() -> None:
