@@ -24,6 +24,8 @@ OnUnreadable = Callable[[str], None]
 _NUMBERS: frozenset[type] = frozenset((int, float, bool, Decimal, NoneType))
 _PLAIN = frozenset((str, int, NoneType))
 _DATES: frozenset[type] = frozenset((datetime, NoneType))
+_TEXTS: frozenset[type] = frozenset((str, NoneType))
+_EXPECTED = {_NUMBERS: "numbers", _DATES: "dates", _TEXTS: "texts"}
 # No type of ASE that counts reaches it. A counter that once had such a number, or NaN, would be wrong for ever.
 _MAX_NUMBER = float(1 << 64)
 _WIDTHS: dict[str, Width] = {
@@ -103,6 +105,10 @@ class RowMapper:
         dates = (epoch.started, epoch.cleared, READ_AT) if epoch else ()
         indexes = (self._event_time, *map(self._indexes.get, dates))
         self._types |= dict.fromkeys([index for index in indexes if index is not None], _DATES)
+        for index in self._identity - self._types.keys():
+            kind = list(columns.values())[index]
+            if "char" in kind or "int" in kind:
+                self._types[index] = _TEXTS if "char" in kind else _NUMBERS
         labelled = {index for group in self._groups.values() for index in group.labels.indexes}
         ranked = any(group.ranked for group in self._groups.values())
         # Whether fetching a large result by columns pays off: if rows are ranked, or have series of their own.
@@ -118,7 +124,7 @@ class RowMapper:
         """The families of one reading, without empty ones. now: monotonic seconds.
 
         If `on_unreadable` returns, columns that cannot be read count as NULL. Raises UnreadableError, with
-        nothing counted, for another number of columns.
+        nothing counted, for another number of columns, and for labels and keys of another type.
         """
         received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self.columns))
         table = self._readable(received, on_unreadable)
@@ -213,8 +219,10 @@ class RowMapper:
             if not types.issuperset(found):
                 columns[index] = [None] * len(table)
                 wrong = ", ".join(sorted(kind.__name__ for kind in found - types))
-                expected = "dates" if types is _DATES else "numbers"
-                unreadable.append(f"column {list(self.columns)[index]} holds {wrong}, expected {expected}")
+                problem = f"column {list(self.columns)[index]} holds {wrong}, expected {_EXPECTED[types]}"
+                if index in self._identity:
+                    raise UnreadableError(f"{self.name}: {problem}")
+                unreadable.append(problem)
             elif types is _NUMBERS and not found.isdisjoint((float, Decimal)):
                 columns[index] = _possible(columns[index])
         if unreadable:
