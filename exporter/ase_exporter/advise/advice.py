@@ -78,10 +78,14 @@ class Advice:
 def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     """Findings on all spinlocks, with steps for those whose contention needs action.
 
-    seconds_per_spin: CPU seconds of one spin; None for the one in remedies.yaml.
+    seconds_per_spin: CPU seconds of one spin; None for the one in remedies.yaml. No more engines spin than are busy.
     """
+    cost = seconds_per_spin or remedies().seconds_per_spin
+    spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
+    if spins:
+        cost = min(cost, _most_spinning(evidence) / spins)
     findings = sorted(
-        (_finding(spinlock, evidence, seconds_per_spin) for spinlock in evidence.spinlocks),
+        (_finding(spinlock, evidence, cost) for spinlock in evidence.spinlocks),
         key=lambda finding: finding.engines,
         reverse=True,
     )
@@ -96,6 +100,14 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     )
 
 
+def _most_spinning(evidence: Evidence) -> float:
+    """Engines that may spin: those that are busy, to the whole seconds in which the server counts their time."""
+    most = evidence.engines or math.inf
+    if evidence.busy is None:
+        return most
+    return min(most, evidence.busy + evidence.engines / evidence.seconds)
+
+
 def predict(contention: float, times: float) -> float:
     """Contention (0-1) if the grabs spread over `times` as many spinlocks; the module docstring has the model."""
     if contention >= 1:
@@ -104,9 +116,9 @@ def predict(contention: float, times: float) -> float:
     return load / (1 + load)
 
 
-def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: float | None) -> SpinlockFinding:
+def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: float) -> SpinlockFinding:
     known = remedies()
-    engines = spinlock.spins * (seconds_per_spin or known.seconds_per_spin)
+    engines = spinlock.spins * seconds_per_spin
     remedy = known.for_spinlock(spinlock.name, spinlock.spinlock_class)
     floor = remedy.contention if remedy else 0.1
     if not known.matters(spinlock.grabs, engines):

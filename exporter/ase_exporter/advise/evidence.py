@@ -77,7 +77,8 @@ class Evidence:
     """The measurements of one server. seconds: between the two reads, on the server's clock.
 
     options: run values by name. missing: collectors that could not be read, with the reason. page_size: bytes.
-    temporary_databases: names, tempdb included. cpu_flags: of the database host, None if they are not known.
+    temporary_databases: names, tempdb included. cpu_flags: of the database host, None if they are not known. busy: how
+    many engines work or spin, None if that is not known.
     """
 
     version: Version
@@ -92,6 +93,7 @@ class Evidence:
     page_size: int = 2048
     temporary_databases: frozenset[str] = frozenset({"tempdb"})
     cpu_flags: frozenset[str] | None = None
+    busy: float | None = None
 
 
 def gather(
@@ -119,17 +121,16 @@ def gather(
             else "not in the catalogue"
         )
         raise UserError(f"spinlocks cannot be read: {why}")
-    began = _server_clock(query)
-    _read(ready, query, counters)
+    began, times = _server_clock(query), dict[str, datetime]()
+    _read(ready, query, counters, began, times)
     wait(seconds)
     ended = _server_clock(query)
-    samples = _read(ready, query, counters)
-    elapsed = max(1.0, (ended - began).total_seconds())
+    samples = _read(ready, query, counters, began, times)
     missing = {collector.name: collector.detail for collector in planned if not collector.available}
     owners = _owners(query, facts) if any(collector.name == "cached_objects" for collector in ready) else {}
     temporary = frozenset(str(row[0]).strip() for row in query(TEMPORARY_DATABASES))
     return replace(
-        evidence_of(samples, elapsed, facts.version, owners),
+        evidence_of(samples, _seconds(began, ended), facts.version, owners),
         options=facts.options,
         missing=missing,
         page_size=facts.page_size,
@@ -149,16 +150,36 @@ def _server_clock(query: Query) -> datetime:
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 
 
-def _read(planned: Sequence[PlannedCollector], query: Query, counters: CounterStore) -> Samples:
+def _read(
+    planned: Sequence[PlannedCollector],
+    query: Query,
+    counters: CounterStore,
+    began: datetime,
+    times: dict[str, datetime],
+) -> Samples:
+    """Gauges, and the growth of counters per second since `times`, else since `began`; notes the times of this reading.
+
+    Each metric has its own, as tables are read one after the other, and some take seconds.
+    """
     found: dict[str, list[tuple[Mapping[str, str], float]]] = {}
     for collector in planned:
+        read_at = _server_clock(query)
         results = [query(sql) for sql in collector.statements]
         family: Family
         for family in collector.families(results, counters, time.monotonic()):
+            since = times.get(family.name, began) if family.kind == "counter" else read_at
+            times[family.name] = read_at
+            seconds = _seconds(since, read_at)
             found[family.name] = [
-                (dict(zip(family.labels, values, strict=True)), value) for values, value in family.samples
+                (dict(zip(family.labels, values, strict=True)), value / seconds)
+                for values, value in family.samples
             ]
     return found
+
+
+def _seconds(began: datetime, ended: datetime) -> float:
+    """Seconds between two readings, at least one."""
+    return max(1.0, (ended - began).total_seconds())
 
 
 Owners = Mapping[tuple[str, str], str]
@@ -182,26 +203,31 @@ def _text(value: object) -> str:
 def evidence_of(samples: Samples, elapsed: float, version: Version, owners: Owners = NO_OWNERS) -> Evidence:
     """What the samples of metrics say, without options.
 
-    samples: by metric; gauges as they are, counters as their growth in `elapsed` seconds. owners: by database and
-    object.
+    samples: by metric; gauges as they are, counters as their growth per second. owners: by database and object.
     """
+    cpu = [
+        value
+        for labels, value in samples.get("ase_engine_cpu_seconds_total", ())
+        if labels.get("mode") in ("user", "system")
+    ]
     return Evidence(
         version=version,
         seconds=elapsed,
         engines=int(
             sum(v for labels, v in samples.get("ase_engines", ()) if labels.get("state") == "online")
         ),
-        transactions=sum(value for _, value in samples.get("ase_transactions_total", ())) / elapsed,
+        transactions=sum(value for _, value in samples.get("ase_transactions_total", ())),
+        busy=sum(cpu) if cpu else None,
         options={},
-        spinlocks=_spinlocks(samples, elapsed),
+        spinlocks=_spinlocks(samples),
         caches=_caches(samples),
-        objects=_objects(samples, elapsed, owners),
+        objects=_objects(samples, owners),
     )
 
 
-def _spinlocks(samples: Samples, elapsed: float) -> tuple[SpinlockRates, ...]:
+def _spinlocks(samples: Samples) -> tuple[SpinlockRates, ...]:
     rates = {
-        what: {labels["spinlock"]: value / elapsed for labels, value in samples[f"ase_spinlock_{what}_total"]}
+        what: {labels["spinlock"]: value for labels, value in samples[f"ase_spinlock_{what}_total"]}
         for what in ("grabs", "spins", "waits")
     }
     return tuple(
@@ -231,7 +257,7 @@ def _caches(samples: Samples) -> tuple[DataCache, ...]:
     )
 
 
-def _objects(samples: Samples, elapsed: float, owners: Owners) -> tuple[CachedObject, ...]:
+def _objects(samples: Samples, owners: Owners) -> tuple[CachedObject, ...]:
     """Tables with their indexes summed. The catalogue's `rest` is left out: it is no single object."""
     caches: dict[tuple[str, str], str] = {}
     cached: dict[tuple[str, str], float] = {}
@@ -242,7 +268,7 @@ def _objects(samples: Samples, elapsed: float, owners: Owners) -> tuple[CachedOb
     reads: dict[tuple[str, str], float] = {}
     for labels, value in samples.get("ase_object_logical_reads_total", ()):
         key = (labels["database"], labels["object"])
-        reads[key] = reads.get(key, 0.0) + value / elapsed
+        reads[key] = reads.get(key, 0.0) + value
     return tuple(
         CachedObject(
             *key, caches.get(key, ""), reads.get(key, 0.0), cached.get(key, 0.0), owners.get(key, "")

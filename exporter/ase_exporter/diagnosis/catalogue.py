@@ -47,7 +47,7 @@ class MeasureDefinition(Selection):
     about: str = ""
     times: Limit | None = None
     one_minus: bool = False
-    at_most_one: bool = False
+    at_most: str | None = None
     empty: float = 0.0
     rare: bool = False
     grown: str | None = None

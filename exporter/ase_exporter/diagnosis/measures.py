@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
@@ -70,6 +70,10 @@ def read_measures(
             found[name] = _grown(name, definition, found[definition.grown], baseline or {})
         else:
             found[name] = _measure(name, definition, readings, own)
+        # Tables are read one after the other, and some factors are assumed: a part may seem larger than its whole.
+        whole = found[definition.at_most].value if definition.at_most else None
+        if whole is not None and (found[name].value or 0.0) > whole:
+            found[name] = replace(found[name], value=whole)
     return found
 
 
@@ -148,8 +152,7 @@ def _rows(
             if key in kept and (kept[key] > 0 or not divided)
         }
     times = threshold(definition.times, own) if definition.times is not None else 1.0
-    most = 1.0 if definition.at_most_one else math.inf
-    rows = {key: min(most, value * times) for key, value in rows.items()}
+    rows = {key: value * times for key, value in rows.items()}
     return {key: 1 - value for key, value in rows.items()} if definition.one_minus else rows
 
 

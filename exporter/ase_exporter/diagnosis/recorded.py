@@ -157,8 +157,9 @@ class _Writer:
             expr = f"({expr})\nand {beside} >= {_limit(measure.beside.at_least)}"
         if measure.times:
             expr = f"{_limit(measure.times)} * ({expr})"
-        if measure.at_most_one:
-            expr = f"clamp_max({expr}, 1)"
+        if measure.at_most:
+            whole = self._value(measure.at_most)
+            expr = f"(({expr}) <= {whole}) or ({whole} and ({expr}))"
         if measure.one_minus:
             expr = f"1 - ({expr})"
         if measure.by:

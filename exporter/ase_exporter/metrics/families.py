@@ -23,6 +23,7 @@ class Family:
     labels: label names, sorted, as exposed.
     samples: (label values in the order of `labels`, value); a list, or a `SampleArray`.
     created: Unix time at which its counters started at 0, if known.
+    read_at: monotonic time at which its table was read, if known: those of one scrape are read one after the other.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Family:
     labels: tuple[str, ...] = ()
     samples: "list[Sample] | SampleArray" = field(default_factory=list)
     created: float | None = None
+    read_at: float | None = None
 
     def __post_init__(self) -> None:
         _check(self.name, self.kind, self.labels)

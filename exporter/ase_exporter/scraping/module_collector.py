@@ -196,26 +196,27 @@ class ModuleCollector:
         quick = [collector for collector in due if self._is_quick(collector, session)]
         if len(quick) < 2 or self._budget.must_measure or self._monotonic() >= result.deadline:
             return None
-        answers: list[tuple[list[Row], float]] = []
+        answers: list[tuple[list[Row], float, float]] = []
         batch_error: DatabaseError | None = None
         started = self._monotonic()
         try:
             selects = [self.refused_databases.without(collector.statements[0]) for collector in quick]
             for rows in session.query_batch(selects, lambda: self._limit(result)):
-                answers.append((rows, self._monotonic() - started))
-                started = self._monotonic()
+                read_at = self._monotonic()
+                answers.append((rows, read_at, read_at - started))
+                started = read_at
         except DatabaseError as error:
             # Its traceback would keep this frame, with all that was read, alive until the next garbage collection.
             batch_error = error.with_traceback(None)
             if error.kind == "out_of_step":
                 answers.clear()
-        problems = [each.mismatch(rows) for each, (rows, _) in zip(quick, answers, strict=False)]
+        problems = [each.mismatch(rows) for each, (rows, *_) in zip(quick, answers, strict=False)]
         if problem := next(filter(None, problems), ""):
             # One result in the wrong place says that the others may be, too: each select is sent again, alone.
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
-        for collector, (rows, seconds) in zip(quick, answers, strict=False):
-            self._add_families(collector, [rows], result, session, seconds, batched=True)
+        for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
+            self._add_families(collector, [rows], result, session, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             raise batch_error
         return None if batch_error and batch_error.kind == "deadline" else batch_error
@@ -238,7 +239,8 @@ class ModuleCollector:
                 raise
             log.warning("target %s: collector %s: %s", self._target, collector.name, error)
         else:
-            self._add_families(collector, answers, result, session, self._monotonic() - started)
+            read_at = self._monotonic()
+            self._add_families(collector, answers, result, session, read_at, read_at - started)
 
     def _limit(self, result: ScrapeResult) -> float:
         return self._timing.limit(result.deadline, self._clock)
@@ -249,11 +251,12 @@ class ModuleCollector:
         answers: Sequence[Columns | list[Row]],
         result: ScrapeResult,
         session: Session,
+        read_at: float,
         query_seconds: float,
         *,
         batched: bool = False,
     ) -> None:
-        """Turn the answers to a collector's statements into families.
+        """Turn the answers to a collector's statements, complete at `read_at`, into families.
 
         A column that cannot be read costs its metrics, another number of columns the collector. Raises
         DatabaseError if the answers were damaged on their way.
@@ -270,10 +273,11 @@ class ModuleCollector:
             try:
                 if problem := next(filter(None, map(collector.mismatch, answers)), ""):
                     raise UnreadableError(problem)
-                families = collector.families(answers, self.counters, started, on_unreadable)
+                families = collector.families(answers, self.counters, read_at, on_unreadable)
             except UnreadableError as error:
                 on_unreadable(str(error))
             for family in families:
+                family.read_at = read_at
                 family.created = self.counters.created if family.kind == "counter" else None
             result.collected[collector.name] = families
             self._failing.discard(collector.name)

@@ -196,12 +196,16 @@ class Figures:
 
 
 def figures(sample: Sample, diagnosis: Diagnosis, seconds_per_spin: float) -> Figures:
-    """All figures of a sample and its diagnosis. seconds_per_spin: CPU seconds of one spin."""
+    """All figures of a sample and its diagnosis. seconds_per_spin: CPU seconds of one spin, at most what was busy."""
     engine_time = sample.rates("ase_engine_cpu_seconds_total")
     measures, account = diagnosis.measures, diagnosis.account
     all_time, busy = measures["engine_time"].value, measures["busy"].value
     units = _sum(sample.rates("ase_thread_cpu_seconds_total")) or busy
     transactions = measures["transactions"].value
+    spins = measures["spins"].value
+    if busy is not None and spins:
+        most = min(busy, measures["engines"].value or busy)
+        seconds_per_spin = min(seconds_per_spin, most / spins)
     spinlocks = _spinlocks(sample, all_time, seconds_per_spin)
     spinning = account.parts.get("spinning")
     return Figures(
@@ -265,7 +269,7 @@ def _spinlocks(sample: Sample, all_time: float | None, seconds_per_spin: float) 
             spins=rate,
             waits=waits.get(key, 0.0),
             contention=waits.get(key, 0.0) / grabs[key] if grabs.get(key) else 0.0,
-            cpu=min(1.0, rate * seconds_per_spin / all_time) if all_time else None,
+            cpu=rate * seconds_per_spin / all_time if all_time else None,
             engines=rate * seconds_per_spin,
         )
         for key, rate in spins.items()

@@ -160,7 +160,10 @@ class Tracker:
         self._metrics: dict[str, set[str]] = {}
 
     def note(self, at: float, collected: Mapping[str, Iterable[Family]], failed: Container[str] = ()) -> None:
-        """Take what a scrape that began at `at` (monotonic) collected. failed: collectors without an answer."""
+        """Take what a scrape that began at `at` (monotonic) collected. failed: collectors without an answer.
+
+        Each table has its own time of reading, so that no rate is too high because the table was read late.
+        """
         for collector in [name for name in self._metrics if name in failed or name not in collected]:
             for metric in self._metrics.pop(collector):
                 del self._readings[metric], self._families[metric]
@@ -174,6 +177,7 @@ class Tracker:
         if self._families.get(family.name) is family:
             return
         self._families[family.name] = family
+        at = at if family.read_at is None else family.read_at
         values = {tuple(map(on_screen, values)): float(value) for values, value in family.samples}
         readings = self._readings.setdefault(family.name, deque())
         readings.append(Reading(at, family.labels, values))

@@ -2,18 +2,22 @@
 
 import io
 import json
+import random
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from tests.exporter.simulated import run
 from tests.paths import REPOSITORY
 
 from ase_exporter.advise import report
 from ase_exporter.advise.advice import Advice, AdviceStep, SpinlockFinding, advise, predict
-from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates
+from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates, gather
 from ase_exporter.advise.remedies import remedies
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
@@ -54,6 +58,35 @@ def test_address_locks_get_two_hundred_and_seven_spinlocks_for_eleven() -> None:
     assert "ceil(1,031 / 5) = 207 spinlocks instead of 11" in step.why
     assert step.restart
     assert step.predicted == pytest.approx(predict(0.7, 207 / 11))
+
+
+def test_rates_are_over_the_time_between_two_readings_of_each_table() -> None:
+    dice, done = random.Random(5), []
+    with run("16.0 SP04", "quiet-oltp", speed=0.0) as server, server.login("monitor") as query:
+
+        def slowly(sql: str) -> Sequence[Sequence[Any]]:
+            if sql == "select getdate()":
+                server.model.advance(dice.uniform(0.1, 8.0))
+            if "from master..monState" in sql:
+                (state,) = server.model.table("monState")
+                done.append((query("select getdate()")[0][0], state["Transactions"]))
+            return query(sql)
+
+        found = gather(slowly, load_catalogue()[0], 20.0, server.model.advance)
+    (began, first), (ended, last) = done
+    assert found.transactions == pytest.approx((last - first) / (ended - began).total_seconds(), rel=0.001)
+
+
+@given(
+    spins=st.lists(st.floats(0, 1e12), min_size=1, max_size=5),
+    busy=st.floats(0, 64) | st.none(),
+    cost=st.floats(1e-9, 1e-6),
+)
+def test_no_more_engines_spin_than_are_busy(spins: list[float], busy: float | None, cost: float) -> None:
+    locks = [SpinlockRates(f"lock{n}", "", each, each, each / 2) for n, each in enumerate(spins)]
+    advice = advise(evidence(*locks, busy=busy), cost)
+    whole_seconds = 64 / 30
+    assert advice.spinning <= min(64, 64 if busy is None else busy + whole_seconds) * (1 + 1e-9)
 
 
 def test_a_ratio_is_lowered_no_further_than_the_target_needs() -> None:

@@ -1,11 +1,14 @@
-"""Results that come swapped, shifted or renamed never become series: they are lost, and the log says so."""
+"""Results that are swapped, shifted, renamed or of other types never become series, and the log says so."""
 
 import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import run
 
 from ase_exporter.catalogue import PlannedCollector, ServerFacts, load_catalogue, plan, read_facts
@@ -90,6 +93,19 @@ def rename(one: Answer, at: int, name: str) -> Answer:
     return answer(one, description)
 
 
+def retype(one: Answer, at: int) -> Answer:
+    """Numbers where texts or dates were, and texts where numbers were."""
+
+    def other(cell: Any) -> Any:
+        if cell is None:
+            return None
+        return f"x{cell}" if isinstance(cell, (int, float, Decimal)) else 7
+
+    description = list(one[0].cursor_description)
+    description[at] = (description[at][0], type(other(one[0][at])), *description[at][2:])
+    return answer([(*row[:at], other(row[at]), *row[at + 1 :]) for row in one], description)
+
+
 def drop(one: Answer, at: int) -> Answer:
     def without(cells: Sequence[Any]) -> tuple[Any, ...]:
         return (*cells[:at], *cells[at + 1 :])
@@ -99,7 +115,8 @@ def drop(one: Answer, at: int) -> Answer:
 
 def spoiled(chance: random.Random) -> Callable[[list[Answer]], list[Answer]]:
     """A random way to spoil answers of which at least one has rows."""
-    kind, seed = chance.choice(["swap", "shift", "columns", "rename", "drop", "repeat"]), chance.random()
+    kinds = ("swap", "shift", "columns", "rename", "drop", "repeat", "type")
+    kind, seed = chance.choice(kinds), chance.random()
 
     def spoil(answers: list[Answer]) -> list[Answer]:
         dice, changed = random.Random(seed), list(answers)
@@ -119,6 +136,8 @@ def spoiled(chance: random.Random) -> Callable[[list[Answer]], list[Answer]]:
                 changed = [*changed[:at], changed[at], *changed[at:]][: len(changed)]
             case "columns" if width > 1:
                 changed[at] = swap_columns(changed[at], *dice.sample(range(width), 2))
+            case "type":
+                changed[at] = retype(changed[at], dice.randrange(width))
             case "drop" if width > 1:
                 changed[at] = drop(changed[at], dice.randrange(width))
             case _:
@@ -173,6 +192,25 @@ def test_spoiled_answers_give_no_wrong_series(
         session.spoil = session.spoil_alone = list
         assert series(read()) == truth, number
     assert lost > count / 10
+
+
+def test_each_table_of_a_batch_has_its_own_time(recorded: tuple[ServerFacts, dict[str, Answer]]) -> None:
+    facts, answers = recorded
+    shifted = ShiftedClock()
+    session = Answers(answers)
+    collector = ModuleCollector("ONE", Module(), Budget(None), 60.0, shifted.clock)
+    collector.make_plan(CATALOGUE, facts)
+
+    def slowly(batch: list[Answer]) -> Iterator[Answer]:
+        for each in batch:
+            shifted.ahead += 3.0
+            yield each
+
+    session.spoil = slowly  # type: ignore[assignment]  # a batch is only read in order
+    collector.read(result := ScrapeResult(deadline=float("inf")), session)  # type: ignore[arg-type]
+    times = sorted({family.read_at or 0.0 for families in result.collected.values() for family in families})
+    assert len(times) > 10
+    assert all(later - earlier >= 3.0 for earlier, later in pairwise(times))
 
 
 def test_these_answers_find_an_exporter_that_reads_by_position(
