@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ase_exporter.compare.coverage import read_coverage
 from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.blockers import BLOCKED
@@ -18,8 +19,6 @@ from ase_exporter.diagnosis.spin_cost import SpinCost, cost_of_spins
 
 # Seconds. The usual is what the server did for at least so long before the window, and at most a day.
 MIN_USUAL, MAX_USUAL = 1800.0, 86400.0
-# A window is whole if scrapes are missing for no more than that many intervals.
-MAX_GAP = 3.5
 MIN_SCRAPES = 4
 # Points of the history from which the cost of a spin is measured.
 HISTORY_POINTS = 480
@@ -116,18 +115,11 @@ _NAME = "name_of_metric"
 
 
 def covered_part(prometheus: Prometheus, selector: str, span: Span) -> Span | None:
-    """The last stretch of a window in which the server was scraped without a gap; None if there is none."""
-    found = prometheus.recorded(f"ase_up{{{selector}}}", span.start, span.end)
-    times = np.unique(np.concatenate([each.times[each.values > 0] for each in found] or [np.empty(0)]))
-    if len(times) < MIN_SCRAPES:
+    """The last stretch of a window in which the server was scraped without a gap; None if it is too short."""
+    covered = read_coverage(prometheus, selector, span).stretch(last=True)
+    if covered is None or covered.span.seconds < (MIN_SCRAPES - 1) * covered.interval:
         return None
-    steps = np.diff(times)
-    interval = float(np.median(steps))
-    breaks = np.flatnonzero(steps > MAX_GAP * interval)
-    first = times[breaks[-1] + 1] if len(breaks) else times[0]
-    whole = first - span.start <= MAX_GAP * interval and span.end - times[-1] <= MAX_GAP * interval
-    start, end = (span.start, span.end) if whole else (float(first), float(times[-1]))
-    return Span(span.name, start, end) if end - start >= (MIN_SCRAPES - 1) * interval else None
+    return covered.span
 
 
 def diagnose_window(

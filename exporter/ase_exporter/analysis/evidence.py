@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from ase_exporter.advise.evidence import Evidence, evidence_of
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.compare.comparison import INTERVALS_PER_SAMPLE, scrape_interval
+from ase_exporter.compare.comparison import INTERVALS_PER_SAMPLE
+from ase_exporter.compare.coverage import read_covered
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
@@ -15,6 +16,7 @@ COUNTERS = (
     "ase_spinlock_spins_total",
     "ase_spinlock_waits_total",
     "ase_transactions_total",
+    "ase_engine_cpu_seconds_total",
     "ase_object_logical_reads_total",
 )
 GAUGES = (
@@ -30,10 +32,6 @@ GAUGES = (
 )
 
 
-class NoSpinlocksError(UserError):
-    """The server has data in the window, but none of spinlocks."""
-
-
 # Gauge -> what advice lacks without it.
 _NEEDED = {
     "ase_info": "version: features that later versions have are not named",
@@ -47,26 +45,27 @@ _PAGE_BYTES = (2048, 4096, 8192, 16384)
 
 
 def evidence(prometheus: Prometheus, selector: str, span: Span) -> Evidence:
-    """What `advise` needs, as rates over a window, with the settings at its end.
+    """What `advise` needs, as rates over the longest part of a window without a gap, with the settings at its end.
 
     Less than a server itself says: owners of tables and CPU flags are not metrics. `missing` names what the
-    exporter was not configured to read. Raises UserError without data, NoSpinlocksError without spinlocks.
+    exporter was not configured to read. Raises UserError without data or without spinlocks.
     """
-    interval = scrape_interval(prometheus, selector, span)
-    if span.seconds < INTERVALS_PER_SAMPLE * interval:
-        needed = f"at least {INTERVALS_PER_SAMPLE * interval:.0f} s"
+    covered = read_covered(prometheus, selector, span)
+    span = covered.span
+    if span.seconds < INTERVALS_PER_SAMPLE * covered.interval:
+        needed = f"at least {INTERVALS_PER_SAMPLE * covered.interval:.0f} s"
         raise UserError(f"window {span.name}: it has {span.seconds:.0f} s; expected {needed}")
     samples: defaultdict[str, list[tuple[Labels, float]]] = defaultdict(list)
     window = f"[{max(1, round(span.seconds))}s]"
     for name in COUNTERS:
         for sample in prometheus.query(f"rate({name}{{{selector}}}{window})", span.end):
-            samples[name].append((sample.labels, sample.value * span.seconds))
+            samples[name].append((sample.labels, sample.value))
     matcher = f'__name__=~"{"|".join(GAUGES)}", {selector}'
     for sample in prometheus.query(f"last_over_time({{{matcher}}}{window})", span.end):
         samples[sample.labels["__name__"]].append((sample.labels, sample.value))
     if not samples["ase_spinlock_grabs_total"]:
         reason = "Prometheus has no spinlocks of it (ase-exporter check says why)"
-        raise NoSpinlocksError(f"{{{selector}}}: {reason}")
+        raise UserError(f"{{{selector}}}: {reason}")
     buffers = [_size(labels["io_size"]) for labels, _ in samples["ase_cache_pool_size_bytes"]]
     return replace(
         evidence_of(samples, span.seconds, parse_version(_version(samples["ase_info"]))),

@@ -18,8 +18,8 @@ from ase_exporter.compare.comparison import (
     Comparison,
     compare_windows,
     read_window,
-    scrape_interval,
 )
+from ase_exporter.compare.coverage import read_coverage, scrape_interval
 from ase_exporter.compare.marks import marks_between, marks_from_exporter, restarts_between, with_restarts
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
@@ -193,7 +193,8 @@ def windows(
 
     Give one of: before and after, each START..END; change, the id or text of a recorded change, for a window before
     and one after it; runs, a range that is split by its changes. length, settle: seconds, around a change. Windows
-    stop at other changes, at restarts and where data end. Raises UserError if there is no such change or no time.
+    stop at other changes and at restarts; `compare` leaves out times without data. Raises UserError if there is no
+    such change or no time.
     """
     request = Request(
         prometheus=str(prometheus.url),
@@ -294,16 +295,17 @@ def _read(
     matchers = server_selector(server, selector)
     for key in keys:
         _require_measure(key)
-    interval = scrape_interval(prometheus, matchers, span)
-    step = max(step or interval, span.seconds / MAX_SAMPLES)
-    width = max(width, INTERVALS_PER_SAMPLE * interval)
+    scrape_interval(prometheus, matchers, span)
+    coverage = read_coverage(prometheus, matchers, span)
+    step = max(step or coverage.interval, span.seconds / MAX_SAMPLES)
+    width = max(width, INTERVALS_PER_SAMPLE * coverage.interval)
     if span.seconds < width:
         raise UserError(f"window: it has {span.seconds:.0f} s; expected at least {width:.0f} s")
     rows = {}
     for key in keys:
         known = measures()[key]
         chosen = replace(known, top=top) if top and known.rank else known
-        for name, found in read_window(prometheus, chosen, matchers, span, step, width).items():
+        for name, found in read_window(prometheus, chosen, matchers, coverage, step, width).items():
             rows[name] = (found.times, found.values)
     first = measures()[keys[0]]
     times, values = on_one_grid(rows)

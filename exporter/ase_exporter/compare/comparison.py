@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ase_exporter.compare.coverage import Coverage, read_covered
 from ase_exporter.compare.measures import LOAD, Measure, measures
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.statistics import MIN_SAMPLES, Samples, WindowDifference, compare
@@ -102,13 +103,15 @@ def compare_windows(
 
     selectors: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. step:
     seconds between samples, by default the scrape interval, or more if that gives over MAX_SAMPLES. progress: called
-    with a measure's title, the number done and the total. Raises UserError if the windows cannot be compared.
+    with a measure's title, the number done and the total. Of each window, the longest part without a gap is compared.
+    Raises UserError if the windows cannot be compared.
     """
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
     chosen = [selectors] * len(spans) if isinstance(selectors, str) else list(selectors)
-    intervals = [scrape_interval(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
-    interval = max(intervals)
+    covered = [read_covered(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
+    spans = [each.span for each in covered]
+    interval = max(each.interval for each in covered)
     step = max(step or interval, max(span.seconds for span in spans) / MAX_SAMPLES)
     width = max(INTERVALS_PER_SAMPLE * interval, step)
     for span in spans:
@@ -119,8 +122,8 @@ def compare_windows(
         measure = measures()[key]
         progress(measure.title, done, len(wanted))
         found = [
-            read_window(prometheus, measure, selector, span, step, width)
-            for selector, span in zip(chosen, spans, strict=True)
+            read_window(prometheus, measure, selector, each, step, width)
+            for selector, each in zip(chosen, covered, strict=True)
         ]
         names = _names(found)
         windows[key] = {name: [window.get(name) for window in found] for name in names}
@@ -133,7 +136,6 @@ def compare_windows(
     )
     warnings = [
         *window_warnings(spans, marks, _restarts(prometheus, chosen, spans)),
-        *_gap_warnings(spans, load, step),
         *_load_warnings(spans, load),
     ]
     return Comparison(
@@ -164,23 +166,6 @@ def sweet_spot(comparison: Comparison) -> Span | None:
     )
 
 
-def scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
-    """Seconds between the scrapes of a server in a window. Raises UserError without data, or for several servers."""
-    seconds = max(1, round(span.seconds))
-    # A host without a target has no ase_up series.
-    server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"
-    query = f"count_over_time({server}) or on (instance) count_over_time({host})"
-    counts = prometheus.query(query, span.end)
-    if not counts:
-        others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
-        known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
-        hint = f"only of instance {', '.join(known)}" if known else "nor of any other server"
-        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} in it, {hint}")
-    if len(counts) > 1:
-        raise UserError(f"{{{selector}}}: matches {len(counts)} servers, expected one")
-    return seconds / max(1.0, counts[0].value)
-
-
 def _require_length(span: Span, step: float, width: float) -> None:
     needed = (MIN_SAMPLES - 1) * step + width
     if span.seconds < needed:
@@ -188,9 +173,13 @@ def _require_length(span: Span, step: float, width: float) -> None:
 
 
 def read_window(
-    prometheus: Prometheus, measure: Measure, selector: str, span: Span, step: float, width: float
+    prometheus: Prometheus, measure: Measure, selector: str, covered: Coverage, step: float, width: float
 ) -> dict[str, WindowSamples]:
-    """The rows of one measure in one window by name: a sample every `step` seconds over the `width` before it."""
+    """The rows of one measure in one window by name: a sample every `step` seconds over the `width` before it.
+
+    Samples over a time that scrapes do not cover are left out.
+    """
+    span = covered.span
     overall = {
         _name(measure, sample.labels): sample.value
         for sample in prometheus.query(measure.promql(selector, span.seconds), span.end)
@@ -206,7 +195,7 @@ def read_window(
     # The first sample's range begins with the window, so that no sample includes time before it.
     for series in prometheus.over(measure.promql(selector, width), span.start + width, span.end, step):
         name = _name(measure, series.labels)
-        sound = np.isfinite(series.values)
+        sound = np.isfinite(series.values) & covered.covers(series.times, width)
         if name in overall:
             found[name] = WindowSamples(series.times[sound], series.values[sound], overall[name])
     return found
@@ -282,18 +271,6 @@ def _restarts(prometheus: Prometheus, selectors: Sequence[str], spans: Sequence[
         seconds = max(1, round(span.seconds))
         query = f"max_over_time(ase_start_timestamp_seconds{{{selector}}}[{seconds}s])"
         found += [sample.value for sample in prometheus.query(query, span.end)]
-    return found
-
-
-def _gap_warnings(spans: Sequence[Span], load: Sequence[WindowSamples | None], step: float) -> list[str]:
-    if not any(load):  # a host without a target has no load
-        return []
-    found = []
-    for span, window in zip(spans, load, strict=True):
-        got = len(window.times) if window else 0
-        expected = int(span.seconds / step)
-        if got < 0.8 * expected:
-            found.append(f"window {span.name} has gaps: {got} of about {expected} samples")
     return found
 
 

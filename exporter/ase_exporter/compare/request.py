@@ -14,12 +14,10 @@ from ase_exporter.compare.marks import (
 )
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus, quoted
-from ase_exporter.compare.windows import Mark, Span, around, between, parse_span, trimmed_to_data
+from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
 from ase_exporter.errors import UserError
 
 MARKS_MAX_AGE = 30 * 86400.0
-# Seconds for which Prometheus takes the last sample for the current value, by default.
-LOOKBACK = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def windows_around(
     length: float,
     settle: float,
 ) -> tuple[list[Mark], list[Span]]:
-    """The changes near a change, and the windows before and after it, without restarts and times without data.
+    """The changes near a change, and the windows before and after it, without restarts.
 
     marks: all changes; None to read them from Prometheus. Raises UserError if neighbours leave no time.
     """
@@ -122,17 +120,7 @@ def windows_around(
     if all((other.at, str(other)) != (mark.at, str(mark)) for other in near):
         near.append(mark)
     near = with_restarts(near, restarts_between(server, selector, start, end, now))
-    spans = around(mark, near, now, length=length, settle=settle)
-    return near, [trimmed_to_data(span, _scrapes(server, selector, span)) for span in spans]
-
-
-def _scrapes(server: Prometheus, selector: str, span: Span) -> list[float]:
-    """Times of the scrapes in a window, and shortly before it, in which the server answered.
-
-    Empty for a host without a server.
-    """
-    series = server.recorded(f"ase_up{{{selector}}}", span.start - LOOKBACK, span.end)
-    return [float(at) for each in series for at, up in zip(each.times, each.values, strict=True) if up == 1]
+    return near, list(around(mark, near, now, length=length, settle=settle))
 
 
 def _require_one_way(request: Request) -> None:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 
 from ase_exporter.changes.change import ANNOTATION, what_changed
 from ase_exporter.config.times import moment_option
@@ -109,24 +107,6 @@ def around(
             cause = f"between it and {neighbour}" if neighbour else f"for {span.name}"
             raise UserError(f"{mark}: no time {cause} to compare")
     return before, after
-
-
-def trimmed_to_data(span: Span, times: Sequence[float]) -> Span:
-    """The part of a window in which the server was scraped. times: of the successful scrapes, also shortly before it.
-
-    Without this, a rate would be divided by time in which there was no server.
-    """
-    inside = [at for at in times if span.start <= at <= span.end]
-    if len(inside) < 2:
-        return span
-    tolerance = 1.5 * median(later - earlier for earlier, later in pairwise(inside))
-    # Totals begin at zero at the first scrape of all, and `rate` extrapolates none to a time before that.
-    begun = any(at < span.start for at in times)
-    if inside[0] - span.start > (tolerance if begun else 0):
-        span = cut(span, start=inside[0], reason="no data before")
-    if span.end - inside[-1] > tolerance:
-        span = cut(span, end=inside[-1], reason="no data after")
-    return span
 
 
 def changes_together(mark: Mark, marks: Sequence[Mark], settle: float) -> list[Mark]:

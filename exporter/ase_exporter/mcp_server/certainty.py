@@ -14,8 +14,11 @@ RECENT = 1800.0
 MIN_COVERAGE = 0.9
 
 
-def certainty(prometheus: Prometheus, selector: str, span: Span) -> Certainty:
-    """The scrapes of a server in a window, and what is wrong with them."""
+def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float | None = None) -> Certainty:
+    """The scrapes of a server in a window, and what is wrong with them.
+
+    covered: seconds of the part of the window that figures are of, if that is known.
+    """
     window = max(1, round(span.seconds))
     up = f"sum(sum_over_time(ase_up{{{selector}}}[{window}s]))"
     scrapes = sum(round(sample.value) for sample in prometheus.query(up, span.end))
@@ -32,6 +35,8 @@ def certainty(prometheus: Prometheus, selector: str, span: Span) -> Certainty:
         notes.append("fewer than two scrapes in the last 30 minutes of the window")
     elif coverage is not None and coverage < MIN_COVERAGE:
         notes.append(f"gaps: the server was scraped in {coverage:.0%} of the window")
+    if covered is not None and covered < span.seconds - 1:
+        notes.append(f"figures are of {covered:.0f} s of the window, which were scraped without a gap")
     return Certainty(
         scrapes=scrapes,
         coverage=None if coverage is None else round(coverage, 3),

@@ -38,12 +38,8 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
             exporter=sources.exporter,
             selector=sources.selector,
         )
-        sure = certainty(prometheus, selector, span)
+        sure = certainty(prometheus, selector, span, covered.seconds if covered else None)
         fired = _alerts_fired(prometheus, selector, span)
-    if covered and covered.seconds < span.seconds:
-        sure.notes.append(
-            f"figures are of its last {covered.seconds:.0f} s, which were scraped without a gap"
-        )
     return Diagnosed(
         server=arguments.server,
         window=window_of(covered or span),

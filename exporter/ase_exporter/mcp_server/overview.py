@@ -68,7 +68,7 @@ def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks
     selector, span = window(sources, arguments)
     with sources.connect() as prometheus:
         advice = weigh(evidence(prometheus, selector, span))
-        sure = certainty(prometheus, selector, span)
+        sure = certainty(prometheus, selector, span, advice.evidence.seconds)
     return Spinlocks(
         server=arguments.server,
         window=window_of(span),
@@ -84,7 +84,7 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
     selector, span = window(sources, arguments)
     with sources.connect() as prometheus:
         advice = weigh(evidence(prometheus, selector, span))
-        sure = certainty(prometheus, selector, span)
+        sure = certainty(prometheus, selector, span, advice.evidence.seconds)
     missing = advice.evidence.missing
     return Advised(
         server=arguments.server,

@@ -1,0 +1,124 @@
+"""Which part of a window a server was seen in.
+
+`rate` divides what a counter has grown by the whole window, and so by time of which there are no scrapes. Figures are
+therefore taken over a stretch without a gap, and the window says what it has lost.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ase_exporter.compare.prometheus import Prometheus, Samples, Series
+from ase_exporter.compare.windows import Span, cut
+from ase_exporter.errors import UserError
+
+# A stretch ends where scrapes are missing for more than that many intervals.
+MAX_GAP = 3.5
+# To either end of its window, `rate` extrapolates over that many intervals.
+EXTRAPOLATED = 1.1
+# Seconds before a window in which a scrape shows that its counters did not begin in it.
+LOOKBACK = 300.0
+_READ = "ase_up|ase_start_timestamp_seconds|ase_transactions_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """A window with the times of its scrapes that were answered, in order, and of some shortly before it.
+
+    interval: seconds between two scrapes. begins: indexes of the first scrape, and of those before which growth was
+    lost: the server was restarted, or the exporter counted from zero.
+    """
+
+    span: Span
+    times: Samples
+    interval: float
+    begins: NDArray[np.int64]
+
+    def stretch(self, *, last: bool = False) -> "Coverage | None":
+        """The longest part of the window without a gap, or the last one; None if no two scrapes belong together."""
+        first = int(np.searchsorted(self.times, self.span.start))
+        if len(self.times) - first < 2:
+            return None
+        gaps = np.flatnonzero(np.diff(self.times) > MAX_GAP * self.interval) + 1
+        breaks = np.union1d(gaps, self.begins)
+        firsts = np.append(first, breaks[breaks > first])
+        lasts = np.append(firsts[1:], len(self.times)) - 1
+        chosen = -1 if last else int(np.argmax(self.times[lasts] - self.times[firsts]))
+        start, end = float(self.times[firsts[chosen]]), float(self.times[lasts[chosen]])
+        if end <= start:
+            return None
+        span, reach = self.span, EXTRAPOLATED * self.interval
+        # `rate` extrapolates no counter to a time before it was zero.
+        if start - span.start > (0 if firsts[chosen] in self.begins else reach):
+            cause = "a gap or a restart" if firsts[chosen] > first else "no data"
+            span = cut(span, start=start, reason=f"{cause} before")
+        if span.end - end > reach:
+            cause = "a gap or a restart" if lasts[chosen] < lasts[-1] else "no data"
+            span = cut(span, end=end, reason=f"{cause} after")
+        return replace(self, span=span)
+
+    def covers(self, ends: Samples, width: float) -> NDArray[np.bool_]:
+        """Of which ranges of a width, by their ends, `rate` is the growth of the whole range.
+
+        Scrapes are near enough to both ends that it extrapolates to them, and no growth was lost in between.
+        """
+        first = np.searchsorted(self.times, ends - width, side="right")
+        last = np.searchsorted(self.times, ends, side="right") - 1
+        known = last > first
+        first, last = np.where(known, first, 0), np.where(known, last, 0)
+        reach = EXTRAPOLATED * (self.times[last] - self.times[first]) / np.maximum(last - first, 1)
+        known &= self.times[first] - (ends - width) <= reach
+        known &= ends - self.times[last] <= reach
+        covered: NDArray[np.bool_] = known & (
+            np.searchsorted(self.begins, first, side="left")
+            == np.searchsorted(self.begins, last, side="right")
+        )
+        return covered
+
+
+def read_coverage(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
+    """The scrapes of a window, of a server or of a host alone."""
+    found: dict[str, list[Series]] = {}
+    for series in prometheus.recorded(
+        f'{{__name__=~"{_READ}", {selector}}}', span.start - LOOKBACK, span.end
+    ):
+        found.setdefault(series.labels["__name__"], []).append(series)
+    # A host without a target has no ase_up.
+    up = found.get("ase_up") or prometheus.recorded(
+        f"dbhost_memory_bytes{{{selector}}}", span.start - LOOKBACK, span.end
+    )
+    times = np.unique(np.concatenate([np.empty(0), *(each.times[each.values > 0] for each in up)]))
+    lost = [each.times[1:][np.diff(each.values) < 0] for each in found.get("ase_transactions_total", ())]
+    lost += [
+        each.times[1:][np.diff(each.values) != 0] for each in found.get("ase_start_timestamp_seconds", ())
+    ]
+    begins = np.union1d([0], np.searchsorted(times, np.concatenate([np.empty(0), *lost])))
+    steps = np.diff(times[times >= span.start])
+    return Coverage(span, times, float(np.median(steps)) if len(steps) else span.seconds, begins)
+
+
+def read_covered(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
+    """The longest part of a window in which one server was scraped without a gap. Raises UserError if there is none."""
+    scrape_interval(prometheus, selector, span)
+    covered = read_coverage(prometheus, selector, span).stretch()
+    if covered is None:
+        raise UserError(f"window {span.name}: {{{selector}}} was not scraped twice in a row in it")
+    return covered
+
+
+def scrape_interval(prometheus: Prometheus, selector: str, span: Span) -> float:
+    """Mean seconds between the scrapes of a window. Raises UserError without data, or for several servers."""
+    seconds = max(1, round(span.seconds))
+    # A host without a target has no ase_up series.
+    server, host = f"ase_up{{{selector}}}[{seconds}s]", f"dbhost_memory_bytes{{{selector}}}[{seconds}s]"
+    query = f"count_over_time({server}) or on (instance) count_over_time({host})"
+    counts = prometheus.query(query, span.end)
+    if not counts:
+        others = f"group by (instance) (last_over_time(ase_up[{seconds}s]))"
+        known = sorted(each.labels.get("instance", "") for each in prometheus.query(others, span.end))
+        hint = f"only of instance {', '.join(known)}" if known else "nor of any other server"
+        raise UserError(f"window {span.name}: Prometheus has no data of {{{selector}}} in it, {hint}")
+    if len(counts) > 1:
+        raise UserError(f"{{{selector}}}: matches {len(counts)} servers, expected one")
+    return seconds / max(1.0, counts[0].value)
