@@ -20,7 +20,7 @@ from urllib.parse import quote
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.scraping import Caller, Cost, Memory, cpu_seconds
+from tests.benchmarks.scraping import Caller, Cost, Memory, cpu_seconds, series_of
 from tests.benchmarks.table_server import LABELS, PASSWORD, QUERY, QUERY_OF_TEXTS, USER, VALUES
 from tests.exporter.running_exporter import exporter
 
@@ -48,7 +48,7 @@ class Peer:
         """One scrape from outside: its time, CPU of all its processes, size of the answer."""
         before = cpu_seconds(self.process)
         seconds, body = self._caller.fetch(self.path, self.headers)
-        return Cost(seconds, cpu_seconds(self.process) - before, len(body))
+        return Cost(seconds, cpu_seconds(self.process) - before, len(body), series_of(body))
 
     def answer(self) -> bytes:
         """One answer, with its head."""
@@ -72,7 +72,7 @@ class Floor:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         _, wall, cpu = self.process.stdout.readline().split()
-        return Cost(float(wall), float(cpu), 0)
+        return Cost(float(wall), float(cpu), 0, 0)
 
 
 @contextmanager

@@ -15,8 +15,9 @@ import numpy as np
 import psutil
 
 TIMEOUT = 60.0
-# The share of its size by which an answer may differ from the first: numbers get longer, and rows come.
-SAME_SIZE = 0.1
+# The share by which size and number of series of an answer may differ from the first: numbers get longer, rows come.
+SAME_SIZE, SAME_SERIES = 0.1, 0.02
+_SERIES = re.compile(rb"(?m)^[a-zA-Z_:][\w:]*[{ ]")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -27,6 +28,7 @@ class Cost:
     seconds: float
     cpu: float
     size: int
+    series: int
 
 
 class Measured(Protocol):
@@ -62,6 +64,11 @@ class Costs:
     def size(self) -> int:
         """Bytes of the last answer."""
         return self.each[-1].size
+
+    @property
+    def series(self) -> int:
+        """Series of the smallest answer."""
+        return min(cost.series for cost in self.each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,11 @@ def _is_whole(answer: bytearray) -> bool:
     return answer.endswith(b"\r\n0\r\n\r\n")
 
 
+def series_of(answer: bytes) -> int:
+    """How many series an answer has."""
+    return len(_SERIES.findall(answer))
+
+
 def cpu_seconds(process: psutil.Process) -> float:
     """Of a process and its children; the kernel counts precisely but tells in ticks."""
     times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
@@ -149,17 +161,18 @@ def cpu_seconds(process: psutil.Process) -> float:
 def in_turn(peers: Sequence[Measured], rounds: int, warm_up: int = 3) -> dict[str, Costs]:
     """Each peer measured in each round, so that all of them meet the same load of the machine.
 
-    Every answer must be about as large as the first: one that lacks rows would be cheap.
+    Every answer must have about the size and the series of the first: one that lacks rows would be cheap.
     """
-    sizes: dict[str, int] = {}
+    first: dict[str, Cost] = {}
     for peer in peers:
         for _ in range(warm_up):
-            sizes[peer.name] = peer.measure().size
+            first[peer.name] = peer.measure()
     costs: dict[str, list[Cost]] = {peer.name: [] for peer in peers}
     for _ in range(rounds):
         for peer in peers:
-            cost = peer.measure()
-            assert abs(cost.size - sizes[peer.name]) <= SAME_SIZE * sizes[peer.name], (peer.name, cost)
+            cost, whole = peer.measure(), first[peer.name]
+            assert abs(cost.size - whole.size) <= SAME_SIZE * whole.size, (peer.name, cost, whole)
+            assert abs(cost.series - whole.series) <= SAME_SERIES * whole.series, (peer.name, cost, whole)
             costs[peer.name].append(cost)
     return {name: Costs(each) for name, each in costs.items()}
 

@@ -187,7 +187,18 @@ def show(title: str, costs: dict[str, Costs], memory: dict[str, Memory]) -> None
     """Absolute figures, and those of the first as ratios to each: latency, CPU, and CPU for each kilobyte."""
     console = Console(width=150)
     table = Table(title=title)
-    columns = ("", "p50, ms", "p99, ms", "CPU, ms", "answer, kB", "CPU, µs/kB", "RSS, MiB", "once", "PSS")
+    columns = (
+        "",
+        "p50, ms",
+        "p99, ms",
+        "CPU, ms",
+        "answer, kB",
+        "series",
+        "CPU, µs/kB",
+        "RSS, MiB",
+        "once",
+        "PSS",
+    )
     for column in (*columns, "p50: first / it", "CPU: first / it", "CPU/kB: first / it"):
         table.add_column(column, justify="right")
     first = next(iter(costs.values()))
@@ -200,6 +211,7 @@ def show(title: str, costs: dict[str, Costs], memory: dict[str, Memory]) -> None
             f"{cost.p99 * 1000:.1f}",
             f"{cost.cpu * 1000:.1f}",
             f"{cost.size / 1000:,.0f}" if cost.size else "",
+            f"{cost.series:,}" if cost.series else "",
             f"{cost.cpu / cost.size * 1e9:.0f}" if cost.size else "",
             *([f"{(size or 0) / 2**20:.0f}" for size in sizes] or ["", "", ""]),
             f"{first.latency / cost.latency:.2f}",

@@ -14,12 +14,13 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """One scrape. seconds: from when it was due to its end. missed: '' or why there is no sample."""
+    """One scrape. seconds: from when it was due to its end. missed: '' or why there is none. lines: of its text."""
 
     target: str
     due: float
     seconds: float
     missed: str
+    lines: int
 
 
 class Scraper:
@@ -45,7 +46,7 @@ class Scraper:
         taken = time.monotonic() - due
         if not missed and b"\nase_up 1.0\n" not in body:
             missed = "down"
-        self.scrapes.append(Scrape(name, due, taken, missed))
+        self.scrapes.append(Scrape(name, due, taken, missed, body.count(b"\n")))
         return body.decode()
 
     async def get(self, path: str, seconds: float) -> bytes:
