@@ -1,6 +1,7 @@
 """How the tables of one server differ from what the catalogue expects: types of columns, and columns unknown to it."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,31 +17,10 @@ from ase_exporter.catalogue.versions import parse_version
 # Documented columns that no collector reads: labels of single processes, texts, plans, obsolete columns.
 _NOT_EXPORTED = Path(__file__).with_name("not_exported.csv")
 
-_NUMBER_TYPES = frozenset(
-    [
-        "int",
-        "intn",
-        "smallint",
-        "tinyint",
-        "bigint",
-        "uint",
-        "uintn",
-        "usmallint",
-        "ubigint",
-        "bit",
-        "float",
-        "floatn",
-        "real",
-        "decimal",
-        "decimaln",
-        "numeric",
-        "numericn",
-        "money",
-        "moneyn",
-        "smallmoney",
-    ]
+_NUMBER_TYPE = re.compile(
+    r"u?(small|big)?int|u?intn|tinyint|bit|real|(float|decimal|numeric|money)n?|smallmoney"
 )
-_DATE_TYPES = frozenset(["datetime", "datetimn", "smalldatetime", "bigdatetime", "bigdatetimen"])
+_DATE_TYPE = re.compile(r"(small|big)?datetime|datetimn|bigdatetimen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +112,8 @@ def _mismatches(name: str, collector: Collector, types: Mapping[str, str]) -> It
                 dates.add(column)
     for column, names in metrics.items():
         kind = kinds.get(column.lower())
-        expected = _DATE_TYPES if column in dates else _NUMBER_TYPES
-        if kind is not None and _base_type(kind) not in expected:
+        expected = _DATE_TYPE if column in dates else _NUMBER_TYPE
+        if kind is not None and not expected.fullmatch(_base_type(kind)):
             yield TypeMismatch(
                 name,
                 collector.table or "",

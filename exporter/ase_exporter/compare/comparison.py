@@ -135,7 +135,7 @@ def compare_windows(
         for name, row in windows[key].items()
     )
     warnings = [
-        *window_warnings(spans, marks, _restarts(prometheus, chosen, spans)),
+        *window_warnings(spans, marks),
         *_load_warnings(spans, load),
     ]
     return Comparison(
@@ -263,15 +263,6 @@ def _in_load_range(window: WindowSamples, load: WindowSamples, low: float, high:
     fitting = load.times[(load.values >= low) & (load.values <= high)]
     kept = np.isin(window.times, fitting)
     return WindowSamples(window.times[kept], window.values[kept], None)
-
-
-def _restarts(prometheus: Prometheus, selectors: Sequence[str], spans: Sequence[Span]) -> list[float]:
-    found = []
-    for selector, span in zip(selectors, spans, strict=True):
-        seconds = max(1, round(span.seconds))
-        query = f"max_over_time(ase_start_timestamp_seconds{{{selector}}}[{seconds}s])"
-        found += [sample.value for sample in prometheus.query(query, span.end)]
-    return found
 
 
 def _load_warnings(spans: Sequence[Span], load: Sequence[WindowSamples | None]) -> list[str]:

@@ -146,13 +146,8 @@ def between(marks: Sequence[Mark], range_: Span, *, settle: float) -> list[Span]
 
     Changes within `settle` seconds of each other count as one. The `settle` seconds after a change are left out.
     """
-    groups: list[list[Mark]] = []
-    for mark in sorted(marks, key=lambda mark: mark.at):
-        if range_.start <= mark.earliest and mark.at <= range_.end:
-            if groups and mark.earliest - groups[-1][-1].at <= settle:
-                groups[-1].append(mark)
-            else:
-                groups.append([mark])
+    inside = [mark for mark in marks if range_.start <= mark.earliest and mark.at <= range_.end]
+    groups = groups_of_changes(inside, settle)
     starts = [range_.start, *(group[-1].at + settle for group in groups)]
     ends = [*(_extent(group)[0] for group in groups), range_.end]
     names = ["start", *(", ".join(str(mark) for mark in group) for group in groups)]
@@ -161,16 +156,14 @@ def between(marks: Sequence[Mark], range_: Span, *, settle: float) -> list[Span]
     ]
 
 
-def window_warnings(spans: Sequence[Span], marks: Sequence[Mark], restarts: Sequence[float]) -> list[str]:
-    """Warnings about windows: changes and restarts within them, and overlaps."""
+def window_warnings(spans: Sequence[Span], marks: Sequence[Mark]) -> list[str]:
+    """Warnings about windows: changes within them, and overlaps."""
     found = []
     for span in spans:
         inside = [mark for mark in marks if span.start < mark.at and mark.earliest < span.end]
         if inside:
             others = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
             found.append(f"window {span.name} contains a change: {inside[0]}{others}")
-        if any(span.start < at < span.end for at in restarts):
-            found.append(f"the server was restarted within window {span.name}")
     for index, span in enumerate(spans):
         found += [
             f"windows {span.name} and {other.name} overlap"

@@ -1,16 +1,11 @@
 """How sure an answer is: the scrapes behind it."""
 
-from statistics import median
-
-import numpy as np
-
 from ase_exporter.analysis import Prometheus
+from ase_exporter.compare.coverage import read_coverage
 from ase_exporter.compare.windows import Span
 from ase_exporter.mcp_server.answers import Certainty, WindowOf, utc
 from ase_exporter.mcp_server.privacy import public_text
 
-# The end of a window, in which the scrape interval and the newest sample are looked for.
-RECENT = 1800.0
 MIN_COVERAGE = 0.9
 
 
@@ -19,28 +14,21 @@ def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float 
 
     covered: seconds of the part of the window that figures are of, if that is known.
     """
-    window = max(1, round(span.seconds))
-    up = f"sum(sum_over_time(ase_up{{{selector}}}[{window}s]))"
-    scrapes = sum(round(sample.value) for sample in prometheus.query(up, span.end))
-    recent = prometheus.recorded(f"ase_up{{{selector}}}", max(span.start, span.end - RECENT), span.end)
-    times = [
-        float(at) for series in recent for at, value in zip(series.times, series.values, strict=True) if value
-    ]
-    gaps = np.diff(sorted(times))
-    interval = float(median(gaps)) if len(gaps) else None
+    seen = read_coverage(prometheus, selector, span)
+    times = seen.times[seen.times >= span.start]
     # A window holds one scrape more or less than its length says.
-    coverage = min(1.0, (scrapes + 1) * interval / span.seconds) if interval else None
+    coverage = min(1.0, (len(times) + 1) * seen.interval / span.seconds) if len(times) > 1 else None
     notes = [f"Prometheus: {public_text(warning)}" for warning in dict.fromkeys(prometheus.warnings)]
-    if interval is None:
-        notes.append("fewer than two scrapes in the last 30 minutes of the window")
-    elif coverage is not None and coverage < MIN_COVERAGE:
+    if coverage is None:
+        notes.append("fewer than two scrapes in the window")
+    elif coverage < MIN_COVERAGE:
         notes.append(f"gaps: the server was scraped in {coverage:.0%} of the window")
     if covered is not None and covered < span.seconds - 1:
         notes.append(f"figures are of {covered:.0f} s of the window, which were scraped without a gap")
     return Certainty(
-        scrapes=scrapes,
+        scrapes=len(times),
         coverage=None if coverage is None else round(coverage, 3),
-        newest_age_seconds=round(span.end - max(times), 1) if times else None,
+        newest_age_seconds=round(span.end - float(times[-1]), 1) if len(times) else None,
         notes=notes,
     )
 
