@@ -202,9 +202,9 @@ class ModuleCollector:
         try:
             selects = [self.refused_databases.without(collector.statements[0]) for collector in quick]
             for rows in session.query_batch(selects, lambda: self._limit(result)):
-                read_at = self._monotonic()
-                answers.append((rows, read_at, read_at - started))
-                started = read_at
+                # Rows are handed on once the next result has begun; their own began when those before were.
+                answers.append((rows, started, self._monotonic() - started))
+                started = self._monotonic()
         except DatabaseError as error:
             # Its traceback would keep this frame, with all that was read, alive until the next garbage collection.
             batch_error = error.with_traceback(None)

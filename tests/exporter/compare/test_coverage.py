@@ -169,16 +169,15 @@ def test_advice_and_diagnosis_are_of_a_covered_part(cases: tuple[Prometheus, lis
     told(diagnosed)
 
 
-@pytest.mark.parametrize("believed", ["stretch", "covers"])
 def test_these_cases_find_a_tool_that_takes_any_window_for_covered(
-    cases: tuple[Prometheus, list[Case]], believed: str, monkeypatch: pytest.MonkeyPatch
+    cases: tuple[Prometheus, list[Case]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if believed == "stretch":
-        monkeypatch.setattr(Coverage, "stretch", lambda self, last=False: self)
-    else:
-        monkeypatch.setattr(Coverage, "covers", lambda self, ends, width: np.full(len(ends), True))
+    monkeypatch.setattr(Coverage, "stretch", lambda self, last=False: self)
+    monkeypatch.setattr(Coverage, "covers", lambda self, ends, width: np.full(len(ends), True))
     with pytest.raises(AssertionError):
         test_compare_takes_the_covered_part_and_says_so(cases)
+    with pytest.raises(AssertionError):
+        test_measures_along_time_leave_out_what_is_not_covered(cases)
 
 
 def test_a_window_between_two_scrapes_is_not_known() -> None:
