@@ -27,13 +27,14 @@ class Coverage:
     """A window with the times of its scrapes that were answered, in order, and of some shortly before it.
 
     interval: seconds between two scrapes. begins: indexes of the first scrape, and of those before which growth was
-    lost: the server was restarted, or the exporter counted from zero.
+    lost: the server was restarted, or the exporter counted from zero. servers: how many there are.
     """
 
     span: Span
     times: Samples
     interval: float
     begins: NDArray[np.int64]
+    servers: int = 1
 
     def stretch(self, *, last: bool = False) -> "Coverage | None":
         """The longest part of the window without a gap, or the last one; None if no two scrapes belong together."""
@@ -95,13 +96,17 @@ def read_coverage(prometheus: Prometheus, selector: str, span: Span) -> Coverage
     ]
     begins = np.union1d([0], np.searchsorted(times, np.concatenate([np.empty(0), *lost])))
     steps = np.diff(times[times >= span.start])
-    return Coverage(span, times, float(np.median(steps)) if len(steps) else span.seconds, begins)
+    interval = float(np.median(steps)) if len(steps) else span.seconds
+    servers = {(each.labels.get("job"), each.labels.get("instance")) for each in up}
+    return Coverage(span, times, interval, begins, len(servers))
 
 
 def read_covered(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
     """The longest part of a window in which one server was scraped without a gap. Raises UserError if there is none."""
-    scrape_interval(prometheus, selector, span)
-    covered = read_coverage(prometheus, selector, span).stretch()
+    seen = read_coverage(prometheus, selector, span)
+    covered = seen.stretch()
+    if covered is None or seen.servers > 1:
+        scrape_interval(prometheus, selector, span)
     if covered is None:
         raise UserError(f"window {span.name}: {{{selector}}} was not scraped twice in a row in it")
     return covered
