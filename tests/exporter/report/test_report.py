@@ -190,7 +190,7 @@ def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Pas
     for said in (
         f"BARE was {as_percent(morning.truth.busy(10))} busy in its worst hour",
         "spinlocks are not known",
-        "spinlocks: Prometheus has none of that hour",
+        "Prometheus has no spinlocks of it",
         "No change is recorded in the period.",
         "No alert fired.",
         "Not known: Prometheus has no series ase:free:ratio",
