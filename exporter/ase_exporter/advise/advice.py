@@ -83,7 +83,7 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     cost = seconds_per_spin or remedies().seconds_per_spin
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
-        cost = min(cost, _most_spinning(evidence) / spins)
+        cost = min(cost, _max_spinning(evidence) / spins)
     findings = sorted(
         (_finding(spinlock, evidence, cost) for spinlock in evidence.spinlocks),
         key=lambda finding: finding.engines,
@@ -100,7 +100,7 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     )
 
 
-def _most_spinning(evidence: Evidence) -> float:
+def _max_spinning(evidence: Evidence) -> float:
     """Engines that may spin: those that are busy, to the whole seconds in which the server counts their time."""
     most = evidence.engines or math.inf
     if evidence.busy is None:
