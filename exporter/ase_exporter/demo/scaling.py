@@ -18,7 +18,7 @@ MIN_INTERVAL_OF_OTHER_JOBS = 5.0
 """Minimum seconds between scrapes of jobs other than the simulated server."""
 
 FULL_SCRAPE_INTERVAL = 2.0
-FAST_COLLECTORS = ["state", "engines", "threads", "spinlocks"]
+FAST_COLLECTORS = ["state", "engines", "threads", "spinlocks", "changes"]
 """Collectors scraped at intervals below FULL_SCRAPE_INTERVAL seconds, to fit on a small machine."""
 
 _IN_PROMQL = re.compile(r"(?<=\[)[^\]]+(?=\])|(?<=\boffset )\S+")

@@ -218,8 +218,8 @@ class TargetScraper:
 
     def _watch_configuration(self, result: ScrapeResult, session: Session) -> None:
         """Take a snapshot of the server's configuration if one is due, at the interval that the budget allows."""
-        watch = self._watch
-        if watch is None or result.collectors is not None:
+        watch, asked = self._watch, result.collectors
+        if watch is None or (asked is not None and CHANGES not in asked):
             return
         started, reason = self._clock.monotonic(), ""
         interval = self._budget.request(CHANGES, started, watch.interval)

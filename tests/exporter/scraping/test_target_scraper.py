@@ -1,7 +1,7 @@
 """Scrapes of a simulated server: what each fault may cost."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,9 @@ from ase_exporter.ase.connection import Connection
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.demo.scaling import FAST_COLLECTORS
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
@@ -62,6 +64,19 @@ def scrape(scraper: TargetScraper, seconds: float = 60.0, *collectors: str) -> S
 
 def text(result: ScrapeResult) -> str:
     return render_text(result.all_families(stuck=False))
+
+
+@pytest.mark.parametrize(
+    ("collectors", "watched"), [((), True), (FAST_COLLECTORS, True), (("state",), False)]
+)
+def test_changes_are_watched_if_they_are_asked_for(
+    server: Simulated, collectors: Sequence[str], watched: bool
+) -> None:
+    """A demo at a fast pace asks for few collectors, and yet shows what changes."""
+    one = scraper(server, watch=ConfigWatcher(60.0))
+    seen = scrape(one, 60.0, *collectors)
+    one.close()
+    assert (seen.config_snapshot is not None) == watched
 
 
 def test_a_healthy_server_is_read_whole(server: Simulated) -> None:
