@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from dashboards import thresholds
 
 PATH = Path(__file__).parents[1] / "exporter" / "ase_exporter" / "advise" / "remedies.yaml"
 
@@ -14,7 +15,9 @@ def remedies_markdown() -> str:
     lines = ["| spinlock | protects | from | remedy |", "| --- | --- | --- | --- |"]
     for remedy in content["remedies"]:
         name = remedy.get("spinlock") or f"class `{remedy['spinlock_class']}`"
-        lines.append(f"| {name} | {remedy['protects']} | {remedy['contention']:.0%} | {_fix(remedy)} |")
+        group, parameter = remedy["contention"].split(".")
+        limit = thresholds.PARAMETERS[group][parameter]
+        lines.append(f"| {name} | {remedy['protects']} | {limit:.0%} | {_fix(remedy)} |")
     cautions = [f"- **{caution.split('. ')[0].rstrip('.')}.**" for caution in content["do_not"]]
     return "\n".join(
         [

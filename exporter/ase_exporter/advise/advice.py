@@ -22,15 +22,17 @@ from ase_exporter.advise.remedies import (
     PartitionLimits,
     Remedy,
     SpinlockRatio,
+    matters,
     remedies,
 )
 from ase_exporter.advise.steps import AdviceStep as AdviceStep
 from ase_exporter.advise.steps import size_text
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
-SEVERE = 0.5
 # Engines, and the share of all engines, below which nothing that needs a downtime is worth it.
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
 # A CPU with this flag has the transactional memory switched off by its microcode.
@@ -78,9 +80,9 @@ class Advice:
 def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     """Findings on all spinlocks, with steps for those whose contention needs action.
 
-    seconds_per_spin: CPU seconds of one spin; None for the one in remedies.yaml. No more engines spin than are busy.
+    seconds_per_spin: CPU seconds of one spin; None for the assumed one. No more engines spin than are busy.
     """
-    cost = seconds_per_spin or remedies().seconds_per_spin
+    cost = seconds_per_spin or threshold(SECONDS_PER_SPIN)
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
         cost = min(cost, _max_spinning(evidence) / spins)
@@ -117,15 +119,14 @@ def predict(contention: float, times: float) -> float:
 
 
 def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: float) -> SpinlockFinding:
-    known = remedies()
     engines = spinlock.spins * seconds_per_spin
-    remedy = known.for_spinlock(spinlock.name, spinlock.spinlock_class)
-    floor = remedy.contention if remedy else 0.1
-    if not known.matters(spinlock.grabs, engines):
+    remedy = remedies().for_spinlock(spinlock.name, spinlock.spinlock_class)
+    floor = remedy.limit if remedy else threshold("spinlock.other_warning")
+    if not matters(spinlock.grabs, engines):
         return SpinlockFinding(spinlock, "quiet", engines, remedy.protects if remedy else "")
     if spinlock.contention < floor:
         return SpinlockFinding(spinlock, "busy", engines, remedy.protects if remedy else "")
-    severity: Severity = "severe" if spinlock.contention >= SEVERE else "hot"
+    severity: Severity = "severe" if spinlock.contention >= threshold("spinlock.critical") else "hot"
     if remedy is None:
         return SpinlockFinding(spinlock, severity, engines)
     current, steps = _steps(spinlock, remedy, evidence)
@@ -185,7 +186,7 @@ def _lower_ratio(
     lower = [value for value in ratio.ladder if value < now]
     if not lower:
         return current, []
-    target = min(remedies().target_contention, remedy.contention / 3)
+    target = min(remedies().target_contention, remedy.limit / 3)
     wanted = next(
         (v for v in lower if predict(spinlock.contention, math.ceil(rows / v) / have) <= target), lower[-1]
     )

@@ -10,6 +10,7 @@ from annotated_types import Gt, Lt
 
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
+from ase_exporter.diagnosis.catalogue import Limit, threshold
 
 _FILE = Path(__file__).with_name("remedies.yaml")
 
@@ -48,7 +49,7 @@ class Remedy(Strict):
     """One entry of `remedies`; the comments in remedies.yaml describe the fields."""
 
     protects: str
-    contention: float
+    contention: Limit
     spinlock: str | None = None
     spinlock_class: str | None = None
     ratio: SpinlockRatio | None = None
@@ -66,6 +67,11 @@ class Remedy(Strict):
         if sum(way is not None for way in (self.ratio, self.increase, self.partitions)) != 1:
             raise ValueError("expected exactly one of ratio, increase, partitions")
 
+    @property
+    def limit(self) -> float:
+        """The contention from which action is called for, 0-1."""
+        return threshold(self.contention)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemscaleFeature(Strict):
@@ -82,27 +88,25 @@ class MemscaleFeature(Strict):
 class RemedyCatalogue(Strict):
     """The whole file."""
 
-    seconds_per_spin: Annotated[float, Gt(0)]
-    min_engine_share: float
-    min_grabs_per_second: float
-    few_grabs_per_second: float
-    few_grabs_engine_share: float
     target_contention: Annotated[float, Gt(0), Lt(1)]
     do_not: Sequence[str]
     remedies: Sequence[Remedy]
     features: Sequence[MemscaleFeature]
-
-    def matters(self, grabs: float, engines: float) -> bool:
-        """Whether contention matters, at so many grabs per second that burn so many engines."""
-        if grabs > self.min_grabs_per_second:
-            return engines > self.min_engine_share
-        return grabs > self.few_grabs_per_second and engines > self.few_grabs_engine_share
 
     def for_spinlock(self, name: str, spinlock_class: str) -> Remedy | None:
         """The first remedy for a spinlock of that name or class; None if there is none."""
         return next(
             (r for r in self.remedies if name == r.spinlock or spinlock_class == r.spinlock_class), None
         )
+
+
+def matters(grabs: float, engines: float) -> bool:
+    """Whether contention matters, at so many grabs per second that burn so many engines."""
+    if grabs > threshold("spinlock.min_grabs_per_second"):
+        return engines > threshold("spinlock.min_engine_share")
+    return grabs > threshold("spinlock.few_grabs_per_second") and engines > threshold(
+        "spinlock.few_grabs_engine_share"
+    )
 
 
 @cache

@@ -23,7 +23,7 @@ _CACHE_CLASS = "data_cache"
 
 
 def advice_for(report: Report) -> list[str]:
-    """One sentence for each spinlock whose contention calls for action, by the thresholds of remedies.yaml."""
+    """One sentence for each spinlock whose contention calls for action, by the thresholds of its remedy."""
     found: list[str] = []
     known = remedies()
     for section in report.sections:
@@ -35,7 +35,7 @@ def advice_for(report: Report) -> list[str]:
             remedy = known.for_spinlock(
                 name, _CACHE_CLASS if row.path[:1] and row.path[0].startswith(_CACHE) else ""
             )
-            if remedy and percent / 100 >= remedy.contention:
+            if remedy and percent / 100 >= remedy.limit:
                 found.append(f"{name}: {percent:g} % contention. {_action(remedy)}")
     return found
 

@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.demo.replay import CACHES, Run, RunFigures
+from ase_exporter.diagnosis.catalogue import threshold
 
-WARNING, SEVERE = 0.10, 0.50
+WARNING, SEVERE = threshold("spinlock.cache_warning"), threshold("spinlock.critical")
 
 
 def addresses(of: Mapping[str, str]) -> RenderableType:

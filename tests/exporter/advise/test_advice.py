@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from tests.exporter.simulated import run
-from tests.paths import REPOSITORY
 
 from ase_exporter.advise import report
 from ase_exporter.advise.advice import Advice, AdviceStep, SpinlockFinding, advise, predict
@@ -21,6 +19,8 @@ from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, Spin
 from ase_exporter.advise.remedies import remedies
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
 
 GB = 2.0**30
 BUSY = 1e7
@@ -354,24 +354,9 @@ def test_an_idle_server_needs_nothing() -> None:
     assert "Nothing to do" in report.markdown(advise(evidence(spinlock("addrlockspins", 0.0, grabs=10))))
 
 
-def test_advice_and_alerts_cost_a_spin_alike() -> None:
-    parameters = yaml.safe_load((REPOSITORY / "alerts/parameters.yaml").read_text(encoding="utf-8"))[
-        "spinlock"
-    ]
-    known = remedies()
-    assert known.seconds_per_spin == float(parameters["seconds_per_spin"])
-    for name in (
-        "min_engine_share",
-        "min_grabs_per_second",
-        "few_grabs_per_second",
-        "few_grabs_engine_share",
-    ):
-        assert getattr(known, name) == parameters[name]
-
-
 def test_a_calibrated_cost_of_a_spin_is_used() -> None:
     hot = evidence(spinlock("addrlockspins", 0.4))
-    shipped, calibrated = only(advise(hot)), only(advise(hot, 3 * remedies().seconds_per_spin))
+    shipped, calibrated = only(advise(hot)), only(advise(hot, 3 * threshold(SECONDS_PER_SPIN)))
     assert calibrated.engines == pytest.approx(3 * shipped.engines)
 
 
