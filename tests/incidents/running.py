@@ -7,6 +7,7 @@ over the scrapes of a healthy simulated server: rates and values at the level of
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,32 +24,38 @@ from ase_exporter.top.sampling import windowed_counters
 
 FILE = Path(__file__).with_name("incidents.yaml")
 HEALTHY = "quiet-oltp"
-# Seconds: between samples, of the time before the fault, and of the fault. The scenario begins before the samples.
-INTERVAL, BEFORE, AFTER, WARM_UP = 5, 20, 45, 60
+# Seconds: between samples, and of the time before the fault. The scenario begins before the samples.
+INTERVAL, BEFORE, WARM_UP = 5, 20, 60
 OUTAGE = 30
 CPU, THREADS = "ase_engine_cpu_seconds_total", "ase_thread_cpu_seconds_total"
 POOL = "syb_default_pool"
+# What a server of another size has more or fewer of, and what it holds for longer or shorter.
+SCALED_OPTIONS = ("max online engines", "number of user connections", "number of locks", "max memory")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Truth(Strict):
-    """first: findings of which one must come first. also: others that must be found. The rest: regular expressions."""
+    """The comments in incidents.yaml describe the fields."""
 
     first: Sequence[str]
     also: Sequence[str] = ()
     about: str = ""
+    changed: str = ""
     remedy: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlay(Strict):
-    """What the series of a metric with these labels show: a value, or more growth per second, or times theirs."""
+    """What the series of a metric with these labels show: a value, or more growth per second.
+
+    per_engine: value and growth are those of a server of eight engines; of others they follow the engines.
+    """
 
     metric: str
     labels: Mapping[str, str] = field(default_factory=dict)
     value: float | None = None
     adds: float = 0.0
-    times: float = 1.0
+    per_engine: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,10 +64,12 @@ class Incident(Strict):
 
     title: str
     truth: Truth
-    mixed: bool = False
+    number: int | None = None
+    seconds: int = 45
     scenario: str = ""
     step: str = ""
     server: Mapping[str, Any] = field(default_factory=dict)
+    before: Mapping[str, Any] = field(default_factory=dict)
     fault: Mapping[str, Any] = field(default_factory=dict)
     work: float = 1.0
     busy: Mapping[str, float] = field(default_factory=dict)
@@ -81,44 +90,108 @@ def incidents() -> Mapping[str, Incident]:
     return yaml_files.load(FILE, Incidents).incidents
 
 
-def samples(incident: Incident) -> list[Sample]:
-    """All samples, BEFORE seconds of them before the fault, then those of the fault."""
+@dataclass(frozen=True)
+class Site:
+    """A server of a scenario, at another size. seed: of its counters. engines: 0 for those of the scenario."""
+
+    seed: int = 1
+    engines: int = 0
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The samples before a fault and of it. fault_at: when it began, monotonic.
+
+    spinning: the share of the CPU that spins in the simulator's model at the end.
+    """
+
+    before: Sequence[Sample]
+    after: Sequence[Sample]
+    fault_at: float
+    spinning: float
+
+
+def take(incident: Incident, site: Site) -> Taken:
+    """The samples of an incident. The fault of a scenario begins a second before the first sample of it."""
+    number = BEFORE // INTERVAL
     if incident.scenario:
-        return list(_scraped(yaml.safe_dump(_scenario(incident), sort_keys=False)))
-    return list(_overlaid(incident, _healthy()))
+        scraped, spinning = _scraped(_scenario(incident, site), incident.seconds, site)
+        return Taken(scraped[:number], scraped[number:], scraped[number].monotonic - 1, spinning)
+    healthy, spinning = _healthy(site)
+    scraped = list(_overlaid(incident, healthy[: number + incident.seconds // INTERVAL], site))
+    before, after = scraped[:number], scraped[number:]
+    return Taken(before, after, before[-1].monotonic, spinning)
 
 
-def _scenario(incident: Incident) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((SCENARIOS / f"{incident.scenario}.yaml").read_text())
+def _scenario(incident: Incident, site: Site) -> dict[str, Any]:
+    content = _read(incident.scenario)
     steps = [
         each for each in content.pop("steps", ()) if incident.step and each["name"].startswith(incident.step)
     ]
     fault = {**(steps[0] if steps else {}), **incident.fault, "name": "fault", "seconds": 86400}
     content.update(incident.server)
-    content["steps"] = [{"name": "before", "seconds": WARM_UP + BEFORE - 1}, fault]
+    before = {**incident.before, "name": "before", "seconds": WARM_UP + BEFORE - 1}
+    content["steps"] = [before, fault]
     content["repeat"] = False
+    return _sized(content, site)
+
+
+def _read(scenario: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((SCENARIOS / f"{scenario}.yaml").read_text())
     return content
 
 
-def _scraped(scenario: str) -> Iterator[Sample]:
+@cache
+def _usual_engines() -> int:
+    return int(_read(HEALTHY)["engines"])
+
+
+def _sized(content: dict[str, Any], site: Site) -> dict[str, Any]:
+    """A scenario with another number of engines, as busy and as contended."""
+    factor = (site.engines or content["engines"]) / content["engines"]
+    content["engines"] = ceil(factor * content["engines"])
+    for option in SCALED_OPTIONS:
+        if option in content["options"]:
+            content["options"][option] = ceil(factor * content["options"][option])
+    for step in content.get("steps", ()):
+        if "engines" in step:
+            step["engines"] = ceil(factor * step["engines"])
+    for workload in (content["workload"], *(each.get("workload", {}) for each in content.get("steps", ()))):
+        if "users" in workload:
+            workload["users"] = ceil(factor * workload["users"])
+        # More engines grab more often: they contend as much if they hold for less long.
+        for held in (*workload.get("caches", {}).values(), *workload.get("spinlocks", {}).values()):
+            if "hold_ns" in held:
+                held["hold_ns"] /= factor
+    return content
+
+
+def _scraped(scenario: dict[str, Any], seconds: int, site: Site) -> tuple[list[Sample], float]:
+    """Samples, and the share of the CPU that spins at the end."""
+    taken = []
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"
-        file.write_text(scenario)
-        with watched(str(file), interval=INTERVAL, warm_up=WARM_UP) as watching:
-            for number in range((BEFORE + AFTER) // INTERVAL):
+        file.write_text(yaml.safe_dump(scenario, sort_keys=False))
+        with watched(str(file), interval=INTERVAL, warm_up=WARM_UP, seed=site.seed) as watching:
+            world = watching.server.world
+            for number in range((BEFORE + seconds) // INTERVAL):
                 passed = INTERVAL if number else 0
                 watching.time.ahead += passed
-                watching.run.ask(partial(watching.server.world.clock.advance, passed))
-                yield watching.sampler.take()
+                watching.run.ask(partial(world.clock.advance, passed))
+                taken.append(watching.sampler.take())
+            spinning = watching.run.ask(lambda: world.operation.point.spinning / len(world.online))
+    return taken, float(spinning)
 
 
 @cache
-def _healthy() -> tuple[Sample, ...]:
-    return tuple(_scraped((SCENARIOS / f"{HEALTHY}.yaml").read_text()))
+def _healthy(site: Site) -> tuple[list[Sample], float]:
+    longest = max(each.seconds for each in incidents().values() if not each.scenario)
+    return _scraped(_sized(_read(HEALTHY), site), longest, site)
 
 
-def _overlaid(incident: Incident, healthy: Sequence[Sample]) -> Iterator[Sample]:
+def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iterator[Sample]:
     """The samples of a healthy server, with the fault laid over what was read."""
+    size = site.engines or _usual_engines()
     tracker = Tracker(windowed_counters(catalogue()))
     begins = healthy[0].monotonic + BEFORE - INTERVAL
     known: dict[str, tuple[Reading, Family]] = {}
@@ -131,7 +204,7 @@ def _overlaid(incident: Incident, healthy: Sequence[Sample]) -> Iterator[Sample]
         if since <= 0:
             start = {name: series.last for name, series in sample.series.items()}
         collected: dict[str, list[Family]] = {}
-        for name, reading in _shown(incident, sample, start, max(0.0, since)).items():
+        for name, reading in _shown(incident, sample, start, max(0.0, since), size).items():
             before = known.get(name)
             if before is None or before[0].at != reading.at:
                 kind: Kind = "counter" if name.endswith("_total") else "gauge"
@@ -145,7 +218,7 @@ def _overlaid(incident: Incident, healthy: Sequence[Sample]) -> Iterator[Sample]
 
 
 def _shown(
-    incident: Incident, sample: Sample, start: Mapping[str, Reading], since: float
+    incident: Incident, sample: Sample, start: Mapping[str, Reading], since: float, size: int
 ) -> dict[str, Reading]:
     found = {name: series.last for name, series in sample.series.items()}
     if since <= 0:
@@ -154,15 +227,15 @@ def _shown(
         if name.endswith("_total") and name in start:
             found[name] = replace(reading, values=_slowed(reading.values, start[name].values, incident.work))
     if CPU in found:
-        engines = _engines(incident, found[CPU].values, start[CPU].values, since)
+        engines = _engines(incident, found[CPU].values, start[CPU].values, since, size)
         found[CPU] = replace(found[CPU], values=engines)
-        if incident.busy or incident.received != 1:
-            found[THREADS] = replace(found[THREADS], values=_threads(incident, start[THREADS].values, since))
+        threads = _threads(incident, found[THREADS].values, start[THREADS].values, since, size)
+        found[THREADS] = replace(found[THREADS], values=threads)
     for overlay in incident.series:
         empty = Reading(sample.monotonic, tuple(sorted(overlay.labels)), {})
         reading = found.get(overlay.metric, empty)
         first = start.get(overlay.metric, empty).values
-        found[overlay.metric] = replace(reading, values=_laid(overlay, reading, first, since))
+        found[overlay.metric] = replace(reading, values=_laid(overlay, reading, first, since, size))
     return found
 
 
@@ -172,13 +245,25 @@ def _slowed(
     return {key: start.get(key, 0.0) + work * (value - start.get(key, 0.0)) for key, value in values.items()}
 
 
+def _busy(incident: Incident, engine: str, size: int) -> float | None:
+    """The share for which an engine is busy; None if it is as busy as it was."""
+    for which, share in incident.busy.items():
+        if which == "*" or (which.startswith("<") and int(engine) < float(which[1:]) * size):
+            return share
+    return None
+
+
 def _engines(
-    incident: Incident, values: Mapping[LabelValues, float], start: Mapping[LabelValues, float], since: float
+    incident: Incident,
+    values: Mapping[LabelValues, float],
+    start: Mapping[LabelValues, float],
+    since: float,
+    size: int,
 ) -> dict[LabelValues, float]:
     """CPU seconds by engine and mode: what is not busy is idle."""
     found = dict(values)
     for engine in {key[0] for key in values}:
-        own = incident.busy.get(engine, incident.busy.get("*"))
+        own = _busy(incident, engine, size)
         if own is not None:
             found[engine, "user"] = start[engine, "user"] + own * since
             found[engine, "system"] = start[engine, "system"]
@@ -189,24 +274,31 @@ def _engines(
 
 
 def _threads(
-    incident: Incident, start: Mapping[LabelValues, float], since: float
+    incident: Incident,
+    values: Mapping[LabelValues, float],
+    start: Mapping[LabelValues, float],
+    since: float,
+    size: int,
 ) -> dict[LabelValues, float]:
-    found = dict(start)
-    for key in start:
-        if key[0] == "user" and key[1] == POOL:
-            own = incident.busy.get(key[2], incident.busy.get("*", 0.0))
-            found[key] += own * incident.received * since
+    """CPU seconds that the operating system gave each thread: of engines, of what they are busy for."""
+    found = dict(values)
+    for mode, pool, thread in values:
+        share = _busy(incident, thread, size) if pool == POOL else None
+        if share is not None:
+            given = share * incident.received * since if mode == "user" else 0.0
+            found[mode, pool, thread] = start[mode, pool, thread] + given
     return found
 
 
 def _laid(
-    overlay: Overlay, reading: Reading, start: Mapping[LabelValues, float], since: float
+    overlay: Overlay, reading: Reading, start: Mapping[LabelValues, float], since: float, size: int
 ) -> dict[LabelValues, float]:
+    factor = size / _usual_engines() if overlay.per_engine else 1.0
     found = dict(reading.values)
     wanted = overlay.labels.items()
     keys = [key for key in found if wanted <= dict(zip(reading.labels, key, strict=True)).items()]
     for key in keys or [tuple(overlay.labels[label] for label in reading.labels)]:
         first = start.get(key, 0.0)
-        growth = overlay.times * (found.get(key, first) - first) + overlay.adds * since
-        found[key] = overlay.value if overlay.value is not None else first + growth
+        growth = found.get(key, first) - first + factor * overlay.adds * since
+        found[key] = factor * overlay.value if overlay.value is not None else first + growth
     return found

@@ -15,12 +15,14 @@ _OWN_TASKS = 8.0
 class Account:
     """Seconds per second by part of findings.yaml, which is the mean number of sessions that spend it there.
 
-    unknown: why, for the parts that are not known. active: sessions that were active, None if that is not known.
-    transactions: per second, None if not known.
+    unknown: why, for the parts that are not known. partial: parts of which there may be more: what waits now is known,
+    what has waited is not. active: sessions that were active, None if that is not known. transactions: per second,
+    None if not known.
     """
 
     parts: Mapping[str, float]
     unknown: Mapping[str, str]
+    partial: frozenset[str] = frozenset()
     active: float | None = None
     transactions: float | None = None
 
@@ -80,7 +82,8 @@ def account_of(measures: Measures, waits: Mapping[str, float], waits_unknown: st
         # Spins are counted, their cost is estimated: together they take no more than the engines were busy.
         parts["spinning"] = min(parts["spinning"], parts["work"])
         parts["work"] -= parts["spinning"]
-    return Account(parts, unknown, _value(measures, "active"), _value(measures, "transactions"))
+    partial = frozenset(name for name in parts if waits_unknown and catalogue().account[name].now)
+    return Account(parts, unknown, partial, _value(measures, "active"), _value(measures, "transactions"))
 
 
 def _candidates(

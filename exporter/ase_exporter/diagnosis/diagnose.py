@@ -179,18 +179,18 @@ def _verdict(
             f"nothing is wrong in what was read; not judged: {words} ({reasons}); see ase-exporter check",
             "warn",
         )
-    text = f"engines {busy.text} busy, {measures['spinning_share'].text} spinning{_not_compared(unknown)}"
+    text = f"engines {busy.text} busy, {measures['spinning_share'].text} spinning{_not_compared(measures, unknown)}"
     if busy.value < threshold("diagnosis.idle"):
         return IDLE, "IDLE", text, "good"
     return WORKS, "WORKS", text, "good"
 
 
-def _not_compared(unknown: Iterable[Unknown]) -> str:
+def _not_compared(measures: Measures, unknown: Iterable[Unknown]) -> str:
     """What an all-clear does not cover: findings that need to know what is usual."""
     known = catalogue()
-    grown = {name for name, each in known.measures.items() if each.grown}
-    missing = [each for each in unknown if grown & known.inputs_of(known.findings[each.name]).keys()]
-    reasons = dict.fromkeys(reason for each in missing for reason in each.reason.split("; "))
+    inputs = [name for each in unknown for name in known.inputs_of(known.findings[each.name])]
+    grown = [measures[name] for name in inputs if known.measures[name].grown]
+    reasons = dict.fromkeys(each.unknown for each in grown if each.unknown)
     return f"; {NOT_COMPARED}: {', '.join(reasons)}" if reasons else ""
 
 
@@ -213,11 +213,14 @@ class _Judge:
 
     def reason(self, definition: FindingDefinition) -> str:
         """Why it is not known whether it holds."""
-        names = catalogue().inputs_of(definition)
-        reasons = [self.measures[name].unknown for name in names if self.measures[name].unknown]
-        if definition.part and definition.part in self.account.unknown:
-            reasons.insert(0, self.account.unknown[definition.part])
-        return "; ".join(dict.fromkeys(reasons))
+        of_account = {SHARE, SESSIONS} & {name for limits in definition.when for name in limits}
+        reasons = [
+            reason
+            for part, reason in self.account.unknown.items()
+            if part == definition.part or (of_account and part != "spinning")
+        ]
+        reasons += [self.measures[name].unknown for name in catalogue().inputs_of(definition)]
+        return "; ".join(dict.fromkeys(filter(None, reasons)))
 
     def finding(self, name: str, definition: FindingDefinition, order: int) -> Finding:
         """One that holds."""
@@ -250,6 +253,8 @@ class _Judge:
         else:
             value = self.measures[name].value
         if value is None:
+            return None
+        if name == SHARE and definition.part in self.account.partial:
             return None
         if not self.account.whole and name in (SHARE, SESSIONS):
             # Of a part that is known, there is at most that share; in the others there may be more sessions.

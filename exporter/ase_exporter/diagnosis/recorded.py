@@ -231,10 +231,13 @@ class _Writer:
 
     def _compared(self, finding: FindingDefinition, name: str, sign: str, limit: Limit) -> str:
         # Of a part that is known, there is at most that share; in the others there may be more sessions.
-        whole = f' and count without (part) ({ACCOUNT}{{part!="spinning"}}) == {len(self._known.account) - 1}'
-        if name == SHARE:
+        parts = self._known.account
+        whole = f' and count without (part) ({ACCOUNT}{{part!="spinning"}}) == {len(parts) - 1}'
+        if name == SHARE and finding.part:
             share = f'sum without (part) ({SHARES}{{part="{finding.part}"}} {sign} {_limit(limit)})'
-            return f"({share}{whole})" if sign == ">=" else share
+            # What waits now is known without the waits, what has waited is not: there may be more.
+            waits = f' and sum without (part) ({ACCOUNT}{{part="log"}})' if parts[finding.part].now else ""
+            return f"({share}{whole if sign == '>=' else waits})"
         if name == SESSIONS:
             return f"(sum without (part) ({ACCOUNT}) {sign} {_limit(limit)}{whole if sign == '<' else ''})"
         return f'sum without (measure) ({MEASURE}{{measure="{name}"}} {sign} {_limit(limit)})'

@@ -79,6 +79,7 @@ class Sample:
 
     at: Unix time; monotonic: seconds. error: one line, '' if the target was read; kind: the same as one word, as in
     ase_exporter_target_error. series: by metric. missing: collectors that this server does not give, with the reason.
+    off: collectors that are not read.
     stretched: collectors that are read less often to keep the budget, with how many times their interval. interval:
     seconds between two samples, as asked for. changes: seen since the first sample, the oldest first. facts:
     `catalogue.ServerFacts` of the server, None before the first login. note: about the recording, '' if all is well.
@@ -93,6 +94,7 @@ class Sample:
     version: str = ""
     series: Mapping[str, MetricSeries] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    off: frozenset[str] = frozenset()
     stretched: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
     cost: CostTotals = CostTotals()
@@ -127,6 +129,8 @@ class Sample:
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why the metric, or its rate, is not known; '' if it is."""
         collector = collector_of(metric)
+        if collector in self.off:
+            return f"collector {collector} is off"
         if reason := self.missing.get(collector):
             return why(metric, reason, self.facts.options if self.facts else {})
         found = self.series.get(metric)

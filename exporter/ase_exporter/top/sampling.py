@@ -44,11 +44,12 @@ COLLECTORS = (
     "network",
     "locks",
     "database_states",
+    "rep_senders",
 )
 # Seconds between readings of what changes slowly, in place of the catalogue's.
 INTERVALS = {
     "configuration": 30.0,
-    **dict.fromkeys(("cache_pools", "locks"), 10.0),
+    **dict.fromkeys(("cache_pools", "locks", "rep_senders"), 10.0),
     **dict.fromkeys(("databases", "tempdbs", "procedure_cache", "statement_cache", "network"), 4.0),
 }
 # Rows with series of their own in the tables that can grow.
@@ -116,11 +117,12 @@ class TargetSampler:
         self.interval = interval
         self.timeout = timeout or config.scrape.timeout
         self._clock = clock
+        chosen = module_of(config.module(target.module), catalogue)
         watch = ConfigWatcher(config.changes.interval, clock) if config.changes.enabled else None
         self._scraper = TargetScraper(
             replace(target, module="default", sysmon=None),
             config.auth[target.auth],
-            module_of(config.module(target.module), catalogue),
+            chosen,
             config.scrape,
             slowed(catalogue),
             watch,
@@ -129,6 +131,7 @@ class TargetSampler:
             open_connection=open_connection,
             timing=timing,
         )
+        self._off = frozenset(name for name, on in chosen.collectors.items() if not on)
         self._tracker = Tracker(windowed_counters(catalogue))
         self._changes = ChangeLog(target.name)
         self._cost = CostTotals()
@@ -177,6 +180,7 @@ class TargetSampler:
             version=result.summary.version,
             series=self._tracker.series(),
             missing=_missing(result),
+            off=self._off,
             stretched=self._scraper.stretches(),
             budget=self._scraper.budget,
             cost=self._cost,

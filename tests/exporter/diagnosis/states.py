@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.measures import Rows
+from ase_exporter.diagnosis.provenance import why
 from ase_exporter.diagnosis.recorded import own_labels
 
 Pairs = tuple[tuple[str, str], ...]
@@ -31,12 +32,14 @@ _, COLLECTOR_OF = own_labels(load_catalogue()[0])
 class State:
     """The series of a server: gauges with their values, counters with their growth per second.
 
-    switched_off: collectors that are not read. momentary: gauges that were 0 until the last scrape.
+    switched_off: collectors that are not read. options: run values of those that are off, if they are why. momentary:
+    gauges that were 0 until the last scrape.
     """
 
     series: dict[tuple[str, Pairs], float] = field(default_factory=dict)
     switched_off: set[str] = field(default_factory=set)
     momentary: set[str] = field(default_factory=set)
+    options: dict[str, float] = field(default_factory=dict)
 
     source = "a generated state"
 
@@ -63,7 +66,9 @@ class State:
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """As of `Readings`."""
-        return "switched off" if self.collector_of(metric) in self.switched_off else ""
+        if self.collector_of(metric) not in self.switched_off:
+            return ""
+        return why(metric, "switched_off", self.options) if self.options else "switched off"
 
     @staticmethod
     def collector_of(metric: str) -> str:
@@ -72,7 +77,10 @@ class State:
 
 
 # Collectors without which a state may be generated, and how often that is.
-OPTIONAL = ("spinlocks", "waits", "devices", "databases", "database_space", "engines", "processes", "threads")
+OPTIONAL = (
+    *("spinlocks", "waits", "devices", "databases", "database_space", "engines", "processes", "threads"),
+    *("process_activity", "cache_pools", "error_log", "rep_senders", "statement_cache"),
+)
 DARK = 0.12
 LASTING = sorted(
     selection.metric
@@ -159,7 +167,7 @@ def _processes(state: State, chance: random.Random) -> None:
     state.set("ase_deadlocks_total", _often(chance, 0.0, 0.01, 0.5))
     state.set("ase_transactions_total", chance.choice([0.0, 0.5, 40.0, 2000.0]))
     state.set("ase_logical_reads_total", chance.choice([10.0, 1e5]))
-    state.set("ase_checkpoints_running", 0.0)
+    state.set("ase_checkpoints_running", _often(chance, 0.0, 1.0))
 
 
 def _space(state: State, chance: random.Random) -> None:
@@ -204,7 +212,23 @@ def _rest(state: State, chance: random.Random) -> None:
     state.set("ase_procedure_cache_requests_total", 50.0)
     state.set("ase_procedure_cache_loads_total", _often(chance, 0.1, 30.0))
     state.set("ase_statement_cache_searches_total", 50.0)
-    state.set("ase_statement_cache_inserts_total", 1.0)
+    state.set("ase_statement_cache_inserts_total", _often(chance, 1.0, 30.0, share=0.05))
+    state.set(
+        "ase_statement_cache_recompiles_total", _often(chance, 0.1, 30.0, share=0.05), cause="schema_change"
+    )
+    state.set(
+        "ase_cache_pool_stalls_total",
+        _often(chance, 0.0, 20.0, share=0.05),
+        cache="default data cache",
+        io_size="4096",
+    )
+    for spid, cpu in (("57", _often(chance, 0.1, 0.95)), ("58", 0.02), ("rest", 3.0)):
+        labels = {"spid": spid, "login": "app", "application": "orders"}
+        state.set("ase_process_cpu_seconds_total", cpu, **labels)
+        state.set("ase_process_locks", 100 * cpu, **labels)
+    state.set("ase_rep_sender_queue_messages", _often(chance, 3.0, 50_000.0, share=0.05), database="orders")
+    if chance.random() < 0.1:
+        state.set("ase_error_log_messages_total", chance.choice([0.001, 0.5]), error="1105", severity="17")
     state.set("ase_network_packets_total", 100.0, direction="sent")
 
 

@@ -43,7 +43,9 @@ def input_series(instance: str, state: State) -> Iterable[dict[str, str]]:
             # promtool adds once a step, which is the interval of scrapes.
             notation = f"0+{15 * value:.17g}x{SCRAPES}"
         yield {"series": f'{metric}{{job="ase",instance="{instance}"{pairs}}}', "values": notation}
-    for collector in {*by_collector(state), "locks", "oldest_transactions"} - state.switched_off - {""}:
+    for collector in (
+        {*by_collector(state), "locks", "oldest_transactions", "error_log"} - state.switched_off - {""}
+    ):
         series = f'ase_exporter_collector_success{{job="ase",instance="{instance}",collector="{collector}"}}'
         yield {"series": series, "values": f"1x{SCRAPES}"}
 

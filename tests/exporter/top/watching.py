@@ -86,12 +86,13 @@ def watched(
     warm_up: float = 60.0,
     record: Callable[[Clock], Recording] | None = None,
     start: datetime | None = None,
+    seed: int = 1,
 ) -> Iterator[Watched]:
     """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording.
 
-    start: the server's date at first, UTC.
+    start: the server's date at first, UTC. seed: of its counters.
     """
-    (server,) = load_scenario(scenario, speed=0, version=version, start=start)
+    (server,) = load_scenario(scenario, speed=0, version=version, start=start, seed=seed)
     assert isinstance(server, SimulatedServer)
     began = server.now().replace(tzinfo=UTC).timestamp()
     time = Moved()

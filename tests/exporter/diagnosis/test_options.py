@@ -1,0 +1,114 @@
+"""With a monitoring option off, what it blinds is not known, and the option is named."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.exporter.diagnosis.states import State, generated
+from tests.exporter.top.watching import SCENARIOS, watched
+
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, FindingDefinition, catalogue
+from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
+from ase_exporter.top import sampling
+
+COLLECTORS = load_catalogue()[0].collectors
+STATES = 30
+# What a finding that is judged nevertheless must say whatever was there to be read: of so many states.
+OTHERS = 4
+
+
+def metrics_of(finding: FindingDefinition) -> set[str]:
+    """The metrics by which a finding is judged."""
+    known = catalogue()
+    names = {name for limits in finding.when for name in limits}
+    found = {
+        selection.metric
+        for name in names - {SHARE, SESSIONS}
+        for selection in known.measures[known.measures[name].grown or name].selections
+    }
+    return found | ({"ase_wait_seconds_total"} if names & {SHARE, SESSIONS} else set())
+
+
+def blinded(option: str) -> dict[str, set[str]]:
+    """Collectors that an option switches off, by finding that depends on them."""
+    known = catalogue().findings
+    dark = {name for name, each in COLLECTORS.items() if option in each.options}
+    found = {
+        name: {State.collector_of(each) for each in metrics_of(finding)} & dark
+        for name, finding in known.items()
+    }
+    return {name: collectors for name, collectors in found.items() if collectors}
+
+
+OPTIONS = sorted({option for each in COLLECTORS.values() for option in each.options if blinded(option)})
+
+
+def without(seed: int, option: str) -> State:
+    """A generated state of a server on which an option is off."""
+    state = generated(seed)
+    state.switched_off = {name for name, each in COLLECTORS.items() if option in each.options}
+    state.options = {option: 0.0}
+    return state
+
+
+def filled(seed: int, other: int, collectors: Collection[str]) -> State:
+    """A state with everything that some collectors read taken from another one."""
+    state, source = generated(seed), generated(other)
+    state.switched_off, source.switched_off = set(), set()
+    kept = {key: value for key, value in state.series.items() if state.collector_of(key[0]) not in collectors}
+    taken = {key: value for key, value in source.series.items() if state.collector_of(key[0]) in collectors}
+    state.series = kept | taken
+    state.momentary = {name for name in state.momentary if state.collector_of(name) not in collectors}
+    return state
+
+
+def holds(found: Diagnosis, name: str) -> bool | None:
+    """Whether a finding holds; None if that is not known, or if one that says more is shown in its place."""
+    shown = {each.name for each in found.findings}
+    if name in shown:
+        return True
+    open_ = {each.name for each in found.unknown} | shown
+    return None if {name, *catalogue().findings[name].unless} & open_ else False
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_what_an_option_blinds_is_not_known_and_names_it(option: str) -> None:
+    dark = {name for name, each in COLLECTORS.items() if option in each.options}
+    judged: dict[str, int] = dict.fromkeys(blinded(option), 0)
+    for seed in range(STATES):
+        found = diagnose(without(seed, option))
+        unknown = {each.name: each.reason for each in found.unknown}
+        others = [diagnose(filled(seed, other, dark)) for other in range(seed + 1, seed + 1 + OTHERS)]
+        for name in judged:
+            if name in unknown:
+                assert f"{option} is off" in unknown[name], (seed, name)
+            else:
+                judged[name] += 1
+                assert len({holds(each, name) for each in (found, *others)} - {None}) <= 1, (seed, name)
+        if any(catalogue().findings[name].vital for name in unknown):
+            assert found.state not in ("works", "idle"), seed
+    assert {name for name, count in judged.items() if count == STATES} == set()
+
+
+def test_the_options_that_matter_are_among_them() -> None:
+    assert {"enable monitoring", "enable spinlock monitoring", "wait event timing"} <= set(OPTIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_scrape_without_the_option_names_it(option: str, tmp_path: Path) -> None:
+    scenario = yaml.safe_load((SCENARIOS / "quiet-oltp.yaml").read_text())
+    scenario["options"][option] = 0
+    file = tmp_path / "scenario.yaml"
+    file.write_text(yaml.safe_dump(scenario))
+    with watched(str(file)) as watching:
+        watching.frame()
+        watching.time.ahead += 5
+        sample = watching.sampler.take()
+    dark = [name for name in sampling.COLLECTORS if option in COLLECTORS[name].options]
+    assert dark or option.startswith(("errorlog", "per object"))
+    for name in dark:
+        for metric in COLLECTORS[name].metrics:
+            assert option in sample.unknown(metric, is_rate=False), metric

@@ -1,0 +1,123 @@
+"""`top`, MCP and the report say what the package says, of generated states. test_recorded.py is about the rules."""
+
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.diagnosis.states import State, generated
+from tests.needs import needs_prometheus
+
+from ase_exporter.analysis.diagnosing import diagnose_window
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.windows import Span
+from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
+from ase_exporter.mcp_server.sources import Sources
+from ase_exporter.mcp_server.tools import TOOLS
+from ase_exporter.top.frames import frame
+from ase_exporter.top.samples import WINDOW, LabelValues, MetricSeries, Reading, Sample
+
+STATES = 500
+# Of so many, the tool of MCP is asked, too: it asks Prometheus for much else.
+ASKED = 50
+INTERVAL, SCRAPES = 15, 5
+# Counters that begin near zero bend what rate() makes of them.
+COUNTED = 1e9
+
+
+def said(found: Diagnosis) -> tuple[str, str, dict[str, object], set[str]]:
+    """What must be equal: the verdict, the findings with their ranks, and what is not known."""
+    ranks: dict[str, object] = {each.name: pytest.approx(each.rank, abs=1e-5) for each in found.findings}
+    return found.state, found.word, ranks, {each.name for each in found.unknown}
+
+
+def sample_of(state: State) -> Sample:
+    """A state as `top` has it after two scrapes."""
+    labels: dict[str, tuple[str, ...]] = {}
+    last: defaultdict[str, dict[LabelValues, float]] = defaultdict(dict)
+    first: defaultdict[str, dict[LabelValues, float]] = defaultdict(dict)
+    for metric, pairs, value in state.known():
+        key = tuple(text for _, text in pairs)
+        labels[metric] = tuple(name for name, _ in pairs)
+        grown = metric.endswith("_total")
+        last[metric][key] = value * WINDOW if grown else value
+        first[metric][key] = 0.0 if grown or metric in state.momentary else value
+    series = {}
+    for metric, names in labels.items():
+        before = Reading(0.0, names, first[metric])
+        series[metric] = MetricSeries(Reading(WINDOW, names, last[metric]), before, before)
+    answers = state.series["ase_up", ()]
+    return Sample(
+        target="A",
+        at=0.0,
+        monotonic=0.0,
+        interval=5.0,
+        error="" if answers else "no answer",
+        series=series,
+        off=frozenset(state.switched_off),
+    )
+
+
+def test_top_says_what_the_package_says() -> None:
+    for seed in range(STATES):
+        state = generated(seed)
+        expected, shown = diagnose(state), frame(sample_of(state)).diagnosis
+        if not state.series["ase_up", ()]:
+            assert shown.state == expected.state == "down", seed
+            continue
+        # A scrape proves that the server answers; rows that no collector has given were not there.
+        unknown = {each.name for each in shown.unknown} - {"down"}
+        rare = {"locks_gone", "locks_low", "long_transaction", "unavailable", "space_full"}
+        assert unknown - rare == {each.name for each in expected.unknown} - rare, seed
+        assert said(shown)[:3] == said(expected)[:3], seed
+
+
+def openmetrics(states: dict[str, State], now: float) -> str:
+    """The scrapes of all states until now."""
+    lines: defaultdict[str, list[str]] = defaultdict(list)
+    for name, state in states.items():
+        for metric, pairs, value in state.known():
+            labels = ",".join(f'{label}="{text}"' for label, text in (("instance", name), *pairs))
+            for number in range(SCRAPES):
+                grown = metric.endswith("_total")
+                shown = COUNTED + value * INTERVAL * number if grown else value
+                at = now - INTERVAL * (SCRAPES - 1 - number)
+                lines[metric].append(f"{metric}{{{labels}}} {shown!r} {at}")
+        for collector in {"locks", "oldest_transactions", "error_log"} | set(state.switched_off):
+            available = float(collector not in state.switched_off)
+            reason = "" if available else "switched_off"
+            labels = f'instance="{name}",collector="{collector}",reason="{reason}"'
+            metric = "ase_exporter_collector_available"
+            for number in range(SCRAPES):
+                at = now - INTERVAL * (SCRAPES - 1 - number)
+                lines[metric].append(f"{metric}{{{labels}}} {available!r} {at}")
+    text = []
+    for metric, found in lines.items():
+        kind = "counter" if metric.endswith("_total") else "gauge"
+        text += [f"# TYPE {metric.removesuffix('_total')} {kind}", *found]
+    return "\n".join([*text, "# EOF", ""])
+
+
+@pytest.mark.e2e
+@needs_prometheus
+def test_mcp_and_the_report_say_what_the_package_says(tmp_path: Path) -> None:
+    """Of states that last: over a window, Prometheus has means of what lasts for a moment."""
+    states = {f"server{seed}": generated(seed) for seed in range(STATES)}
+    states = {name: state for name, state in states.items() if state.series["ase_up", ()]}
+    for state in states.values():
+        state.momentary = set()
+    now = time.time() // INTERVAL * INTERVAL - 60
+    start = now - INTERVAL * (SCRAPES - 1)
+    with prometheus_with(openmetrics(states, now), tmp_path) as url, Prometheus(url) as prometheus:
+        for number, (name, state) in enumerate(states.items()):
+            expected = said(diagnose(state))
+            # The report reads this, too, over the worst hour.
+            found, _ = diagnose_window(prometheus, f'instance="{name}"', Span("now", start, now), usual=False)
+            assert said(found) == expected, name
+            if number < ASKED:
+                window = {"server": name, "start": str(start), "end": str(now)}
+                answer = TOOLS["diagnose"].call(Sources(url), window).model_dump()
+                assert answer["says"].startswith(f"{expected[1]}: "), name
+                assert [each["finding"] for each in answer["causes"]] == list(expected[2]), name
+                assert {each["finding"] for each in answer["not_judged"]} == expected[3], name

@@ -1,0 +1,65 @@
+"""Writes docs/internals/incidents.md, how well incidents are found: python -m tests.incidents.table [--check]"""
+
+import sys
+from collections.abc import Iterator
+
+from tests.incidents.running import incidents
+from tests.incidents.scoring import POINTS, Score, by_number, scores
+from tests.paths import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "internals" / "incidents.md"
+_HEAD = """# Incidents
+
+Written by `python -m tests.incidents.table` from the incident benchmark (tests/incidents): incidents whose truth is
+known, in simulated time, and what is said of each. Points: 1 a symptom, 2 the class of cause comes first, 3 the object,
+session or statement is named, 4 there is a remedy with what to expect of it. Of several incidents with one number, the
+worst counts. "First word of top" is without a history; what `top` cannot know without one, it says was not compared.
+
+Faults that the simulator's model cannot express are laid over the metrics of a healthy simulated server. Sessions and
+tables are named where the collectors `process_activity` and `objects` are on, and replication with
+`rep_senders`.
+
+| number | incident | points | first word of top | found | seconds | about |
+|---|---|---|---|---|---|---|
+"""
+
+
+def row(name: str, score: Score) -> str:
+    """One incident. Seconds: since the fault, until the right finding stays first."""
+    incident = incidents()[name]
+    word = score.word if score.top else f"{score.word} (not compared)"
+    cells = [
+        "" if incident.number is None else str(incident.number),
+        incident.title,
+        str(score.points) if incident.number else "",
+        word,
+        score.state,
+        "" if score.seconds is None else f"{score.seconds:.0f}",
+        score.about,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def page() -> Iterator[str]:
+    """The whole page, by line."""
+    yield _HEAD.rstrip("\n")
+    found = scores()
+    for name, score in found.items():
+        yield row(name, score)
+    points = by_number({name: each.points for name, each in found.items()})
+    wrong = sum(bool(each.all_clears) for each in found.values())
+    yield ""
+    yield f"Sum: {sum(points.values())} of {POINTS * len(points)}. Wrong all-clears: {wrong} of {len(found)}."
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or with --check say whether it is up to date."""
+    text = "\n".join(page()) + "\n"
+    if arguments == ["--check"]:
+        return int(PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
