@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.relations import Names, Rows, Term, terms
 from ase_exporter.sysmon.structure import (
     COUNT,
@@ -33,6 +34,7 @@ _ROUNDED = 0.0501
 # Of a share whose total is read a moment later.
 _ABOUT = 0.1
 _COMMITS = "Committed Xacts"
+_LOAD = "avg_1_min"
 _STATES = ("user_busy", "system_busy", "cpu_busy", "io_busy", "idle")
 _MIN_SLACK, _SLACK = 5.0, 0.25
 
@@ -44,7 +46,7 @@ class Relation:
     kind: sum (the counts of `of` add up to the row), parts (the same, and their percentages are shares of that sum),
     rest (a sum whose last part is what the others leave, unless they leave nothing), share (the row's percentage is
     its share of the sum of `of`), ratio (the row's figure is the quotient of the two), percent (100 times that), whole
-    (the quotient of a whole number and the count of `of`).
+    (the quotient of a whole number and the count of `of`); of the tables without counts see `_table`.
     An empty label stands for parts without a row for their sum.
     """
 
@@ -182,7 +184,7 @@ class _Proof:
                 self._whole(row, terms[0])
             case "percent":
                 self._ratio(row, terms, 100.0)
-            case "cells" | "mean" | "mean of all" | "busy" | "hundred" | "units":
+            case "cells" | "mean" | "mean of all" | "busy" | "hundred" | "units" | "throughput" | "load":
                 self._table(identity, row, terms)
             case _ if any(term.get(COUNT) is None for term in terms):
                 return
@@ -264,6 +266,22 @@ class _Proof:
                 for cell in row.cells:
                     text = f"the threads are busy for {used:.2f} CPUs"
                     self._expect(row, cell, used - 0.002, used + 0.002, text)
+            case "throughput":
+                used = sum(terms[0].get(state) or 0.0 for state in ("user_busy", "system_busy")) / 100.0
+                commits = self._report.find(SECTION_KEYWORDS["xactsum"], _COMMITS)
+                rate = commits.get(PER_SEC) if commits else None
+                if row.cells and rate is not None and rate >= 0 and used > 0.002:
+                    least, most = (rate - _ROUNDED) / (used + 0.002), (rate + _ROUNDED) / (used - 0.002)
+                    self._expect(row, row.cells[0], least, most, f"{rate} commits with {used:.2f} CPUs")
+            case "load":
+                share, load = _cell(row, PERCENT_OF_TOTAL), _cell(row, _LOAD)
+                known = [one for one in terms if one.label.startswith("Pool Summary")] or terms
+                total, slack = math.fsum(one.get(_LOAD) or 0.0 for one in known), _ROUNDED * len(known)
+                if share and load and total > slack:
+                    text = f"{share.text} % is not {load.text} of {total:.1f}"
+                    most = 100.0 * (load.value + _ROUNDED) / (total - slack)
+                    least = 100.0 * (load.value - _ROUNDED) / (total + slack)
+                    self._expect(row, share, least, most, text, [load])
             case "cells":
                 for cell in row.cells:
                     found = [part for term in parts if (part := _cell(term, cell.measure))]

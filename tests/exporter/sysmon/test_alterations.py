@@ -199,7 +199,7 @@ def test_digit_errors_are_found(seed: int) -> None:
 def test_a_thousand_digit_errors() -> None:
     of_all, of_counts = check_digits(7, 1000)
     print(f"found of 1,000 digit errors: {of_all:.1%}; of those in counts and their rates: {of_counts:.1%}")
-    assert of_all >= 0.92
+    assert of_all >= 0.93
     assert of_counts >= 0.95
 
 
