@@ -1,6 +1,5 @@
 """Times of which nothing is known: without a scrape, or with scrapes that did not reach the server."""
 
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -10,9 +9,8 @@ from ase_exporter.compare.windows import Span
 from ase_exporter.report.history import only_series, range_text
 from ase_exporter.report.period import Period, bin_length
 
-# Names of gaps: the exporter or Prometheus was away; the exporter could not read the server.
-NO_SCRAPE, SERVER_DOWN = "no data", "server down"
-_THIN = "scrapes missing"
+# Names of gaps: the exporter or Prometheus was away; the exporter could not read the server; some scrapes are missing.
+NO_SCRAPE, SERVER_DOWN, THIN = "no data", "server down", "scrapes missing"
 # Finer than the charts: a gap of minutes counts, too.
 MAX_BINS = 2100
 # What a bin may lack, as scrapes and as a share of them: its mean is hardly changed.
@@ -26,19 +24,8 @@ def resolution(period: Period, scrape: float) -> float:
     return bin_length(period.seconds, scrape, MAX_BINS)
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """The gaps in a server's data, named NO_SCRAPE or SERVER_DOWN, in order of time.
-
-    thin: other times in which some scrapes are missing.
-    """
-
-    spans: list[Span]
-    thin: list[Span]
-
-
-def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) -> Gaps:
-    """The gaps of a period. scrape: seconds between scrapes."""
+def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Span]:
+    """The gaps in a server's data, named NO_SCRAPE or SERVER_DOWN, and times named THIN, in order of time."""
     step = resolution(period, scrape)
     fine = Period(period.start, period.end, period.now, step)
     counts, answered = (
@@ -52,11 +39,11 @@ def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) 
     lost &= share * step >= 2 * scrape
     names = np.where(lost, NO_SCRAPE, np.where(answered < counts / 2, SERVER_DOWN, ""))
     names = np.where(
-        (names == "") & (answered < usual * share - max(_SPARE, _SPARE_SHARE * usual)), _THIN, names
+        (names == "") & (answered < usual * share - max(_SPARE, _SPARE_SHARE * usual)), THIN, names
     )
     found = []
     for name, bins in groupby(zip(map(str, names), fine.starts, strict=True), key=lambda pair: pair[0]):
         starts = [float(start) for _, start in bins]
         if name:
             found.append(Span(name, max(starts[0], period.start), min(starts[-1] + step, period.end)))
-    return Gaps([gap for gap in found if gap.name != _THIN], [part for part in found if part.name == _THIN])
+    return found

@@ -16,7 +16,7 @@ from ase_exporter.report import alerts, gaps
 from ase_exporter.report.alerts import AlertHistory, any_recorded, read_alerts
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
-from ase_exporter.report.gaps import Gaps, read_gaps
+from ase_exporter.report.gaps import read_gaps
 from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges, worst
 from ase_exporter.report.period import Period, period_of
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
@@ -124,7 +124,7 @@ def read_report(
     progress("history")
     history = without_edges(
         read_server_history(server, selector, period),
-        [(gap.start, gap.end) for gap in (*found_gaps.spans, *found_gaps.thin)],
+        [(gap.start, gap.end) for gap in found_gaps],
         SCRAPES_PER_WINDOW * max(scrape, SHIPPED_INTERVAL),
     )
     ranked = hours(history)
@@ -149,7 +149,7 @@ def read_report(
         alerts=tuple(found_alerts),
         alerts_recorded=bool(found_alerts) or any_recorded(server, period),
         forecasts=read_forecasts(server, selector, period),
-        gaps=tuple(found_gaps.spans),
+        gaps=tuple(gap for gap in found_gaps if gap.name != gaps.THIN),
         advice=tuple(advice),
         diagnosed_at=diagnosed_at,
         diagnosis=diagnosis,
@@ -169,12 +169,12 @@ def _worst_time(server: Prometheus, selector: str, period: Period) -> float | No
     return float(series[0].times[series[0].values.argmax()]) - period.hour
 
 
-def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, Gaps]:
+def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Span]]:
     """Seconds between scrapes, and the gaps. Raises UserError without any scrape."""
     mean = scrape_interval(server, selector, Span("of the report", period.start, period.end))
     found = read_gaps(server, selector, period, mean)
     # The mean is too long by the gaps, and where they are long, gaps were looked for too coarsely.
-    lost = sum(gap.seconds for gap in found.spans if gap.name == gaps.NO_SCRAPE) / period.seconds
+    lost = sum(gap.seconds for gap in found if gap.name == gaps.NO_SCRAPE) / period.seconds
     scrape = mean * max(1 - lost, 0.001)
     if gaps.resolution(period, scrape) < gaps.resolution(period, mean):
         found = read_gaps(server, selector, period, scrape)
