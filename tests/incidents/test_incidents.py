@@ -1,7 +1,7 @@
 """The incident benchmark: what the diagnosis says of incidents whose truth is known, in simulated time."""
 
 import pytest
-from tests.incidents.running import Site, incidents
+from tests.incidents.running import incidents
 from tests.incidents.scoring import KINDS, POINTS, REACHED, by_number, scores
 from tests.incidents.table import PAGE, page
 
@@ -40,12 +40,3 @@ def test_what_is_said_to_spin_spins_in_the_model() -> None:
         assert not incident.scenario or spins == (
             "spinning" in (*incident.truth.first, *incident.truth.also)
         ), name
-
-
-@pytest.mark.parametrize(
-    "site", [Site(seed=2), *(Site(engines=engines) for engines in (4, 32, 128))], ids=str
-)
-def test_other_servers_are_judged_alike(site: Site) -> None:
-    said = {name: (each.state, each.word) for name, each in scores(site).items()}
-    assert said == {name: (each.state, each.word) for name, each in scores().items()}
-    assert not any(each.all_clears for each in scores(site).values())
