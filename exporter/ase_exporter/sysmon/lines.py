@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ase_exporter.sysmon.grammar import is_named
 from ase_exporter.sysmon.text import plain
 from ase_exporter.sysmon.tokens import local_numbers
 
@@ -80,7 +81,9 @@ def clean(raw: Sequence[tuple[int, str]]) -> list[Line]:
             # The mark that `cat -A` puts in the place of a tab.
             body = body.replace("^I", "\t")
         bare = _PROMPTS.sub("", body)
-        line = locale.plain(_CONTROL.sub(" ", bare).expandtabs(8).rstrip())
+        line = _CONTROL.sub(" ", bare).expandtabs(8).rstrip()
+        # A name may look like a number with separators: 9_10.
+        line = line if is_named(line) else locale.plain(line)
         if "*" in line or "`" in line:
             line = _MARKUP.sub("", line)
         found.append(Line(number, line, prefix + len(body) - len(bare)))

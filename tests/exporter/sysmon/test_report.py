@@ -409,3 +409,8 @@ def test_a_sample_that_took_longer_than_was_asked_for_is_no_contradiction(ended:
     assert [remark.text for remark in report.contradictions] == ([] if late else [told])
     longer = f"{told}: the sample took longer than was asked for"
     assert [remark.text for remark in report.warnings] == ([longer] if late else [])
+
+
+def test_a_cache_keeps_its_name_where_it_looks_like_a_number() -> None:
+    text = samples.report(section("Data Cache Management", samples.cache("a 9_100 b 1,234")))
+    assert values(text, "Spinlock Contention", "Cache: a 9_100 b 1,234") == {"percent_of_total": 1.5}
