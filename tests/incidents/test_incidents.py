@@ -20,7 +20,7 @@ def test_the_diagnosis_reaches_its_points() -> None:
 
 def test_the_page_is_up_to_date() -> None:
     """python -m tests.incidents.table writes it."""
-    assert PAGE.read_text(encoding="utf-8").splitlines() == list(page())
+    assert PAGE.read_text(encoding="utf-8").splitlines() == "\n".join(page()).splitlines()
 
 
 def test_mixed_incidents_are_understood() -> None:
