@@ -59,7 +59,7 @@ def recorded(
     ]
     test = {
         "rule_files": [str(RULES)],
-        "evaluation_interval": "15s",
+        "evaluation_interval": f"{15 * EVALUATED}s",
         "group_eval_order": ["ase_diagnosis_baseline", "ase_diagnosis"],
         # promtool holds few samples in memory.
         "tests": [
