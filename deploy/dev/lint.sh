@@ -31,5 +31,5 @@ python -m docs.write --check
 said=$(NO_MKDOCS_2_WARNING=1 mkdocs build --strict 2>&1) || { echo "$said" >&2; exit 1; }
 promtool check config deploy/prometheus/prometheus.yml >/dev/null
 promtool check rules alerts/rules/*.yaml alerts/rules-60s/*.yaml >/dev/null
-said=$(promtool test rules alerts/tests/*.yaml 2>&1) || { echo "$said" >&2; exit 1; }
+said=$(printf '%s\n' alerts/tests/*.yaml | xargs -P 2 -n 4 promtool test rules 2>&1) || { echo "$said" >&2; exit 1; }
 amtool check-config deploy/alertmanager/alertmanager.yml deploy/alertmanager/examples/*.yml >/dev/null
