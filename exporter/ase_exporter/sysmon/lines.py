@@ -17,6 +17,7 @@ _PROMPTS = re.compile(r"^(?:\d{1,4}> )+")
 _LINE_END = re.compile(r"\r*\n|\r|\x0c")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MARKUP = re.compile(r"(?<![*\w])\*{1,3}(?=\w)|(?<=[\w.)%])\*{1,3}(?!\*)|`{1,3}|<!--|-->")
+_SERVER = re.compile(r"\s*Server Name\b", re.IGNORECASE)
 # What tells where the text of a report's line begins.
 _ANCHOR = re.compile(
     r"(?:Server Version|Server Name|Run Date|Sampling Started at|Sampling Ended at|Sample Interval"
@@ -83,7 +84,7 @@ def clean(raw: Sequence[tuple[int, str]]) -> list[Line]:
         bare = _PROMPTS.sub("", body)
         line = _CONTROL.sub(" ", bare).expandtabs(8).rstrip()
         # A name may look like a number with separators: 9_10.
-        line = line if is_named(line) else locale.plain(line)
+        line = line if is_named(line) or _SERVER.match(line) else locale.plain(line)
         if "*" in line or "`" in line:
             line = _MARKUP.sub("", line)
         found.append(Line(number, line, prefix + len(body) - len(bare)))

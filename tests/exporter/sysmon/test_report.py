@@ -414,3 +414,9 @@ def test_a_sample_that_took_longer_than_was_asked_for_is_no_contradiction(ended:
 def test_a_cache_keeps_its_name_where_it_looks_like_a_number() -> None:
     text = samples.report(section("Data Cache Management", samples.cache("a 9_100 b 1,234")))
     assert values(text, "Spinlock Contention", "Cache: a 9_100 b 1,234") == {"percent_of_total": 1.5}
+
+
+def test_a_server_keeps_its_name_where_it_looks_like_a_number() -> None:
+    header = samples.HEADER.replace("PROD_DS", "0_900")
+    [report] = parse_all(samples.report(section("Data Cache Management", samples.cache("a")), header=header))
+    assert report.header.server == "0_900"
