@@ -75,21 +75,7 @@ class ProcessSnapshot:
 
 def process_snapshot(world: World) -> ProcessSnapshot:
     """All processes at the world's present second."""
-    return ProcessSnapshot((*_system(world), *_clients(world), *_users(int(world.seconds), _Workload(world))))
-
-
-class _Workload:
-    """A world at one operating point, by which `_users` keeps what it found: several tables of a scrape show it."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self._operation = world.operation
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Workload) and self._operation is other._operation
-
-    def __hash__(self) -> int:
-        return id(self._operation)
+    return ProcessSnapshot((*_system(world), *_clients(world), *_users(world, int(world.seconds))))
 
 
 def _system(world: World) -> Iterator[Process]:
@@ -139,9 +125,11 @@ def _clients(world: World) -> Iterator[Process]:
         )
 
 
-@lru_cache(maxsize=4)
-def _users(moment: int, workload: _Workload) -> tuple[Process, ...]:
-    return tuple(_users_of(workload.world, moment))
+def _users(world: World, moment: int) -> tuple[Process, ...]:
+    """The users of a moment, which several tables of a scrape show."""
+    if world.users_seen is None or world.users_seen[0] != moment:
+        world.users_seen = moment, tuple(_users_of(world, moment))
+    return world.users_seen[1]
 
 
 def _users_of(world: World, moment: int) -> Iterator[Process]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ase_simulator.model.batches import BatchRuns
 from ase_simulator.model.caches import Caches
@@ -18,6 +19,9 @@ from ase_simulator.model.queueing import Array
 from ase_simulator.model.sessions import Sessions
 from ase_simulator.model.spinlocks import spread
 from ase_simulator.model.workload import Workload
+
+if TYPE_CHECKING:
+    from ase_simulator.model.processes import Process
 
 _MAX_EVENTS = 20_000
 
@@ -59,7 +63,8 @@ class World:
     sysdatabases.status, status2 and status3 that are set besides, by database. fills: how full the space of a
     database is, by (database, is it the log's). log_dumps: second of the last dump of a database's log.
     rep_agents_stopped: databases without their Replication Agent. grace_ends: second at which the licence's grace
-    period ends; None if it has not begun.
+    period ends; None if it has not begun. users_seen: the workload's users as `processes` found them last, with the
+    second that they are of.
     """
 
     name: str
@@ -90,6 +95,7 @@ class World:
     batches: BatchRuns = field(default_factory=BatchRuns)
     log: ErrorLog = field(default_factory=ErrorLog)
     journal: Journal = field(default_factory=Journal)
+    users_seen: "tuple[int, tuple[Process, ...]] | None" = None
     _operation: Operation | None = None
 
     @property
@@ -116,7 +122,7 @@ class World:
 
     def changed(self) -> None:
         """Settings changed: compute a new operating point when it is next needed."""
-        self._operation = None
+        self._operation = self.users_seen = None
 
     def grow(self, seconds: float) -> None:
         """Grow the counters up to that simulated second, through every start and end of a batch."""
