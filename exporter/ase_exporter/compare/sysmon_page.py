@@ -80,7 +80,7 @@ def _trend_rows(trends: Trends) -> list[PageRow]:
     rows = []
     for series in found:
         values = series.values
-        texts = [f"{value:,.6g} {series.unit}".strip() for value in (min(values), max(values), values[-1])]
+        texts = list(map(series.text, (min(values), max(values), values[-1])))
         name = f"{series.server}: {series.name}" if several else series.name
         rows.append(PageRow(name, texts, chart=time_chart(series.times, values, series.unit, start, end)))
     return rows

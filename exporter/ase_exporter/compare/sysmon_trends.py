@@ -4,20 +4,18 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from statistics import fmean
 
 from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.compare.levels import levels, outliers
-from ase_exporter.pages.time_chart import wall_clock
+from ase_exporter.pages.time_chart import wall_clock, wall_seconds
 from ase_exporter.sysmon.difference import weight_of
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import Unit, figure_text, summary
 from ase_exporter.sysmon.terminal import console, print_list
 
-_EPOCH = datetime(1970, 1, 1)
 # Of events: the least weight, and how many of one time are named.
 _MIN_CHANGE, _MIN_OUTLIER, _NAMED = 0.1, 0.25, 3
 # More of them are no exceptions: a batch every night is one in 24.
@@ -37,6 +35,10 @@ class Series:
     times: "array[float]" = field(default_factory=lambda: array("d"))
     values: "array[float]" = field(default_factory=lambda: array("d"))
     reports: "array[int]" = field(default_factory=lambda: array("I"))
+
+    def text(self, value: float) -> str:
+        """One of its values with its unit."""
+        return f"{value:,.6g} {self.unit}".strip()
 
     def sort(self) -> None:
         """Put the points in the order of time."""
@@ -60,7 +62,7 @@ class Trends:
             self.undated += 1
             return
         self.incomplete += not report.complete
-        at = (report.header.ended - _EPOCH).total_seconds()
+        at = wall_seconds(report.header.ended)
         for figure in summary(report, everything=True):
             key = (report.header.server, figure.name)
             series = self._series.setdefault(key, Series(*key, figure.unit))
@@ -147,7 +149,6 @@ def print_trends(trends: Trends, findings: Sequence[str]) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for series in trends.series():
         values = series.values
-        figures = (min(values), fmean(values), max(values), values[-1])
-        texts = [f"{value:,.6g} {series.unit}".strip() for value in figures]
+        texts = map(series.text, (min(values), fmean(values), max(values), values[-1]))
         table.add_row(*map(Text, (series.server, series.name, *texts)))
     out.print(Text(""), table, sep="\n")

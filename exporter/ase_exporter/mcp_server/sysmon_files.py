@@ -123,7 +123,7 @@ def _reports(directory: Path, path: str) -> tuple[list[Report], list[str]]:
     try:
         for report in read_reports(open_lines(io.BytesIO(read_below(directory, path))), public_text(path)):
             if len(found) == MAX_REPORTS:
-                return found, [f"{public_text(path)}: only its first {MAX_REPORTS} reports are public_text"]
+                return found, [f"{public_text(path)}: only its first {MAX_REPORTS} reports are shown"]
             found.append(report)
     except NotAReportError as error:
         raise UserError(f"path: {error}") from None

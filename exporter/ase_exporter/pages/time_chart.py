@@ -47,6 +47,11 @@ def time_chart(
     return TimeChart(" ".join(points), bands, ticks)
 
 
+def wall_seconds(moment: datetime) -> float:
+    """Seconds since 1970 of a wall clock without a zone: the reverse of `wall_clock`."""
+    return (moment - _EPOCH).total_seconds()
+
+
 def wall_clock(at: float) -> datetime:
     """The wall clock at a time in seconds since 1970, without a zone."""
     return _EPOCH + timedelta(seconds=at)

@@ -20,7 +20,6 @@ _PERCENTS = (PERCENT, PERCENT_OF_TOTAL, "user_busy", "system_busy", "cpu_busy", 
 _SUMS_OF_PERCENTS = "Summary Total"
 # A rate beside a percentage says how much work there was; the percentage says how it went.
 _RATE_BESIDE_PERCENT = 0.5
-_MAX_INTERVAL_RATIO = 2.0
 _THREAD = re.compile(r"Thread \d+ \((?P<name>.*)\)")
 
 # Quantiles of Student's t for 99 % by degrees of freedom, from 1; the last is for all above.

@@ -132,6 +132,15 @@ def test_two_reports_are_compared(reports: Path) -> None:
     assert any((each.before, each.after) == (1200.0, 600.0) for each in answer.differences)
 
 
+def test_a_long_history_is_bounded(reports: Path) -> None:
+    (reports / "history.txt").write_text(
+        "".join(report(TRANSACTIONS) for _ in range(sysmon_files.MAX_REPORTS + 1))
+    )
+    answer = asked(reports, "history.txt")
+    assert len(answer.reports) == sysmon_files.MAX_REPORTS
+    assert answer.notes == ["history.txt: only its first 5 reports are shown"]
+
+
 def test_what_is_no_report_is_said_without_its_content(reports: Path) -> None:
     (reports / "passwords.txt").write_text("hunter2 " * 100)
     with pytest.raises(UserError, match="not an sp_sysmon report") as raised:
