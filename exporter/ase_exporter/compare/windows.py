@@ -56,6 +56,11 @@ class Mark:
         return self.kind == ANNOTATION and self.name.startswith(VERDICT)
 
     @property
+    def ref(self) -> str:
+        """What `--around` finds it by."""
+        return self.id or str(self)
+
+    @property
     def described(self) -> str:
         """What changed, as the history of changes describes it."""
         return what_changed(self.kind, self.name, self.old, self.new)

@@ -1,6 +1,5 @@
 """The tool alerts, and the runbooks that ship with the exporter."""
 
-import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 from ase_exporter import assets
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import AlertOf, FoundAlerts, utc
-from ase_exporter.mcp_server.privacy import public_text
+from ase_exporter.mcp_server.answers import AlertOf, FoundAlerts
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_ALERTS = 50
@@ -22,7 +20,7 @@ def alerts(sources: Sources, arguments: inputs.Alerts) -> FoundAlerts:
     """The alerts that fire now, with their runbooks: what they mean, how to confirm them, what to do."""
     with sources.connect() as prometheus:
         found = prometheus.alerts()
-        notes = [public_text(warning) for warning in prometheus.warnings]
+        notes = list(prometheus.warnings)
     try:
         listed = sorted((_alert(each) for each in found), key=lambda alert: alert.since)
     except (KeyError, TypeError, ValueError):
@@ -58,15 +56,14 @@ def runbook(alert: str) -> str | None:
 
 def _alert(found: Mapping[str, Any]) -> AlertOf:
     labels, annotations = found["labels"], found["annotations"]
-    value = float(found.get("value", "nan"))
-    return AlertOf(
-        alert=public_text(labels["alertname"]),
-        severity=public_text(labels.get("severity", "")),
-        state=public_text(found["state"]),
-        server=public_text(labels.get("instance", "")),
-        labels={public_text(name): public_text(text) for name, text in labels.items() if name not in _FIELDS},
-        since=utc(datetime.fromisoformat(found["activeAt"]).timestamp()),
-        value=value if math.isfinite(value) else None,
-        summary=public_text(annotations.get("summary", "")),
-        description=public_text(annotations.get("description", "")),
+    return AlertOf.of(
+        alert=labels["alertname"],
+        severity=labels.get("severity", ""),
+        state=found["state"],
+        server=labels.get("instance", ""),
+        labels={name: text for name, text in labels.items() if name not in _FIELDS},
+        since=datetime.fromisoformat(found["activeAt"]).timestamp(),
+        value=float(found.get("value", "nan")),
+        summary=annotations.get("summary", ""),
+        description=annotations.get("description", ""),
     )

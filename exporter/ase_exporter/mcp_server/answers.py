@@ -1,21 +1,47 @@
-"""The answers of the tools. Units are in the names or beside the values; times are UTC (ISO 8601)."""
+"""The answers of the tools. Units are in the names or beside the values; times are UTC (ISO 8601).
 
+An answer's fields are read from the attributes of what it shows. Its types encode them: no text of others leaves the
+server but as `Text`.
+"""
+
+import math
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+
+from ase_exporter.mcp_server.privacy import public_text
+
+
+def _utc(at: float | None) -> str | None:
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return value if value is None or math.isfinite(value) else None
+
 
 Unit = Literal["ratio", "per_second", "count", "seconds", "plain"]
-Time = Annotated[str, Field(description="UTC, ISO 8601")]
+Text = Annotated[str, BeforeValidator(public_text)]
+Time = Annotated[str, BeforeValidator(_utc), Field(description="UTC, ISO 8601")]
 # Six digits: more would say more than is known.
 Number = Annotated[float, AfterValidator(lambda value: float(f"{value:.6g}"))]
-Value = Annotated[Number | None, Field(description="In the unit of its row; null: no data")]
+Known = Annotated[Number | None, BeforeValidator(_finite)]
+Value = Annotated[Known, Field(description="In the unit of its row; null: no data")]
 
 
 class Answer(BaseModel):
     """Base of answers."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+    @classmethod
+    def of(cls, **fields: object) -> Self:
+        """The answer with these fields, of which those that are answers are read from objects."""
+        return cls.model_validate(fields)
 
 
 class Certainty(Answer):
@@ -26,24 +52,24 @@ class Certainty(Answer):
         float | None, Field(description="Their share of those expected, 0 to 1; null: unknown.")
     ]
     newest_age_seconds: Annotated[float | None, Field(description="At the end of the window.")]
-    notes: list[str]
+    notes: list[Text]
 
 
 class WindowOf(Answer):
     """A window of time. cuts: why it is shorter than it might be."""
 
-    name: str = ""
+    name: Text
     start: Time
     end: Time
-    cuts: list[str] = []
+    cuts: list[Text]
 
 
 class KnownServer(Answer):
     """A server. scraped: up, down (it does not answer), or no data for five minutes."""
 
-    server: str
+    server: Text
     scraped: Literal["up", "down", "no data"]
-    version: str | None
+    version: Annotated[str | None, BeforeValidator(lambda text: text and public_text(text))]
     source: Annotated[str, Field(description="prometheus, exporter (configured, but never scraped) or both")]
 
 
@@ -51,58 +77,64 @@ class Servers(Answer):
     """All servers."""
 
     servers: list[KnownServer]
-    notes: list[str]
+    notes: list[Text]
 
 
 class SpinlockOf(Answer):
     """A spinlock over the window. state: severe and hot need action; busy and quiet do not."""
 
-    spinlock: str
-    spinlock_class: str
-    state: Literal["severe", "hot", "busy", "quiet"]
-    contention: Annotated[Number, Field(description="Waits / grabs, 0 to 1")]
-    grabs_per_second: Number
-    spins_per_second: Number
-    waits_per_second: Number
-    engines_spinning: Annotated[Number, Field(description="About how many engines spin on it: an estimate")]
+    spinlock: Text = Field(validation_alias=AliasPath("spinlock", "name"))
+    spinlock_class: Text = Field(validation_alias=AliasPath("spinlock", "spinlock_class"))
+    state: Literal["severe", "hot", "busy", "quiet"] = Field(validation_alias="severity")
+    contention: Number = Field(
+        validation_alias=AliasPath("spinlock", "contention"), description="Waits / grabs, 0 to 1"
+    )
+    grabs_per_second: Number = Field(validation_alias=AliasPath("spinlock", "grabs"))
+    spins_per_second: Number = Field(validation_alias=AliasPath("spinlock", "spins"))
+    waits_per_second: Number = Field(validation_alias=AliasPath("spinlock", "waits"))
+    engines_spinning: Number = Field(
+        validation_alias="engines", description="About how many engines spin on it: an estimate"
+    )
 
 
 class ChangeOf(Answer):
     """A change. It happened between not_before and at; exactly at `at` if not_before is null."""
 
     at: Time
-    not_before: Annotated[str | None, Field(description="UTC, ISO 8601")]
-    kind: str
-    name: str
-    old: str
-    new: str
-    ref: Annotated[str, Field(description="For the argument change of the tool compare.")]
+    not_before: Annotated[str | None, BeforeValidator(_utc), Field(description="UTC, ISO 8601")]
+    kind: Text
+    name: Text
+    old: Text
+    new: Text
+    ref: Annotated[Text, Field(description="For the argument change of the tool compare.")]
 
 
 class MeasureOf(Answer):
     """One measure. value: null if it is not known, for the reason not_known. about: the row of which it is."""
 
-    measure: str
+    measure: str = Field(validation_alias="name")
     title: str
     value: Value
     unit: str
-    about: str
-    not_known: str
+    about: Text = Field(validation_alias="subject")
+    not_known: Text = Field(validation_alias="unknown")
 
 
 class FoundCause(Answer):
     """One thing that is wrong. says: in words; names of the server are in about_kind and about alone."""
 
-    finding: str
+    finding: str = Field(validation_alias="name")
     word: str
-    says: str
+    says: str = Field(validation_alias="text")
     share: Annotated[
         Value, Field(description="Of all session time that it explains, 0 to 1; null: not known")
     ]
-    usual_share: Annotated[Value, Field(description="Of what it is part of, before the window")]
+    usual_share: Value = Field(
+        validation_alias="usual", description="Of what it is part of, before the window"
+    )
     confidence: Literal["high", "medium", "low"]
-    about_kind: str
-    about: str
+    about_kind: str = Field("", validation_alias=AliasPath("subject", "kind"))
+    about: Text = Field("", validation_alias=AliasPath("subject", "name"))
     evidence: list[MeasureOf]
     next_steps: list[str]
     expect: str
@@ -120,9 +152,9 @@ class PartOf(Answer):
 class NotJudged(Answer):
     """What cannot be said, and why: the option, role or collector that is missing."""
 
-    finding: str
+    finding: str = Field(validation_alias="name")
     word: str
-    reason: str
+    reason: Text
 
 
 class Diagnosed(Answer):
@@ -140,7 +172,7 @@ class Diagnosed(Answer):
     account: list[PartOf]
     not_judged: list[NotJudged]
     changes: list[ChangeOf]
-    alerts_fired: Annotated[list[str], Field(description="At any time in the window")]
+    alerts_fired: Annotated[list[Text], Field(description="At any time in the window")]
     certainty: Certainty
 
 
@@ -163,7 +195,7 @@ class FoundChanges(Answer):
     changes: list[ChangeOf]
     left_out: int
     source: Literal["exporter", "prometheus"]
-    notes: list[str]
+    notes: list[Text]
 
 
 class DifferenceOf(Answer):
@@ -173,18 +205,21 @@ class DifferenceOf(Answer):
     difference: Number
     low: Number
     high: Number
-    relative: Annotated[Number | None, Field(description="Difference / value of the first window")]
-    samples: Annotated[list[int], Field(description="In the first window and in this one")]
+    relative: Annotated[Known, Field(description="Difference / value of the first window")]
+    samples: Annotated[tuple[int, int], Field(description="In the first window and in this one")]
 
 
 class RowOf(Answer):
     """One measure over all windows. against_first: one entry per later window."""
 
-    measure: str
-    name: str
-    title: str
-    unit: Unit
-    good: Annotated[str, Field(description="Which direction is an improvement: higher, lower, neither")]
+    measure: str = Field(validation_alias="key")
+    name: Text
+    title: Text
+    unit: Unit = Field(validation_alias=AliasPath("measure", "unit"))
+    good: str = Field(
+        validation_alias=AliasPath("measure", "good"),
+        description="Which direction is an improvement: higher, lower, neither",
+    )
     values: list[Value]
     against_first: list[DifferenceOf | None]
 
@@ -193,7 +228,7 @@ class Compared(Answer):
     """A comparison of windows. headline: the verdict in one sentence. warnings: reasons to doubt it."""
 
     server: str
-    headline: str
+    headline: Text
     confidence: float
     step_seconds: Number
     windows: list[WindowOf]
@@ -201,8 +236,8 @@ class Compared(Answer):
     rows: list[RowOf]
     rows_without_evidence: int
     rows_without_data: int
-    findings: list[str]
-    warnings: list[str]
+    findings: list[Text]
+    warnings: list[Text]
     method: str
 
 
@@ -211,7 +246,9 @@ class StepOf(Answer):
 
     statements: list[str]
     why: str
-    predicted_contention: Annotated[float | None, Field(description="0 to 1; null: cannot be predicted")]
+    predicted_contention: Known = Field(
+        validation_alias="predicted", description="0 to 1; null: cannot be predicted"
+    )
     restart: Annotated[bool, Field(description="Takes effect at the next start of the server")]
     warnings: list[str]
 
@@ -221,7 +258,7 @@ class FindingOf(Answer):
 
     spinlock: SpinlockOf
     protects: str
-    current: str
+    current: Text
     steps: list[StepOf]
     cautions: list[str]
     sources: list[str]
@@ -246,15 +283,15 @@ class Advised(Answer):
 class AlertOf(Answer):
     """An alert."""
 
-    alert: str
-    severity: str
-    state: str
-    server: str
-    labels: dict[str, str]
+    alert: Text
+    severity: Text
+    state: Text
+    server: Text
+    labels: dict[Text, Text]
     since: Time
-    value: float | None
-    summary: str
-    description: str
+    value: Known
+    summary: Text
+    description: Text
 
 
 class FoundAlerts(Answer):
@@ -262,25 +299,25 @@ class FoundAlerts(Answer):
 
     alerts: list[AlertOf]
     runbooks: Annotated[dict[str, str], Field(description="Markdown")]
-    notes: list[str]
+    notes: list[Text]
 
 
 class SeriesOf(Answer):
     """One series: labels, and its points as [Unix seconds, value]."""
 
-    labels: dict[str, str]
-    points: list[tuple[float, Number | None]]
+    labels: dict[Text, Text]
+    points: list[tuple[float, Known]]
 
 
 class Queried(Answer):
     """The result of a query, and what was left out to stay within limits."""
 
-    promql: str
+    promql: Text
     kind: Literal["instant", "range"]
     step_seconds: float | None
     series: list[SeriesOf]
     series_left_out: int
-    notes: list[str]
+    notes: list[Text]
 
 
 class FileOf(Answer):
@@ -294,7 +331,7 @@ class FileOf(Answer):
 class HeadlineOf(Answer):
     """A figure of a report. unit: /s, % or '' for a plain number."""
 
-    name: str
+    name: Text
     value: float
     unit: str
 
@@ -302,21 +339,21 @@ class HeadlineOf(Answer):
 class ReportOf(Answer):
     """One sp_sysmon report. complete: nothing that its version prints is missing."""
 
-    path: str
-    server: str
-    version: str
+    path: Text
+    server: Text
+    version: Text
     ended: str | None
     complete: bool
     headlines: list[HeadlineOf]
-    recommendations: list[str]
-    advice: list[str]
+    recommendations: list[Text]
+    advice: list[Text]
 
 
 class DifferingFigure(Answer):
     """A figure in both reports; null where one of them lacks it."""
 
-    section: str
-    name: str
+    section: Text
+    name: Text
     measure: str
     before: float | None
     after: float | None
@@ -328,9 +365,4 @@ class SysmonAnswer(Answer):
     files: list[FileOf]
     reports: list[ReportOf]
     differences: list[DifferingFigure]
-    notes: list[str]
-
-
-def utc(at: float) -> str:
-    """A Unix time as answers show it."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    notes: list[Text]

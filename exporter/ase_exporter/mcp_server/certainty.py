@@ -3,8 +3,7 @@
 from ase_exporter.analysis import Prometheus
 from ase_exporter.compare.coverage import read_coverage
 from ase_exporter.compare.windows import Span
-from ase_exporter.mcp_server.answers import Certainty, WindowOf, utc
-from ase_exporter.mcp_server.privacy import public_text
+from ase_exporter.mcp_server.answers import Certainty
 
 MIN_COVERAGE = 0.9
 
@@ -18,7 +17,7 @@ def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float 
     times = seen.times[seen.times >= span.start]
     # A window holds one scrape more or less than its length says.
     coverage = min(1.0, (len(times) + 1) * seen.interval / span.seconds) if len(times) > 1 else None
-    notes = [f"Prometheus: {public_text(warning)}" for warning in dict.fromkeys(prometheus.warnings)]
+    notes = [f"Prometheus: {warning}" for warning in dict.fromkeys(prometheus.warnings)]
     if coverage is None:
         notes.append("fewer than two scrapes in the window")
     elif coverage < MIN_COVERAGE:
@@ -30,14 +29,4 @@ def certainty(prometheus: Prometheus, selector: str, span: Span, covered: float 
         coverage=None if coverage is None else round(coverage, 3),
         newest_age_seconds=round(span.end - float(times[-1]), 1) if len(times) else None,
         notes=notes,
-    )
-
-
-def window_of(span: Span) -> WindowOf:
-    """A window as answers have it."""
-    return WindowOf(
-        name=public_text(span.name),
-        start=utc(span.start),
-        end=utc(span.end),
-        cuts=[public_text(cut) for cut in span.cuts],
     )

@@ -6,14 +6,10 @@ from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import Finding
-from ase_exporter.diagnosis.measures import Measure
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import Diagnosed, FoundCause, MeasureOf, NotJudged, PartOf
-from ase_exporter.mcp_server.certainty import certainty, window_of
-from ase_exporter.mcp_server.history import change_of
+from ase_exporter.mcp_server.answers import Diagnosed, PartOf
+from ase_exporter.mcp_server.certainty import certainty
 from ase_exporter.mcp_server.overview import window
-from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 # Seconds before the window in which a change may be the cause, and how many changes are listed.
@@ -40,18 +36,15 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
         )
         sure = certainty(prometheus, selector, span, covered.seconds if covered else None)
         fired = _alerts_fired(prometheus, selector, span)
-    return Diagnosed(
+    return Diagnosed.of(
         server=arguments.server,
-        window=window_of(covered or span),
+        window=covered or span,
         says=f"{found.word}: {found.text}",
         level=found.level,
-        causes=[_cause(each) for each in found.findings],
+        causes=found.findings,
         account=_account(found.account),
-        not_judged=[
-            NotJudged(finding=each.name, word=each.word, reason=public_text(each.reason))
-            for each in found.unknown
-        ],
-        changes=[change_of(mark) for mark in changes[-MAX_CHANGES:]],
+        not_judged=found.unknown,
+        changes=changes[-MAX_CHANGES:],
         alerts_fired=fired,
         certainty=sure,
     )
@@ -60,34 +53,7 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
 def _alerts_fired(prometheus: Prometheus, selector: str, span: Span) -> list[str]:
     width = f"[{max(1, round(span.seconds))}s]"
     fired = prometheus.query(f'last_over_time(ALERTS{{alertstate="firing", {selector}}}{width})', span.end)
-    return sorted({public_text(each.labels.get("alertname", "")) for each in fired})
-
-
-def _cause(found: Finding) -> FoundCause:
-    return FoundCause(
-        finding=found.name,
-        word=found.word,
-        says=found.text,
-        share=found.share,
-        usual_share=found.usual,
-        confidence=found.confidence,
-        about_kind=found.subject.kind if found.subject else "",
-        about=public_text(found.subject.name) if found.subject else "",
-        evidence=[_measure(each) for each in found.evidence],
-        next_steps=list(found.next_steps),
-        expect=found.expect,
-    )
-
-
-def _measure(found: Measure) -> MeasureOf:
-    return MeasureOf(
-        measure=found.name,
-        title=found.title,
-        value=found.value,
-        unit=found.unit,
-        about=public_text(found.subject),
-        not_known=public_text(found.unknown),
-    )
+    return sorted({each.labels.get("alertname", "") for each in fired})
 
 
 def _account(account: Account) -> list[PartOf]:

@@ -1,20 +1,14 @@
 """The tools changes and compare."""
 
-import math
-
 from ase_exporter.analysis import marks
-from ase_exporter.compare.comparison import Comparison, ComparisonRow
+from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.report import findings, method
 from ase_exporter.compare.request import Request, answer_from
-from ase_exporter.compare.statistics import WindowDifference
-from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import ChangeOf, Compared, DifferenceOf, FoundChanges, RowOf, utc
-from ase_exporter.mcp_server.certainty import window_of
+from ase_exporter.mcp_server.answers import Compared, FoundChanges
 from ase_exporter.mcp_server.overview import window
-from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_WINDOWS = 20
@@ -34,15 +28,15 @@ def changes(sources: Sources, arguments: inputs.Changes) -> FoundChanges:
             exporter=sources.exporter,
             selector=sources.selector,
         )
-        notes = [public_text(warning) for warning in prometheus.warnings]
+        notes = list(prometheus.warnings)
     if sources.exporter is None:
         notes.append(
             "of equal changes within 15 s only the last is known; an exporter's URL (--exporter) has all"
         )
-    return FoundChanges(
+    return FoundChanges.of(
         server=arguments.server,
-        window=window_of(span),
-        changes=[change_of(mark) for mark in found[-arguments.limit :]],
+        window=span,
+        changes=found[-arguments.limit :],
         left_out=max(0, len(found) - arguments.limit),
         source="exporter" if sources.exporter else "prometheus",
         notes=notes,
@@ -85,55 +79,17 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
     without_data = [row for row in others if not any(row.against_first)]
     unclear = [row for row in others if any(row.against_first)]
     rows = [*changed, *unclear] if arguments.everything else changed
-    return Compared(
+    return Compared.of(
         server=arguments.server,
-        headline=public_text(headline(comparison)),
+        headline=headline(comparison),
         confidence=comparison.confidence,
         step_seconds=comparison.step,
-        windows=[window_of(span) for span in comparison.spans],
-        changes=[change_of(mark) for mark in comparison.marks[:MAX_CHANGES]],
-        rows=[_row(row) for row in rows[:MAX_ROWS]],
+        windows=comparison.spans,
+        changes=comparison.marks[:MAX_CHANGES],
+        rows=rows[:MAX_ROWS],
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
-        findings=[public_text(finding) for finding in findings(comparison)],
-        warnings=[public_text(warning) for warning in comparison.warnings],
+        findings=findings(comparison),
+        warnings=comparison.warnings,
         method=method(comparison),
-    )
-
-
-def change_of(mark: Mark) -> ChangeOf:
-    """A change as answers have it."""
-    return ChangeOf(
-        at=utc(mark.at),
-        not_before=None if mark.not_before is None else utc(mark.not_before),
-        kind=public_text(mark.kind),
-        name=public_text(mark.name),
-        old=public_text(mark.old),
-        new=public_text(mark.new),
-        ref=public_text(mark.id or mark),
-    )
-
-
-def _row(row: ComparisonRow) -> RowOf:
-    return RowOf(
-        measure=row.key,
-        name=public_text(row.name),
-        title=public_text(row.title),
-        unit=row.measure.unit,
-        good=row.measure.good,
-        values=list(row.values),
-        against_first=[_difference(each) for each in row.against_first],
-    )
-
-
-def _difference(difference: WindowDifference | None) -> DifferenceOf | None:
-    if difference is None:
-        return None
-    return DifferenceOf(
-        verdict=difference.verdict,
-        difference=difference.difference,
-        low=difference.low,
-        high=difference.high,
-        relative=None if math.isnan(difference.relative) else difference.relative,
-        samples=[difference.before.samples, difference.after.samples],
     )

@@ -1,11 +1,7 @@
 """The tools servers, hot_spinlocks and advise."""
 
-from typing import Literal
-
-from ase_exporter.advise.advice import SpinlockFinding
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
-from ase_exporter.advise.steps import AdviceStep
 from ase_exporter.analysis import moment
 from ase_exporter.analysis.evidence import evidence
 from ase_exporter.compare.marks import ask_exporter
@@ -13,20 +9,9 @@ from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import (
-    Advised,
-    FindingOf,
-    KnownServer,
-    Servers,
-    SpinlockOf,
-    Spinlocks,
-    StepOf,
-)
-from ase_exporter.mcp_server.certainty import certainty, window_of
-from ase_exporter.mcp_server.privacy import public_text
+from ase_exporter.mcp_server.answers import Advised, FindingOf, KnownServer, Servers, Spinlocks
+from ase_exporter.mcp_server.certainty import certainty
 from ase_exporter.mcp_server.sources import Sources
-
-Scraped = Literal["up", "down", "no data"]
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
@@ -41,26 +26,26 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
         }
         seen = prometheus.query(f"last_over_time(ase_up{{{sources.selector}}}[1d])")
         info = prometheus.query(f"last_over_time(ase_info{{{sources.selector}}}[1d])")
-        notes = [public_text(warning) for warning in prometheus.warnings]
+        notes = list(prometheus.warnings)
     versions = {each.labels.get("instance", ""): each.labels.get("version", "") for each in info}
     configured = _configured(sources)
     found = sorted({each.labels.get("instance", "") for each in seen} | now.keys())
     known = [
-        KnownServer(
-            server=public_text(name),
-            scraped=_scraped(now.get(name)),
-            version=public_text(versions[name]) if versions.get(name) else None,
+        KnownServer.of(
+            server=name,
+            scraped="no data" if name not in now else "up" if now[name] else "down",
+            version=versions.get(name) or None,
             source="prometheus and exporter" if name in configured else "prometheus",
         )
         for name in found
     ]
     known += [
-        KnownServer(server=public_text(name), scraped="no data", version=None, source="exporter")
+        KnownServer.of(server=name, scraped="no data", version=None, source="exporter")
         for name in sorted(configured - set(found))
     ]
     if len(known) > MAX_SERVERS:
         notes.append(f"{len(known) - MAX_SERVERS} more servers are left out")
-    return Servers(servers=known[:MAX_SERVERS], notes=notes)
+    return Servers.of(servers=known[:MAX_SERVERS], notes=notes)
 
 
 def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:
@@ -69,12 +54,12 @@ def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks
     with sources.connect() as prometheus:
         advice = weigh(evidence(prometheus, selector, span))
         sure = certainty(prometheus, selector, span, advice.evidence.seconds)
-    return Spinlocks(
+    return Spinlocks.of(
         server=arguments.server,
-        window=window_of(span),
+        window=span,
         engines_online=advice.evidence.engines,
         engines_spinning=advice.spinning,
-        spinlocks=[spinlock(finding) for finding in advice.findings[: arguments.top]],
+        spinlocks=advice.findings[: arguments.top],
         certainty=sure,
     )
 
@@ -86,13 +71,24 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
         advice = weigh(evidence(prometheus, selector, span))
         sure = certainty(prometheus, selector, span, advice.evidence.seconds)
     missing = advice.evidence.missing
-    return Advised(
+    return Advised.of(
         server=arguments.server,
-        window=window_of(span),
+        window=span,
         version=None if "ase_info" in missing else str(advice.evidence.version),
-        findings=[_finding(each) for each in advice.findings if each.severity in ("severe", "hot")],
+        findings=[
+            FindingOf.of(
+                spinlock=each,
+                protects=each.protects,
+                current=each.current,
+                steps=each.steps,
+                cautions=each.cautions,
+                sources=each.sources,
+            )
+            for each in advice.findings
+            if each.severity in ("severe", "hot")
+        ],
         features=[f"{each.name} (from {each.since}): {each.caveat}" for each in advice.features],
-        do_not=list(advice.do_not),
+        do_not=advice.do_not,
         not_known=[*missing.values(), "owners of tables: no table is named", *advice.not_offered],
         prediction=PREDICTION,
         certainty=sure,
@@ -109,21 +105,6 @@ def window(sources: Sources, arguments: inputs.Window | inputs.Changes) -> tuple
     return server_selector(arguments.server, sources.selector), span
 
 
-def spinlock(finding: SpinlockFinding) -> SpinlockOf:
-    """A finding as answers have it."""
-    lock = finding.spinlock
-    return SpinlockOf(
-        spinlock=public_text(lock.name),
-        spinlock_class=public_text(lock.spinlock_class),
-        state=finding.severity,
-        contention=lock.contention,
-        grabs_per_second=lock.grabs,
-        spins_per_second=lock.spins,
-        waits_per_second=lock.waits,
-        engines_spinning=finding.engines,
-    )
-
-
 def _configured(sources: Sources) -> set[str]:
     if sources.exporter is None:
         return set()
@@ -132,28 +113,3 @@ def _configured(sources: Sources) -> set[str]:
         return {str(name) for entry in found for name in entry["targets"]}
     except (KeyError, TypeError):
         raise UserError("--exporter: not an answer of ase-exporter to /targets") from None
-
-
-def _scraped(up: float | None) -> Scraped:
-    return "no data" if up is None else "up" if up else "down"
-
-
-def _finding(finding: SpinlockFinding) -> FindingOf:
-    return FindingOf(
-        spinlock=spinlock(finding),
-        protects=finding.protects,
-        current=public_text(finding.current),
-        steps=[_step(step) for step in finding.steps],
-        cautions=list(finding.cautions),
-        sources=list(finding.sources),
-    )
-
-
-def _step(step: AdviceStep) -> StepOf:
-    return StepOf(
-        statements=list(step.statements),
-        why=step.why,
-        predicted_contention=None if step.predicted is None else round(step.predicted, 4),
-        restart=step.restart,
-        warnings=list(step.warnings),
-    )

@@ -1,6 +1,5 @@
 """The tool query: PromQL within limits of range, points, series, bytes and time."""
 
-import math
 from collections.abc import Iterable
 
 from ase_exporter.analysis import Prometheus, moment
@@ -9,14 +8,12 @@ from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import Queried, SeriesOf
 from ase_exporter.mcp_server.overview import MAX_RANGE
-from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_SERIES = 50
 MAX_POINTS_PER_SERIES = 500
 MAX_POINTS = 5000
 DEFAULT_POINTS = 100
-Points = list[tuple[float, float | None]]
 
 
 def query(sources: Sources, arguments: inputs.Query) -> Queried:
@@ -60,23 +57,17 @@ def _answer(
         points += len(values)
         if points > MAX_POINTS:
             break
-        names = {public_text(name): public_text(text) for name, text in labels.items()}
-        kept.append(SeriesOf(labels=names, points=[(at, _number(value)) for at, value in values]))
-    notes = [public_text(warning) for warning in warnings]
+        kept.append(SeriesOf.of(labels=labels, points=values))
+    notes = list(warnings)
     if step is not None and arguments.step is not None and step > arguments.step:
         notes.append(f"step raised from {arguments.step:g} to {step:g} s")
     if len(kept) < len(found):
         notes.append("series were left out: use topk, sum by or more label matchers")
-    return Queried(
-        promql=public_text(arguments.promql),
+    return Queried.of(
+        promql=arguments.promql,
         kind="instant" if step is None else "range",
         step_seconds=step,
         series=kept,
         series_left_out=len(found) - len(kept),
         notes=notes,
     )
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN and no infinity."""
-    return value if math.isfinite(value) else None

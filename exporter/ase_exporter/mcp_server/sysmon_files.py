@@ -12,14 +12,7 @@ from ase_exporter.advise.sysmon_reports import advice_for
 from ase_exporter.compare.sysmon_findings import obstacles
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import (
-    DifferingFigure,
-    FileOf,
-    HeadlineOf,
-    ReportOf,
-    SysmonAnswer,
-    utc,
-)
+from ase_exporter.mcp_server.answers import FileOf, ReportOf, SysmonAnswer
 from ase_exporter.mcp_server.privacy import public_text
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.sysmon.difference import changes
@@ -49,26 +42,17 @@ def sysmon_report(sources: Sources, arguments: inputs.SysmonReport) -> SysmonAns
             raise UserError("against: expected path with it")
         files = list(_files(sources.reports, ""))
         notes = ["more files are left out"] if len(files) > MAX_FILES else []
-        return SysmonAnswer(files=files[:MAX_FILES], reports=[], differences=[], notes=notes)
+        return SysmonAnswer.of(files=files[:MAX_FILES], reports=[], differences=[], notes=notes)
     reports, notes = _reports(sources.reports, arguments.path)
     if not arguments.against:
         listed = [_report(arguments.path, each) for each in reports]
-        return SysmonAnswer(files=[], reports=listed, differences=[], notes=notes)
+        return SysmonAnswer.of(files=[], reports=listed, differences=[], notes=notes)
     earlier, more = _reports(sources.reports, arguments.against)
-    return SysmonAnswer(
+    return SysmonAnswer.of(
         files=[],
         reports=[_report(arguments.path, reports[0]), _report(arguments.against, earlier[0])],
-        differences=[
-            DifferingFigure(
-                section=public_text(each.section),
-                name=public_text(each.name),
-                measure=each.measure,
-                before=each.before,
-                after=each.after,
-            )
-            for each in changes(earlier[:1], reports[:1])[:MAX_DIFFERENCES]
-        ],
-        notes=[*notes, *more, *map(public_text, obstacles(earlier[:1], reports[:1]))],
+        differences=changes(earlier[:1], reports[:1])[:MAX_DIFFERENCES],
+        notes=[*notes, *more, *obstacles(earlier[:1], reports[:1])],
     )
 
 
@@ -144,7 +128,7 @@ def _files(directory: Path, below: str, depth: int = 0) -> Iterator[FileOf]:
         if entry.is_file(follow_symlinks=False):
             count += 1
             known = entry.stat(follow_symlinks=False)
-            yield FileOf(path=path, bytes=known.st_size, modified=utc(known.st_mtime))
+            yield FileOf.of(path=path, bytes=known.st_size, modified=known.st_mtime)
         elif entry.is_dir(follow_symlinks=False) and depth < MAX_DEPTH:
             for file in _files(directory, f"{path}/", depth + 1):
                 count += 1
@@ -153,20 +137,17 @@ def _files(directory: Path, below: str, depth: int = 0) -> Iterator[FileOf]:
 
 def _report(path: str, report: Report) -> ReportOf:
     ended = report.header.ended
-    return ReportOf(
-        path=public_text(path),
-        server=public_text(report.header.server),
-        version=public_text(version_of(report)),
+    return ReportOf.of(
+        path=path,
+        server=report.header.server,
+        version=version_of(report),
         ended=ended.isoformat() if ended else None,
         complete=report.complete,
-        headlines=[
-            HeadlineOf(name=public_text(figure.name), value=figure.value, unit=figure.unit)
-            for figure in summary(report)
-        ],
+        headlines=summary(report),
         recommendations=[
-            public_text(f"{section.name}: {remark.text}")
+            f"{section.name}: {remark.text}"
             for section in report.sections
             for remark in section.recommendations
         ],
-        advice=[public_text(text) for text in advice_for(report)],
+        advice=advice_for(report),
     )
