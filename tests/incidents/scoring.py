@@ -143,6 +143,6 @@ def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame
 def _advice(top: Frame, found: Finding) -> Iterator[str]:
     if found.subject and found.subject.kind == "spinlock":
         history = History()
-        history.add(top)
+        history.append(top)
         for line in spinlock_lines(Scene(top, history, UNICODE), found.subject.name):
             yield line.plain

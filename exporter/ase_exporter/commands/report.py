@@ -17,7 +17,8 @@ from ase_exporter.commands.options import (
 )
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
-from ase_exporter.report.server_report import Progress, Range
+from ase_exporter.report.period import Range
+from ase_exporter.report.server_report import Progress
 
 
 def report(

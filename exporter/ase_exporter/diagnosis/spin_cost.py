@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.diagnosis.diagnose import cost_parameters
 
 Values = NDArray[np.float64]
 # Samples without which nothing is estimated, and the widest interval, as a share of the estimate.
@@ -25,11 +25,7 @@ class SpinCost:
     @property
     def parameters(self) -> dict[str, float]:
         """For `diagnose`, in place of the assumption."""
-        return {
-            SECONDS_PER_SPIN: self.seconds,
-            f"{SECONDS_PER_SPIN}_low": self.low,
-            f"{SECONDS_PER_SPIN}_high": self.high,
-        }
+        return cost_parameters(self.seconds, self.low, self.high)
 
 
 def cost_of_spins(cpu: Values, transactions: Values, spins: Values) -> SpinCost | None:

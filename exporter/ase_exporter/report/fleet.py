@@ -11,8 +11,8 @@ from ase_exporter.errors import UserError
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance
 from ase_exporter.report.forecasts import HORIZON, RECENT, Forecast
 from ase_exporter.report.history import Hour, Values, binned, mean, over_bins, range_text
-from ase_exporter.report.period import HOUR, Period
-from ase_exporter.report.server_report import Progress, Range
+from ase_exporter.report.period import HOUR, Period, Range
+from ase_exporter.report.server_report import Progress
 
 # Seconds to which alerts are known: a thousand servers have many.
 ALERT_STEP = 600.0

@@ -18,7 +18,7 @@ from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
 from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges, worst
-from ase_exporter.report.period import Period, period_of
+from ase_exporter.report.period import Period, Range
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
 WORST_HOURS = 8
@@ -92,19 +92,6 @@ class ServerReport:
     def unknown(self) -> list[str]:
         """What Prometheus could not say for the advice."""
         return list(dict.fromkeys(text for each in self.advice for text in each.unknown))
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The options --last, --from and --to, as given. last: seconds."""
-
-    last: float | None = None
-    start: str | None = None
-    end: str | None = None
-
-    def period(self, now: float, scrape: float = 0) -> Period:
-        """The period at a time. Raises UserError."""
-        return period_of(now, self.last, self.start, self.end, scrape)
 
 
 def read_report(

@@ -141,7 +141,7 @@ class TopApp(App[None]):
     def on_new_frame(self, message: NewFrame) -> None:
         """Keep a frame, and show it unless the screen is paused."""
         target = message.frame.sample.target
-        self._histories[target].add(message.frame)
+        self._histories[target].append(message.frame)
         self._arrived[target] = time.monotonic()
         if self._paused is None:
             self._show()

@@ -22,6 +22,8 @@ def content(frame: Frame) -> dict[str, Any]:
     sample, figures = frame.sample, asdict(frame.figures)
     for space, described in zip(frame.figures.spaces, figures["spaces"], strict=True):
         described["used"] = space.used
+    for spinlock, described in zip(frame.figures.spinlocks, figures["spinlocks"], strict=True):
+        described["contention"] = spinlock.contention
     return {
         "target": sample.target,
         "time": datetime.fromtimestamp(sample.at, UTC).isoformat(timespec="milliseconds"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
-from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
+from ase_exporter.advise.evidence import DataCache, Evidence
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.top.figures import Cache, Figures, Spinlock
 from ase_exporter.top.frames import Frame
@@ -63,10 +63,7 @@ def _evidence(frame: Frame, facts: ServerFacts) -> Evidence:
         engines=len(figures.engines),
         transactions=figures.transactions or 0.0,
         options={**facts.options, **frame.options},
-        spinlocks=tuple(
-            SpinlockRates(each.name, each.spinlock_class, each.grabs, each.spins, each.waits)
-            for each in figures.spinlocks
-        ),
+        spinlocks=figures.spinlocks,
         caches=tuple(
             DataCache(
                 each.name,

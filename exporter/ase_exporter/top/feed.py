@@ -21,22 +21,18 @@ MAX_SAMPLES = 5
 
 
 class Feed(Protocol):
-    """Frames of one or more servers."""
+    """Frames of one or more servers.
 
-    @property
-    def targets(self) -> Sequence[str]:
-        """Names of the servers."""
+    targets: names of the servers. interval: seconds between two frames of one of them. is_live: whether it goes on
+    while the screen is paused.
+    """
 
-    @property
-    def interval(self) -> float:
-        """Seconds between two frames of one server."""
+    targets: list[str]
+    interval: float
+    is_live: bool
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
         """Begin; `deliver` is called on other threads."""
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it goes on while the screen is paused."""
 
     def pause(self, paused: bool) -> None:
         """Pause, or go on, where that is possible."""
@@ -49,26 +45,15 @@ class LiveFeed:
     """Samples servers, each on a thread and a connection of its own. seconds_per_spin: as for `figures`."""
 
     def __init__(self, samplers: Sequence[TargetSampler], seconds_per_spin: float | None = None) -> None:
-        self._targets = [sampler.target.name for sampler in samplers]
-        self._interval = samplers[0].interval
+        self.targets = [sampler.target.name for sampler in samplers]
+        self.interval = samplers[0].interval
+        self.is_live = True
         self._samplers = samplers
         self._seconds_per_spin = seconds_per_spin
         self._watchers: list[Watcher] = []
 
-    @property
-    def targets(self) -> Sequence[str]:
-        return self._targets
-
-    @property
-    def interval(self) -> float:
-        return self._interval
-
-    @property
-    def is_live(self) -> bool:
-        return True
-
     def pause(self, paused: bool) -> None:
-        """See `Feed`: servers do not pause."""
+        """Do nothing: servers do not pause."""
 
     @property
     def timeout(self) -> float:
@@ -76,7 +61,6 @@ class LiveFeed:
         return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
-
         def on_sample(sample: Sample) -> None:
             deliver(frame(sample, self._seconds_per_spin))
 
@@ -86,7 +70,7 @@ class LiveFeed:
 
     def stop(self) -> None:
         for watcher in self._watchers:
-            watcher.ask_to_stop()
+            watcher.stop(0.0)
         # A driver that hangs is left to itself: its thread ends with the process.
         end = time.monotonic() + STOP_SECONDS
         for watcher in self._watchers:
@@ -99,16 +83,13 @@ def first_frames(feed: LiveFeed) -> list[Frame]:
     seen: Counter[str] = Counter()
     for each in frames(feed, feed.timeout):
         seen[each.sample.target] += 1
-        if _is_whole(each) or seen[each.sample.target] > MAX_SAMPLES:
+        # Else another sample would add something.
+        whole = each.sample.error or each.diagnosis.state != STARTING
+        if whole or seen[each.sample.target] > MAX_SAMPLES:
             found.setdefault(each.sample.target, each)
         if len(found) == len(feed.targets):
             break
     return [found[name] for name in feed.targets]
-
-
-def _is_whole(given: Frame) -> bool:
-    """Whether waiting for another sample would add nothing."""
-    return bool(given.sample.error) or given.diagnosis.state != STARTING
 
 
 def frames(feed: Feed, timeout: float | None = None) -> Iterator[Frame]:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ase_exporter.advise.evidence import SpinlockRates
 from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import Diagnosis
@@ -21,18 +22,12 @@ _LIMITS = {DATA_CACHE: "spinlock.cache_warning", "descriptor": "spinlock.descrip
 
 
 @dataclass(frozen=True, slots=True)
-class Spinlock:
+class Spinlock(SpinlockRates):
     """One spinlock name.
 
     cpu: share of all engine time that spins on it (an estimate); engines: the same as a number of engines.
     """
 
-    name: str
-    spinlock_class: str
-    grabs: float
-    spins: float
-    waits: float
-    contention: float
     cpu: float | None = None
     engines: float | None = None
 
@@ -268,7 +263,6 @@ def _spinlocks(sample: Sample, all_time: float | None, seconds_per_spin: float) 
             grabs=grabs.get(key, 0.0),
             spins=rate,
             waits=waits.get(key, 0.0),
-            contention=waits.get(key, 0.0) / grabs[key] if grabs.get(key) else 0.0,
             cpu=rate * seconds_per_spin / all_time if all_time else None,
             engines=rate * seconds_per_spin,
         )
@@ -409,13 +403,11 @@ def _spaces(sample: Sample) -> tuple[Space, ...]:
 
 
 def _cost(sample: Sample) -> OwnCost:
-    cpu = sample.series.get(SESSION_CPU)
-    passed, before = sample.cost, sample.cost_before
-    scrapes = passed.scrapes - before.scrapes
+    cpu, cost = sample.series.get(SESSION_CPU), sample.cost
     return OwnCost(
         cpu=_sum(sample.rates(SESSION_CPU)) if cpu and cpu.before else None,
-        statement_share=(passed.seconds - before.seconds) / (scrapes * sample.interval) if scrapes else None,
-        statements=(passed.statements - before.statements) / scrapes if scrapes else None,
+        statement_share=cost.seconds / (cost.scrapes * sample.interval) if cost.scrapes else None,
+        statements=cost.statements / cost.scrapes if cost.scrapes else None,
         budget=sample.budget,
         stretched=dict(sample.stretched),
     )

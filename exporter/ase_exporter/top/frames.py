@@ -39,25 +39,15 @@ def frame(sample: Sample, seconds_per_spin: float | None = None) -> Frame:
     return Frame(replace(sample, series={}), found, diagnosis, options)
 
 
-class History:
+class History(deque[Frame]):
     """The last frames of one server, the oldest first. servers: how many there are."""
 
     def __init__(self, servers: int = 1) -> None:
-        self._frames: deque[Frame] = deque(maxlen=max(MIN_FRAMES, MAX_FRAMES // servers))
-
-    def add(self, new: Frame) -> None:
-        """Append the newest frame."""
-        self._frames.append(new)
-
-    def __len__(self) -> int:
-        return len(self._frames)
-
-    def __getitem__(self, index: int) -> Frame:
-        return self._frames[index]
+        super().__init__(maxlen=max(MIN_FRAMES, MAX_FRAMES // servers))
 
     def until(self, shown: Frame) -> Iterator[Frame]:
         """The frames up to one of them."""
-        for each in self._frames:
+        for each in self:
             yield each
             if each is shown:
                 return

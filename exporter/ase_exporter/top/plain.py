@@ -27,7 +27,7 @@ def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[Text]:
 
 def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
     history = History()
-    history.add(frame)
+    history.append(frame)
     scene = Scene(frame, history, glyphs)
     yield Text(title(scene), style="bold")
     if frame.sample.error:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import CostTotals, Sample, Tracker, on_screen
+from ase_exporter.top.samples import Sample, SampleCost, Tracker, on_screen
 from ase_exporter.top.sampling import TOP, module_of, windowed_counters
 
 # Seconds: a longer pause of the recording is shown as one of these.
@@ -64,18 +63,6 @@ class Recording:
         self._writer.close()
 
 
-@dataclass
-class _Moved:
-    """The time of the recording: seconds since its begin, and Unix time of that."""
-
-    began: float
-    passed: float = 0.0
-    clock: Clock = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.clock = Clock(lambda: self.passed, lambda: self.began + self.passed)
-
-
 class Replayer:
     """Turns the scrapes of a capture into samples, as they were then.
 
@@ -88,23 +75,24 @@ class Replayer:
         self._target = target
         self._catalogue = catalogue
         self._module = module_of(Module(), catalogue)
-        self._time = _Moved(datetime.fromisoformat(header.created).timestamp())
+        began = datetime.fromisoformat(header.created).timestamp()
+        # Seconds since the start of the recording, whose time `clock` shows.
+        self._passed = 0.0
+        self._clock = Clock(lambda: self._passed, lambda: began + self._passed)
         self._tracker = Tracker(windowed_counters(catalogue))
         self._counters = CounterStore()
         self._changes = ChangeLog(target)
-        self._watch = ConfigWatcher(0.0, self._time.clock)
+        self._watch = ConfigWatcher(0.0, self._clock)
         self._playback = Playback(Capture(header, ()))
         self._facts: ServerFacts | None = None
         self._planned: Sequence[PlannedCollector] = ()
-        self._cost = CostTotals()
 
     def sample(self, statements: Sequence[Execution]) -> Sample:
         """The sample of one scrape. Never raises: an error is part of the sample."""
         first = statements[0]
-        self._time.passed = (first.scrape - 1) * self._header.interval if first.at is None else first.at
+        self._passed = (first.scrape - 1) * self._header.interval if first.at is None else first.at
         self._playback.add(statements)
         current = {each.sql: each for each in statements}
-        before, self._cost = self._cost, _cost(self._cost, statements)
         error, missing = _fatal(statements), dict[str, str]()
         try:
             if not error:
@@ -115,16 +103,15 @@ class Replayer:
             self._tracker.forget()
         return Sample(
             target=self._target,
-            at=self._time.clock.time(),
-            monotonic=self._time.passed,
+            at=self._clock.time(),
+            monotonic=self._passed,
             interval=self._header.interval,
             error=on_screen(str(error or "")),
             kind=error.kind if error else "",
             version=str(self._facts.version) if self._facts else "",
             series=self._tracker.series(),
             missing=missing,
-            cost=self._cost,
-            cost_before=before,
+            cost=SampleCost(1, len(statements), sum(each.seconds for each in statements)),
             changes=tuple(self._changes.changes),
             facts=self._facts,
         )
@@ -136,15 +123,17 @@ class Replayer:
             self._planned = plan(self._catalogue, self._facts, self._module.collectors, TOP)
         # After a login, the scrape began later than the first statement.
         known = [current[sql].at for each in self._planned for sql in each.statements if sql in current]
-        self._time.passed = min((at for at in known if at is not None), default=self._time.passed)
+        self._passed = min((at for at in known if at is not None), default=self._passed)
         collected: dict[str, list[Family]] = {}
         missing: dict[str, str] = {each.name: each.reason for each in self._planned if not each.available}
         for collector in (each for each in self._planned if each.available):
             try:
                 collected[collector.name] = self._collect(collector, current)
-            except (DatabaseError, UnreadableError) as error:
-                missing[collector.name] = "not recorded" if NOT_RECORDED in str(error) else _kind(error)
-        self._tracker.note(self._time.passed, collected, missing)
+            except UnreadableError:
+                missing[collector.name] = "unreadable"
+            except DatabaseError as error:
+                missing[collector.name] = "not recorded" if NOT_RECORDED in str(error) else error.kind
+        self._tracker.note(self._passed, collected, missing)
         if OPTIONS in current:
             self._changes.note(self._watch.take_snapshot(self._playback.query))
         return missing
@@ -154,7 +143,7 @@ class Replayer:
         answers = [self._playback.query(sql) for sql in collector.statements]
         if not all(sql in current for sql in collector.statements):
             return []
-        return collector.families(answers, self._counters, self._time.passed, lambda problem: None)
+        return collector.families(answers, self._counters, self._passed, lambda problem: None)
 
 
 def _fatal(statements: Sequence[Execution]) -> DatabaseError | None:
@@ -165,18 +154,6 @@ def _fatal(statements: Sequence[Execution]) -> DatabaseError | None:
     if all(each.error and each.error.kind == "deadline" for each in statements):
         return DatabaseError("deadline", "no answer in time")
     return None
-
-
-def _kind(error: Exception) -> str:
-    return error.kind if isinstance(error, DatabaseError) else "unreadable"
-
-
-def _cost(before: CostTotals, statements: Sequence[Execution]) -> CostTotals:
-    return CostTotals(
-        before.scrapes + 1,
-        before.statements + len(statements),
-        before.seconds + sum(each.seconds for each in statements),
-    )
 
 
 class ReplayFeed:
@@ -198,7 +175,11 @@ class ReplayFeed:
             raise UserError(f"--replay {path}: expected at least one scrape")
         self._path = path
         self._header = header
+        # Captures do not hold the name of the target.
         self._target = path.name.removesuffix(".gz").removesuffix(".capture")
+        self.targets = [self._target]
+        self.interval = header.interval if interval is None else interval
+        self.is_live = False
         self._catalogue = catalogue
         self._pace = interval
         self._seconds_per_spin = seconds_per_spin
@@ -206,19 +187,6 @@ class ReplayFeed:
         self._going = threading.Event()
         self._going.set()
         self._thread: threading.Thread | None = None
-
-    @property
-    def targets(self) -> Sequence[str]:
-        """See `Feed`: the name of the file, as captures do not hold that of the target."""
-        return [self._target]
-
-    @property
-    def interval(self) -> float:
-        return self._header.interval if self._pace is None else self._pace
-
-    @property
-    def is_live(self) -> bool:
-        return False
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
         self._thread = threading.Thread(target=self._run, args=[deliver], name="top replay", daemon=True)

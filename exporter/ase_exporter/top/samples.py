@@ -65,8 +65,8 @@ class MetricSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class CostTotals:
-    """What reading the target has cost so far, as in `ase.cost.Cost`."""
+class SampleCost:
+    """What one sample has cost the server. seconds: in statements."""
 
     scrapes: int = 0
     statements: int = 0
@@ -97,8 +97,7 @@ class Sample:
     off: frozenset[str] = frozenset()
     stretched: Mapping[str, float] = field(default_factory=dict)
     budget: float | None = None
-    cost: CostTotals = CostTotals()
-    cost_before: CostTotals = CostTotals()
+    cost: SampleCost = SampleCost()
     changes: tuple[Change, ...] = ()
     note: str = ""
     facts: Any = None

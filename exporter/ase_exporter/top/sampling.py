@@ -15,7 +15,7 @@ from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import CostTotals, Sample, Tracker, on_screen
+from ase_exporter.top.samples import Sample, SampleCost, Tracker, on_screen
 
 # What the screen shows, and nothing else; those that are off by default are switched on. A collector that the
 # target's module switches off stays off.
@@ -134,7 +134,7 @@ class TargetSampler:
         self._off = frozenset(name for name, on in chosen.collectors.items() if not on)
         self._tracker = Tracker(windowed_counters(catalogue))
         self._changes = ChangeLog(target.name)
-        self._cost = CostTotals()
+        self._cost = SampleCost()
         self._save = save
 
     def take(self) -> Sample:
@@ -168,8 +168,8 @@ class TargetSampler:
             self._tracker.note(started, result.collected, failed)
         if result.config_snapshot:
             self._changes.note(result.config_snapshot)
-        cost = self._scraper.cost
-        before, self._cost = self._cost, CostTotals(cost.scrapes, cost.statements, cost.seconds)
+        total, before = self._scraper.cost, self._cost
+        self._cost = SampleCost(total.scrapes, total.statements, total.seconds)
         return Sample(
             target=self.target.name,
             at=at,
@@ -183,8 +183,11 @@ class TargetSampler:
             off=self._off,
             stretched=self._scraper.stretches(),
             budget=self._scraper.budget,
-            cost=self._cost,
-            cost_before=before,
+            cost=SampleCost(
+                total.scrapes - before.scrapes,
+                total.statements - before.statements,
+                total.seconds - before.seconds,
+            ),
             changes=tuple(self._changes.changes),
             facts=self._scraper.facts,
             note=self._save() if self._save else "",
@@ -217,13 +220,9 @@ class Watcher:
         """Start the sampling thread."""
         self._thread.start()
 
-    def ask_to_stop(self) -> None:
-        """Ask it to log out and end."""
-        self._stopped.set()
-
     def stop(self, seconds: float) -> None:
         """Ask it to log out and end, and wait that long."""
-        self.ask_to_stop()
+        self._stopped.set()
         self._thread.join(seconds)
 
     def _run(self) -> None:

@@ -13,7 +13,8 @@ from tests.paths import DOCS
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.report.html import report_page
-from ase_exporter.report.server_report import Range, read_report
+from ase_exporter.report.period import Range
+from ase_exporter.report.server_report import read_report
 
 PICTURE = DOCS / "images" / "report.png"
 # Pixels: the verdict, the figures and the first two charts.

@@ -14,18 +14,18 @@ from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import spells_of
 from ase_exporter.report.history import binned
-from ase_exporter.report.period import DAY, HOUR, MAX_BINS, bin_length, period_of
+from ase_exporter.report.period import DAY, HOUR, MAX_BINS, Range, bin_length
 
 NOW = datetime(2026, 5, 4, 10, 7, tzinfo=UTC).timestamp()
 
 
 def test_a_week_until_now_is_the_default() -> None:
-    period = period_of(NOW, None, None, None)
+    period = Range().period(NOW)
     assert (period.end, period.seconds, period.step) == (NOW, 7 * DAY, 900.0)
 
 
 def test_bins_cover_the_period_and_begin_on_multiples_of_their_length() -> None:
-    period = period_of(NOW, 5 * HOUR, None, None)
+    period = Range(5 * HOUR).period(NOW)
     assert period.first % period.step == 0
     assert period.first <= period.start < period.first + period.step
     assert period.starts[-1] < period.end <= period.starts[-1] + period.step
@@ -54,12 +54,12 @@ def test_no_period_has_many_bins_or_bins_without_two_scrapes(days: float, scrape
 )
 def test_a_bad_period_is_said(last: float | None, start: str | None, end: str | None, message: str) -> None:
     with pytest.raises(UserError) as raised:
-        period_of(NOW, last, start, end)
+        Range(last, start, end).period(NOW)
     assert str(raised.value).startswith(message)
 
 
 def test_the_end_is_not_in_the_future() -> None:
-    assert period_of(NOW, HOUR, None, "2026-05-05T00:00Z").end == NOW
+    assert Range(HOUR, None, "2026-05-05T00:00Z").period(NOW).end == NOW
 
 
 def test_a_pause_of_minutes_does_not_end_an_alert() -> None:
@@ -113,7 +113,7 @@ def test_without_matplotlib_the_command_says_what_to_install(
 
 
 def test_points_outside_of_the_period_are_left_out() -> None:
-    period = period_of(NOW, HOUR, None, None)
+    period = Range(HOUR).period(NOW)
     times = np.array([period.first, *(period.starts + period.step), period.starts[-1] + 2 * period.step])
     found = binned(Series({}, times, np.arange(len(times), dtype=float)), period)
     assert list(found) == list(range(1, period.count + 1))

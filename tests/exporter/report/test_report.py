@@ -22,7 +22,8 @@ from ase_exporter.pages.text import as_percent
 from ase_exporter.report.fleet import read_fleet
 from ase_exporter.report.gaps import NO_SCRAPE
 from ase_exporter.report.html import fleet_page, report_page
-from ase_exporter.report.server_report import Range, ServerReport, read_report
+from ase_exporter.report.period import Range
+from ase_exporter.report.server_report import ServerReport, read_report
 from ase_exporter.report.verdict import server_verdict
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")

@@ -10,7 +10,8 @@ from tests.exporter.report.week import SERVER, WEEK
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.report.html import report_page
-from ase_exporter.report.server_report import Range, ServerReport, read_report
+from ase_exporter.report.period import Range
+from ase_exporter.report.server_report import ServerReport, read_report
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(5400)]
 

@@ -1,6 +1,6 @@
 """A feed whose frames the test hands over, and frames of simulated servers to hand over."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,21 +19,10 @@ class HandFed:
     """Frames of the test's choice. stopped: the screen has ended."""
 
     def __init__(self, *targets: str) -> None:
-        self._targets = targets
+        self.targets = list(targets)
+        self.interval, self.is_live = INTERVAL, True
         self._deliver: Callable[[Frame], None] = lambda new: None
         self.stopped = self.paused = False
-
-    @property
-    def targets(self) -> Sequence[str]:
-        return self._targets
-
-    @property
-    def interval(self) -> float:
-        return INTERVAL
-
-    @property
-    def is_live(self) -> bool:
-        return True
 
     def pause(self, paused: bool) -> None:
         self.paused = paused
