@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, ProcessGroup
-from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
+from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.smaps import read_smaps
 from ase_exporter.metrics.exposition import render_text
 

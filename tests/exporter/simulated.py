@@ -12,13 +12,18 @@ from typing import Any
 from tests.planted import DATABASE
 
 from ase_exporter.ase.connection import Connection, Endpoint
+from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import Query
+from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.faults import Faults
 from ase_simulator.model import load_scenario
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.logins import FULL, Login
 
+CATALOGUE, _ = load_catalogue()
 PASSWORD = DATABASE
 LOGINS = {"sa": list(FULL), "monitor": ["mon_role"], "nobody": []}
 
@@ -51,6 +56,24 @@ class Simulated:
         """Wait until every connection is closed."""
         asyncio.run_coroutine_threadsafe(self.listener.drained(), self.loop).result(60)
 
+    def scraper(
+        self,
+        auth: Auth | None = None,
+        module: Module | None = None,
+        budget: float | None = None,
+        **seams: Any,
+    ) -> TargetScraper:
+        """A target scraper that waits long for logins, as a busy machine may be slow."""
+        host, port = self.address
+        return TargetScraper(
+            Target(name="ONE", host=host, port=port, budget=budget),
+            auth or Auth(user="monitor", password=PASSWORD),
+            module or Module(),
+            Scrape(connect_timeout=60.0, budget=None),
+            CATALOGUE,
+            **seams,
+        )
+
     @contextmanager
     def login(self, user: str) -> Iterator[Query]:
         """A function that runs one statement on a connection of that login."""
@@ -60,6 +83,13 @@ class Simulated:
             yield lambda sql: connection.query(sql, time.monotonic() + 60)
         finally:
             connection.close()
+
+
+def scrape(scraper: TargetScraper, seconds: float = 60.0, *collectors: str, module: str = "") -> ScrapeResult:
+    """One scrape, of these collectors or of all."""
+    result = ScrapeResult(time.monotonic() + seconds, frozenset(collectors) or None, module=module)
+    scraper.scrape(result)
+    return result
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.database_error import login_error
 from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LoginLedger
-from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import load_catalogue
@@ -152,12 +151,12 @@ def test_a_connection_that_is_one_answer_behind_is_lost(
     server: Simulated, scraper: TargetScraper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.model.faults.column_types["monWorkQueue.CurrentLength"] = "varchar(30)"
-    query = Session.query
+    query = Connection.query
 
-    def behind(session: Session, sql: str, deadline: float) -> list[Row]:
-        return [(0,)] if re.fullmatch(r"select \d+", sql) else query(session, sql, deadline)
+    def behind(connection: Connection, sql: str, deadline: float) -> list[Row]:
+        return [(0,)] if re.fullmatch(r"select \d+", sql) else query(connection, sql, deadline)
 
-    monkeypatch.setattr(Session, "query", behind)
+    monkeypatch.setattr(Connection, "query", behind)
     seen = scrape(scraper)
     assert seen.error_kind == "lost"
     assert not scraper.connected

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 import pyodbc
 
 from ase_exporter.ase.call_bounds import CallBounds
+from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
 from ase_exporter.ase.database_error import login_error
 from ase_exporter.ase.driver_socket import (
@@ -71,7 +72,10 @@ class ServerResult(NamedTuple):
 
 
 class Connection:
-    """An open connection. For one thread; one statement at a time (TDS 5.0 has no more)."""
+    """An open connection. For one thread; one statement at a time (TDS 5.0 has no more).
+
+    cost: gets the statements, rows, bytes and seconds; that of a target outlives its connections.
+    """
 
     def __init__(
         self,
@@ -91,6 +95,8 @@ class Connection:
         self._large: dict[str, int] = {}
         self._unbindable: set[str] = set()
         self._codec = DEFAULT
+        self.cost = Cost()
+        self._counted_bytes = 0
         decode_text(raw, DEFAULT)
         driver_socket.keep()
 
@@ -224,12 +230,14 @@ class Connection:
         """
         cursor = self._raw.cursor()
         cancel = partial(_cancel, cursor)
-        with gil_scheduler.released(), self._bounded(cancel, deadline):
-            cursor.execute(sql)
-        rows = self._fetch(cursor, cancel, deadline)
-        with self._bounded(cancel, deadline):
-            while cursor.nextset():
-                pass
+        with self._counted():
+            with gil_scheduler.released(), self._bounded(cancel, deadline):
+                cursor.execute(sql)
+            rows = self._fetch(cursor, cancel, deadline)
+            with self._bounded(cancel, deadline):
+                while cursor.nextset():
+                    pass
+        self.cost.rows += len(rows)
         return rows
 
     def query_batch(self, selects: Sequence[str], next_deadline: Callable[[], float]) -> Iterator[list[Row]]:
@@ -242,19 +250,22 @@ class Connection:
         cursor = self._raw.cursor()
         cancel = partial(_cancel, cursor)
         rows: list[Row] = []
+        deadline = next_deadline()
         try:
             for number in range(len(selects) + 1):
-                deadline = next_deadline()
-                with self._released_unless_data_waits(), self._bounded(cancel, deadline):
-                    more = cursor.nextset() if number else cursor.execute("\n".join(selects))
-                if bool(more and cursor.description) != (number < len(selects)):
-                    text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
-                    raise DatabaseError("out_of_step", text, usable=True)
+                with self._counted(0 if number else len(selects)):
+                    if number:
+                        rows = self._fetch(cursor, cancel, deadline)
+                        deadline = next_deadline()
+                    with self._released_unless_data_waits(), self._bounded(cancel, deadline):
+                        more = cursor.nextset() if number else cursor.execute("\n".join(selects))
+                    if bool(more and cursor.description) != (number < len(selects)):
+                        text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
+                        raise DatabaseError("out_of_step", text, usable=True)
                 if number:
                     self._note_size(selects[number - 1], len(rows))
+                    self.cost.rows += len(rows)
                     yield rows
-                if more:
-                    rows = self._fetch(cursor, cancel, deadline)
         except DatabaseError:
             # The rest of the batch has to be cancelled, which involves the server.
             with contextlib.suppress(DatabaseError), self._bounded(cancel, self._monotonic()):
@@ -323,8 +334,14 @@ class Connection:
         """Bytes that the server has sent over this connection; 0 if its socket is gone."""
         return self._socket.received()
 
+    def count_received(self) -> None:
+        """Add the bytes received since the last call to the cost."""
+        before, self._counted_bytes = self._counted_bytes, self.received()
+        self.cost.received += max(0, self._counted_bytes - before)
+
     def close(self) -> None:
         """Log out. Does not wait for a server that does not answer."""
+        self.count_received()
         self._socket.release()
         limit = self._monotonic() + self._timing.cancel_grace
         with (
@@ -332,6 +349,16 @@ class Connection:
             contextlib.suppress(pyodbc.Error),
         ):
             self._raw.close()
+
+    @contextmanager
+    def _counted(self, statements: int = 1) -> Iterator[None]:
+        """Add so many statements, and the time that the block takes, to the cost."""
+        self.cost.statements += statements
+        started = self._monotonic()
+        try:
+            yield
+        finally:
+            self.cost.seconds += self._monotonic() - started
 
     def _note_size(self, sql: str, rows: int) -> None:
         if rows >= MIN_ARRAY_ROWS:
@@ -364,12 +391,14 @@ class Connection:
 
         with statement:
             try:
-                with gil_scheduler.released(), self._bounded(statement.cancel, deadline):
-                    statement.execute(sql)
-                columns = statement.fetch(last_rows + last_rows // 8, self._max_rows, bounded)
-                with bounded(0):
-                    while statement.next_result():
-                        pass
+                with self._counted():
+                    with gil_scheduler.released(), self._bounded(statement.cancel, deadline):
+                        statement.execute(sql)
+                    columns = statement.fetch(last_rows + last_rows // 8, self._max_rows, bounded)
+                    with bounded(0):
+                        while statement.next_result():
+                            pass
+                self.cost.rows += len(columns)
                 return columns
             except bulk_fetch.TooManyRowsError:
                 raise self._too_many_rows() from None

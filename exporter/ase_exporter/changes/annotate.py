@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
 
 import httpx2
 
@@ -25,19 +24,9 @@ _MAX_TRIES = 3
 _RETRY_DELAY = 1.0
 
 
-class AnnotationClient(Protocol):
-    """Sends annotations. Both methods raise UserError if that fails."""
-
-    def annotate(self, change: Change) -> None:
-        """Send an annotation. Idempotent: the same id may be sent again."""
-
-    def finish(self, change_id: str, end: float, failed: str) -> None:
-        """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""
-
-
 @dataclass(frozen=True, slots=True)
 class ExporterClient:
-    """Sends annotations to an exporter, which keeps them and posts them to Grafana."""
+    """Sends annotations to an exporter, which keeps them and posts them to Grafana. All methods raise UserError."""
 
     url: str
     user: str = ""
@@ -45,7 +34,7 @@ class ExporterClient:
     ca_file: Path | None = None
 
     def annotate(self, change: Change) -> None:
-        """POST /annotations."""
+        """Send an annotation. Idempotent: the same id may be sent again."""
         body = {
             "id": change.id,
             "text": change.name,
@@ -57,7 +46,7 @@ class ExporterClient:
         self.request("POST", "/annotations", json=body)
 
     def finish(self, change_id: str, end: float, failed: str) -> None:
-        """POST /annotations/ID/finish."""
+        """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""
         self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
     def request(self, method: str, path: str, **content: object) -> httpx2.Response:
@@ -97,7 +86,7 @@ class ExporterClient:
 
 @dataclass(frozen=True, slots=True)
 class GrafanaClient:
-    """Sends annotations directly to Grafana's API."""
+    """Sends annotations directly to Grafana's API, with the methods of ExporterClient."""
 
     config: GrafanaConfig
 
@@ -130,7 +119,9 @@ class GrafanaClient:
             await grafana.close()
 
 
-def run_annotated(client: AnnotationClient, change: Change, command: Sequence[str], warn: Warn) -> int:
+def run_annotated(
+    client: ExporterClient | GrafanaClient, change: Change, command: Sequence[str], warn: Warn
+) -> int:
     """Run a command between start and finish of a region; returns the exit code that a shell would return.
 
     The command also runs if the annotation cannot be sent; that is only a warning.

@@ -4,9 +4,8 @@ import os
 import time
 
 from ase_exporter.changes.snapshot import ConfigSnapshot, Part, Parts, Setting, encode
-from ase_exporter.host.files import parse_meminfo, read_kernel_text
-from ase_exporter.host.hugepages import host_pools
-from ase_exporter.host.thp import parse_mode
+from ase_exporter.host.files import parse_sizes, read_kernel_text
+from ase_exporter.host.kernel import host_pools, parse_mode
 
 # Relative; the balloon driver of a virtual machine changes its memory a little all the time.
 _MEMORY_TOLERANCE = 0.01
@@ -61,7 +60,7 @@ class HostWatcher:
         return {name: parse_mode(text)[0] for name, text in texts.items() if text}
 
     def _memory_total(self) -> dict[str, str]:
-        total = parse_meminfo(read_kernel_text(f"{self._procfs}/meminfo") or "").get("MemTotal", 0)
+        total = parse_sizes(read_kernel_text(f"{self._procfs}/meminfo") or "").get("MemTotal", 0)
         if abs(total - self._memory) > _MEMORY_TOLERANCE * self._memory:
             self._memory = total
         return {"MemTotal": f"{self._memory >> 20} MiB"} if self._memory else {}

@@ -57,10 +57,10 @@ def annotate(
     ase-exporter annotate --run "reorg rebuild trades" -- isql -i reorg.sql
     """
     # httpx2 is loaded only when it is needed: it would delay the start of every command.
-    from ase_exporter.changes.annotate import AnnotationClient, ExporterClient, GrafanaClient, run_annotated
+    from ase_exporter.changes.annotate import ExporterClient, GrafanaClient, run_annotated
     from ase_exporter.changes.journal import MAINTENANCE
 
-    client: AnnotationClient = ExporterClient(url, user, password_file, ca_file)
+    client: ExporterClient | GrafanaClient = ExporterClient(url, user, password_file, ca_file)
     if grafana_url:
         client = GrafanaClient(_grafana_config(grafana_url, grafana_token_file, ca_file))
     texts, tags = words or [], tag or []

@@ -17,9 +17,8 @@ from ase_exporter.host.ase_memory import query_memory
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
 from ase_exporter.host.report import PageTables, as_data, print_hugepages
-from ase_exporter.host.sizing import AseMemory, Requirement, requirement
-from ase_exporter.host.verdict import ServerState
-from ase_exporter.host.verdict_metrics import read_host
+from ase_exporter.host.sizing import Requirement, ase_memory, requirement
+from ase_exporter.host.verdict import ServerState, read_host
 
 
 def hugepages(
@@ -77,8 +76,8 @@ def hugepages(
     elif max_memory is None and total_logical_memory is None:
         required = _configured(loaded, settings, target, timeout, need, server)
     else:
-        ase = _ase_memory(max_memory, total_logical_memory, allocate_max)
-        required = need(ase_memory=ase.pages, source=ase.source, server=server)
+        pages, source = _ase_memory(max_memory, total_logical_memory, allocate_max)
+        required = need(ase_memory=pages, source=source, server=server)
     if not (settings.procfs / "meminfo").exists():
         raise UserError(f"--path.procfs {settings.procfs}: expected a mounted procfs, but it has no meminfo")
     touched = required.memory if touched_gib is None else int(touched_gib * 1024**3)
@@ -90,15 +89,17 @@ def hugepages(
         print_hugepages(required, host, tables)
 
 
-def _ase_memory(max_memory: int | None, total_logical_memory: int | None, allocate_max: bool) -> AseMemory:
-    """The memory that the options describe; --max-memory alone is used as given."""
+def _ase_memory(
+    max_memory: int | None, total_logical_memory: int | None, allocate_max: bool
+) -> tuple[int, str]:
+    """The memory that the options describe, and its source; --max-memory alone is used as given."""
     if total_logical_memory is None:
-        return AseMemory(0, max_memory or 0, True, "--max-memory")
+        return max_memory or 0, "--max-memory"
     if allocate_max and max_memory is None:
         raise UserError(
             "--allocate-max-shared-memory: ASE then allocates max memory: expected --max-memory too"
         )
-    return AseMemory(total_logical_memory, max_memory or 0, allocate_max)
+    return ase_memory(total_logical_memory, max_memory or 0, allocate_max)
 
 
 def _configured(
@@ -113,7 +114,7 @@ def _configured(
     if loaded.targets:
         chosen = choose_target(loaded, target)
         found = query_memory(chosen, loaded.auth[chosen.auth], timeout)
-        return need(ase_memory=found.memory.pages, source=found.memory.source, server=server or found.server)
+        return need(ase_memory=found.pages, source=found.source, server=server or found.server)
     if settings.required is not None:
         return requirement(**asdict(settings.required), source="configured", server=server)
     raise UserError("expected a target to query (--config.file), --max-memory PAGES or --memory BYTES")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.config import Auth, Target
 from ase_exporter.errors import UserError
-from ase_exporter.host.sizing import AseMemory
+from ase_exporter.host.sizing import ase_memory
 
 _OPTIONS = ("total logical memory", "max memory", "allocate max shared memory")
 _SQL = (
@@ -17,9 +17,10 @@ _SQL = (
 
 
 class ServerMemory(NamedTuple):
-    """ASE's memory configuration, and its name (@@servername)."""
+    """What ASE allocates at start, in 2 KiB pages, the option that says so, and the server's name (@@servername)."""
 
-    memory: AseMemory
+    pages: int
+    source: str
     server: str
 
 
@@ -34,22 +35,18 @@ def query_memory(target: Target, auth: Auth, timeout: float) -> ServerMemory:
 
 
 def _read(target: Target, auth: Auth, deadline: float) -> ServerMemory:
-    endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
-    connection = Connection.open(endpoint, auth.user, auth.read_password(), deadline=deadline)
+    connection = Connection.open(Endpoint.of(target), auth.user, auth.read_password(), deadline=deadline)
     try:
         values = {str(name).strip(): value for name, value in connection.query(_SQL, deadline)}
         ((server,),) = connection.query("select @@servername", deadline)
     finally:
         connection.close()
-    return ServerMemory(_memory(target.name, values), str(server or "").strip())
-
-
-def _memory(target: str, values: dict[str, object]) -> AseMemory:
     numbers = [values.get(option) for option in _OPTIONS]
-    missing = [
-        option for option, number in zip(_OPTIONS, numbers, strict=True) if not isinstance(number, int)
-    ]
-    if missing:
-        raise UserError(f"target {target}: no run value of {', '.join(missing)} in master..syscurconfigs")
+    if missing := [
+        option for option, each in zip(_OPTIONS, numbers, strict=True) if not isinstance(each, int)
+    ]:
+        raise UserError(
+            f"target {target.name}: no run value of {', '.join(missing)} in master..syscurconfigs"
+        )
     total, maximum, allocate = (int(str(number)) for number in numbers)
-    return AseMemory(total, maximum, allocate == 1)
+    return ServerMemory(*ase_memory(total, maximum, allocate == 1), str(server or "").strip())

@@ -65,8 +65,8 @@ def parse_numbers(text: str) -> Iterator[tuple[str, int]]:
             yield name, int(value)
 
 
-def parse_meminfo(text: str) -> dict[str, int]:
-    """Parse /proc/meminfo or a node's meminfo: kB become bytes, counts (HugePages_*) stay as they are."""
+def parse_sizes(text: str) -> dict[str, int]:
+    """Parse `name: number` lines of meminfo or /proc/PID/status: kB become bytes, counts stay as they are."""
     values: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()

@@ -10,7 +10,7 @@ from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup
 from ase_exporter.host.declared import declared_value, family
 from ase_exporter.host.files import read_int
 from ase_exporter.host.perf_child import PerfChild, PerfState
-from ase_exporter.host.perf_output import HINTS, PerfProblem
+from ase_exporter.host.perf_output import PerfProblem, problem
 from ase_exporter.host.perf_profiles import choose_profile
 from ase_exporter.host.process_finder import ProcessFinder
 from ase_exporter.metrics.families import Family
@@ -58,7 +58,7 @@ class PerfCollector:
                 pid for s in self._finder.find() if s.key.server == self._config.server for pid in s.stats
             ]
             if not pids:
-                return PerfProblem("no_process", HINTS["no_process"])
+                return problem("no_process")
             scope = ["-p", ",".join(map(str, pids))]
         events = [word for expression in expressions for word in ("-e", expression)]
         interval = str(round(self._config.interval * 1000))
@@ -69,15 +69,15 @@ def _event_families(state: PerfState) -> Iterator[Family]:
     total = family("dbhost_perf_events_total")
     running = family("dbhost_perf_running_ratio")
     counting = family("dbhost_perf_event_counting")
-    problem = family("dbhost_perf_event_problem")
+    problems = family("dbhost_perf_event_problem")
     for name, tally in state.events.items():
         counting.add(tally.counting, name)
         if tally.counting or tally.total:
             total.add(tally.total, name)
             running.add(tally.running, name)
         if tally.problem is not None:
-            problem.add(1, name, tally.problem.hint, tally.problem.reason)
-    yield from (total, running, counting, problem)
+            problems.add(1, name, tally.problem.hint, tally.problem.reason)
+    yield from (total, running, counting, problems)
 
 
 def _child_families(state: PerfState) -> Iterator[Family]:

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ase_exporter.host.perf_output import (
-    HINTS,
     EventCount,
     PerfProblem,
     explain,
     parse_count,
+    problem,
     rejected_event,
 )
 
@@ -104,17 +104,15 @@ class PerfChild:
             self._stop.wait(wait)
             wait = min(2 * wait, _MAX_BACKOFF)
 
-    def _run(self) -> str:
-        """Run perf until it ends; return its messages (output other than counts)."""
+    def _start(self) -> "subprocess.Popen[bytes] | PerfProblem":
+        """Start perf, or say why that is not possible."""
         if not self._expressions:
-            self._report(PerfProblem("no_events", HINTS["no_events"]))
-            return ""
+            return problem("no_events")
         command = self._command(list(self._expressions.values()))
         if isinstance(command, PerfProblem):
-            self._report(command)
-            return ""
+            return command
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -123,10 +121,15 @@ class PerfChild:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            self._report(PerfProblem("no_binary", HINTS["no_binary"]))
-            return ""
+            return problem("no_binary")
         except OSError as error:
-            self._report(PerfProblem("failed", f"perf cannot be started: {error.strerror}"))
+            return PerfProblem("failed", f"perf cannot be started: {error.strerror}")
+
+    def _run(self) -> str:
+        """Run perf until it ends; return its messages (output other than counts)."""
+        process = self._start()
+        if isinstance(process, PerfProblem):
+            self._report(process)
             return ""
         self._process = process
         self.state.starts += 1
@@ -137,10 +140,7 @@ class PerfChild:
         _end(process)
         messages = "\n".join(lines)
         if not self._stop.is_set():
-            problem = (
-                PerfProblem("silent", HINTS["silent"]) if silent else explain(messages, self._paranoid())
-            )
-            self._report(problem)
+            self._report(problem("silent") if silent else explain(messages, self._paranoid()))
         return messages
 
     def _read(self, process: subprocess.Popen[bytes], messages: deque[str]) -> bool:
@@ -174,16 +174,16 @@ class PerfChild:
             tally.counting = count.value is not None
             tally.running = count.running
             tally.total += count.value or 0.0
-            tally.problem = None if count.reason is None else PerfProblem(count.reason, HINTS[count.reason])
+            tally.problem = None if count.reason is None else problem(count.reason)
             if count.time != previous:
                 self.state.counted_seconds += count.time - previous
                 self.state.last_interval = time.monotonic()
                 self.state.problem = None
             self.state.changed.notify_all()
 
-    def _report(self, problem: PerfProblem) -> None:
+    def _report(self, found: PerfProblem) -> None:
         with self.state.changed:
-            self.state.problem = problem
+            self.state.problem = found
             for tally in self.state.events.values():
                 tally.counting = False
                 tally.running = 0.0
@@ -194,12 +194,12 @@ class PerfChild:
         rejected = rejected_event(messages)
         if rejected is None:
             return False
-        expression, problem = rejected
+        expression, why = rejected
         for name, own in self._expressions.items():
             if own == expression:
                 del self._expressions[name]
                 with self.state.changed:
-                    self.state.events[name].problem = problem
+                    self.state.events[name].problem = why
                 return True
         return False
 

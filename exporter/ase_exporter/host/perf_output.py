@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Reason = Literal[
     "no_binary",
@@ -39,14 +39,6 @@ class EventCount:
     reason: Reason | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PerfProblem:
-    """Why perf or one event does not count; hint: one line on what to do."""
-
-    reason: Reason
-    hint: str
-
-
 HINTS: dict[Reason, str] = {
     "no_binary": "install perf for this kernel (Debian: linux-perf, RHEL: perf)",
     "no_permission": "give CAP_PERFMON (CAP_SYS_ADMIN before 5.8); in a container, lift seccomp's ban too",
@@ -59,6 +51,18 @@ HINTS: dict[Reason, str] = {
     "silent": "perf gave no interval in time and was ended",
     "failed": "perf ended by itself",
 }
+
+
+class PerfProblem(NamedTuple):
+    """Why perf or one event does not count; hint: one line on what to do."""
+
+    reason: Reason
+    hint: str
+
+
+def problem(reason: Reason) -> PerfProblem:
+    """The problem of that reason, with its usual hint."""
+    return PerfProblem(reason, HINTS[reason])
 
 
 def parse_count(line: str) -> EventCount | None:
@@ -86,18 +90,16 @@ def rejected_event(messages: str) -> tuple[str, PerfProblem] | None:
     if match is None:
         return None
     if any(text in messages for text in _NO_TRACING):
-        return match[1], PerfProblem(
-            "no_permission", "make /sys/kernel/tracing readable: mount -o remount,mode=755"
-        )
-    return match[1], PerfProblem("unknown_event", HINTS["unknown_event"])
+        hint = "make /sys/kernel/tracing readable: mount -o remount,mode=755"
+        return match[1], PerfProblem("no_permission", hint)
+    return match[1], problem("unknown_event")
 
 
 def explain(messages: str, paranoid: int | None) -> PerfProblem:
     """Return why perf ended, from its messages; paranoid: kernel.perf_event_paranoid, None if unknown."""
     if any(text in messages for text in _MISSING):
-        return PerfProblem("no_binary", HINTS["no_binary"])
+        return problem("no_binary")
     if any(text in messages for text in _DENIED):
-        reason: Reason = "paranoid" if paranoid is not None and paranoid > 0 else "no_permission"
-        return PerfProblem(reason, HINTS[reason])
+        return problem("paranoid" if paranoid is not None and paranoid > 0 else "no_permission")
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     return PerfProblem("failed", lines[0][:200] if lines else HINTS["failed"])

@@ -6,12 +6,13 @@ shared memory is taken from the process that has most of it.
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from operator import add, sub
 
 from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.declared import declared_value, family, keys, of_group
-from ase_exporter.host.files import NotOfferedError, read_kernel_text
-from ase_exporter.host.process_files import ProcessStat, Smaps, parse_memlock, parse_status
+from ase_exporter.host.files import NotOfferedError, parse_sizes, read_kernel_text
+from ase_exporter.host.process_files import ProcessStat, parse_memlock
 from ase_exporter.host.process_finder import ProcessFinder, ServerKey, ServerProcesses
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
@@ -25,24 +26,19 @@ _SHARED = frozenset(("RssShmem", "HugetlbPages", "VmLck"))
 
 @dataclass(slots=True)
 class _Totals:
-    """Counters of one server that survive the end of a process. last: (pid, start) -> stat counted so far."""
+    """Counters of one server that survive the end of a process. last: (pid, start) -> what was counted so far."""
 
-    user: int = 0
-    system: int = 0
-    minor: int = 0
-    major: int = 0
-    last: dict[tuple[int, int], ProcessStat] = field(default_factory=dict)
+    counted: list[int] = field(default_factory=lambda: [0] * 4)
+    last: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
 
     def advance(self, stats: Mapping[int, ProcessStat]) -> None:
         """Add what each process used since the last call; a new process counts from its start."""
         last, self.last = self.last, {}
         for pid, stat in stats.items():
-            before = last.get((pid, stat.start))
-            self.user += stat.user_ticks - (before.user_ticks if before else 0)
-            self.system += stat.system_ticks - (before.system_ticks if before else 0)
-            self.minor += stat.minor_faults - (before.minor_faults if before else 0)
-            self.major += stat.major_faults - (before.major_faults if before else 0)
-            self.last[pid, stat.start] = stat
+            before = last.get((pid, stat.start), (0, 0, 0, 0))
+            changes = map(sub, stat.counted, before)
+            self.counted = list(map(add, self.counted, changes))
+            self.last[pid, stat.start] = stat.counted
 
 
 class ProcessCollector:
@@ -66,10 +62,13 @@ class ProcessCollector:
                 "no process matches; a container sees the database only in the host's process namespace"
             )
         statuses = {server.key: self._read_statuses(server) for server in servers}
-        yield _process_count(servers)
+        yield family("dbhost_process_count", [(server.key, len(server.stats)) for server in servers])
         yield from self._counters(servers)
         yield from _status_families(statuses)
-        limits = {server.key: self._read_memlock(server) for server in servers}
+        limits = {
+            server.key: parse_memlock(read_kernel_text(f"{self._procfs}/{server.main}/limits") or "")
+            for server in servers
+        }
         yield _memlock_family(limits)
         largest = {
             key: max(processes, key=lambda pid: _touched(processes[pid]))
@@ -90,7 +89,7 @@ class ProcessCollector:
 
     def _read_statuses(self, server: ServerProcesses) -> dict[int, dict[str, int]]:
         texts = {pid: read_kernel_text(f"{self._procfs}/{pid}/status") for pid in server.stats}
-        return {pid: parse_status(text) for pid, text in texts.items() if text}
+        return {pid: parse_sizes(text) for pid, text in texts.items() if text}
 
     def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
         cpu = family("dbhost_process_cpu_seconds_total")
@@ -100,15 +99,13 @@ class ProcessCollector:
         for server in servers:
             totals = self._totals[server.key]
             totals.advance(server.stats)
+            user, system, minor_faults, major_faults = totals.counted
             database, name = server.key
-            cpu.add(totals.user * _TICK, database, "user", name)
-            cpu.add(totals.system * _TICK, database, "system", name)
-            minor.add(totals.minor, *server.key)
-            major.add(totals.major, *server.key)
+            cpu.add(user * _TICK, database, "user", name)
+            cpu.add(system * _TICK, database, "system", name)
+            minor.add(minor_faults, *server.key)
+            major.add(major_faults, *server.key)
         yield from (cpu, minor, major)
-
-    def _read_memlock(self, server: ServerProcesses) -> tuple[float, float] | None:
-        return parse_memlock(read_kernel_text(f"{self._procfs}/{server.main}/limits") or "")
 
 
 def _memlock_family(limits: Mapping[ServerKey, tuple[float, float] | None]) -> Family:
@@ -138,10 +135,6 @@ def _touched(status: Mapping[str, int]) -> int:
     return status.get("VmRSS", 0) + status.get("HugetlbPages", 0)
 
 
-def _process_count(servers: list[ServerProcesses]) -> Family:
-    return family("dbhost_process_count", [(server.key, len(server.stats)) for server in servers])
-
-
 def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]]]) -> Iterator[Family]:
     rows: dict[tuple[str, ...], dict[str, float | None]] = {}
     for key, processes in statuses.items():
@@ -155,7 +148,7 @@ def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]
 
 
 def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsReader) -> Iterator[Family]:
-    yield from of_group("smaps", {key: asdict(each.smaps) for key, each in snapshots.items() if each.smaps})
+    yield from of_group("smaps", {key: each.smaps.sums for key, each in snapshots.items() if each.smaps})
     yield from _placement(snapshots)
     readable = family("dbhost_process_smaps_readable")
     age = family("dbhost_process_smaps_age_seconds")
@@ -172,7 +165,7 @@ def _placement(snapshots: Mapping[ServerKey, SmapsSnapshot]) -> Iterator[Family]
     mapped = family("dbhost_process_hugetlb_mapped_bytes")
     placed = family("dbhost_process_numa_bytes")
     for (database, server), snapshot in snapshots.items():
-        for size, size_bytes in (snapshot.smaps or Smaps()).mapped_hugetlb.items():
+        for size, size_bytes in (snapshot.smaps.mapped_hugetlb if snapshot.smaps else {}).items():
             mapped.add(size_bytes, database, server, f"{size // 1024}kB")
         for (node, size), size_bytes in sorted(snapshot.numa.items()):
             placed.add(size_bytes, database, str(node), server, f"{size // 1024}kB")

@@ -3,49 +3,29 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessStat:
-    """/proc/PID/stat. Times are in clock ticks; start is in ticks since boot and tells reused pids apart."""
+class ProcessStat(NamedTuple):
+    """/proc/PID/stat. start: in clock ticks since boot; tells reused pids apart.
+
+    counted: user and system time in clock ticks, minor and major faults.
+    """
 
     name: str
     parent: int
-    minor_faults: int
-    major_faults: int
-    user_ticks: int
-    system_ticks: int
-    threads: int
     start: int
+    counted: tuple[int, int, int, int]
 
 
 def parse_stat(text: str) -> ProcessStat:
     """Parse /proc/PID/stat. The name in parentheses may itself contain blanks and parentheses."""
     name_end = text.rindex(")")
     fields = text[name_end + 1 :].split()
-    return ProcessStat(
-        name=text[text.index("(") + 1 : name_end],
-        parent=int(fields[1]),
-        minor_faults=int(fields[7]),
-        major_faults=int(fields[9]),
-        user_ticks=int(fields[11]),
-        system_ticks=int(fields[12]),
-        threads=int(fields[17]),
-        start=int(fields[19]),
-    )
-
-
-def parse_status(text: str) -> dict[str, int]:
-    """Parse the lines of /proc/PID/status that hold one number; kB become bytes."""
-    values: dict[str, int] = {}
-    for line in text.splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdecimal() and (len(words) == 1 or words[1] == "kB"):
-            values[name] = int(words[0]) * (1024 if len(words) == 2 else 1)
-    return values
+    minor, major, user, system = (int(fields[index]) for index in (7, 9, 11, 12))
+    name = text[text.index("(") + 1 : name_end]
+    return ProcessStat(name, int(fields[1]), int(fields[19]), (user, system, minor, major))
 
 
 def parse_memlock(text: str) -> tuple[float, float] | None:
@@ -57,49 +37,35 @@ def parse_memlock(text: str) -> tuple[float, float] | None:
     return soft, hard
 
 
-@dataclass(slots=True)
-class Smaps:
-    """/proc/PID/smaps, summed over all mappings, in bytes.
-
-    mapped_hugetlb: huge page size in bytes -> bytes mapped with that size, touched or not;
-    private_hugetlb, shared_hugetlb: the touched part of it.
-    """
-
-    anonymous: int = 0
-    anon_hugepages: int = 0
-    shmem_hugepages: int = 0
-    private_hugetlb: int = 0
-    shared_hugetlb: int = 0
-    mapped_hugetlb: dict[int, int] = field(default_factory=dict)
-
-
-_SMAPS_SUMS = {
-    "Anonymous": "anonymous",
-    "AnonHugePages": "anon_hugepages",
-    "ShmemPmdMapped": "shmem_hugepages",
-    "Private_Hugetlb": "private_hugetlb",
-    "Shared_Hugetlb": "shared_hugetlb",
-}
 _SMAPS_LINE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 
 
-def parse_smaps(text: str) -> Smaps:
-    """Parse /proc/PID/smaps (smaps_rollup has no page sizes and does not exist before Linux 4.14).
+class Smaps(NamedTuple):
+    """/proc/PID/smaps in bytes. sums: lines by name, summed over all mappings.
+
+    mapped_hugetlb: huge page size in bytes -> bytes mapped with that size, touched or not.
+    """
+
+    sums: Mapping[str, int]
+    mapped_hugetlb: Mapping[int, int]
+
+
+def parse_smaps(text: str, lines: Iterable[str]) -> Smaps:
+    """Parse /proc/PID/smaps (smaps_rollup has no page sizes and does not exist before Linux 4.14). lines: to be summed.
 
     A mapping uses huge pages if its KernelPageSize is 1 MiB or more: base pages are 64 KiB at most.
     """
-    sums: defaultdict[str, int] = defaultdict(int)
+    sums = dict.fromkeys(lines, 0)
     mapped: defaultdict[int, int] = defaultdict(int)
     size = 0
     for name, kilobytes in _SMAPS_LINE.findall(text):
         if name == "Size":
             size = int(kilobytes) * 1024
-        elif name == "KernelPageSize":
-            if int(kilobytes) >= 1024:
-                mapped[int(kilobytes) * 1024] += size
-        elif name in _SMAPS_SUMS:
-            sums[_SMAPS_SUMS[name]] += int(kilobytes) * 1024
-    return Smaps(**sums, mapped_hugetlb=dict(mapped))
+        elif name == "KernelPageSize" and int(kilobytes) >= 1024:
+            mapped[int(kilobytes) * 1024] += size
+        elif name in sums:
+            sums[name] += int(kilobytes) * 1024
+    return Smaps(sums, mapped)
 
 
 def parse_numa_maps(text: str) -> Mapping[tuple[int, int], int]:

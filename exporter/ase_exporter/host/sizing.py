@@ -18,33 +18,6 @@ _TABLE_SPANS = tuple(BASE_PAGE * 512**level for level in (1, 2, 3))
 
 
 @dataclass(frozen=True, slots=True)
-class AseMemory:
-    """ASE's memory configuration (sp_configure, run values); the first two are in 2 KiB pages.
-
-    source_override: source of the figure, if it is not one of these options.
-    """
-
-    total_logical_memory: int
-    max_memory: int
-    allocate_max_shared_memory: bool
-    source_override: str = ""
-
-    @property
-    def pages(self) -> int:
-        """Memory that ASE allocates at start, in 2 KiB pages."""
-        return self.max_memory if self.allocate_max_shared_memory else self.total_logical_memory
-
-    @property
-    def source(self) -> str:
-        """The option that determines `pages`, and why."""
-        if self.source_override:
-            return self.source_override
-        if self.allocate_max_shared_memory:
-            return "max memory (allocate max shared memory is 1)"
-        return "total logical memory (allocate max shared memory is 0)"
-
-
-@dataclass(frozen=True, slots=True)
 class Requirement:
     """Memory that must fit into huge pages, in bytes; source says where the figure comes from.
 
@@ -102,6 +75,16 @@ class Requirement:
                 "sp_configure 'enable HugePages', 2"
             )
         return lines
+
+
+def ase_memory(total_logical: int, maximum: int, allocate_maximum: bool) -> tuple[int, str]:
+    """The memory that ASE allocates at start, and the option that says so.
+
+    total_logical, maximum: run values of `total logical memory` and `max memory`; all are in 2 KiB pages.
+    """
+    if allocate_maximum:
+        return maximum, "max memory (allocate max shared memory is 1)"
+    return total_logical, "total logical memory (allocate max shared memory is 0)"
 
 
 def requirement(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ase_exporter.host.declared import keys
 from ase_exporter.host.files import read_kernel_text
 from ase_exporter.host.process_files import Smaps, parse_numa_maps, parse_smaps
 from ase_exporter.host.process_finder import ServerKey
@@ -35,7 +36,7 @@ def read_smaps(procfs: str, pid: int, clock: Callable[[], float] = time.monotoni
     smaps = read_kernel_text(f"{procfs}/{pid}/smaps")
     numa = read_kernel_text(f"{procfs}/{pid}/numa_maps")
     return SmapsSnapshot(
-        smaps=parse_smaps(smaps) if smaps else None,
+        smaps=parse_smaps(smaps, keys("smaps")) if smaps else None,
         numa=parse_numa_maps(numa or ""),
         at=start,
         seconds=clock() - start,

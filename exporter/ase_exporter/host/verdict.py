@@ -1,12 +1,15 @@
-"""Compares a host with the huge pages that its databases require. Arithmetic only."""
+"""Compares a host with the huge pages that its databases require, as sentences and as metrics."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.host.hugepages import HugePagePool
+from ase_exporter.host.declared import family
+from ase_exporter.host.files import parse_sizes, read_kernel_text
+from ase_exporter.host.kernel import HugePagePool, host_pools, thp_mode
 from ase_exporter.host.process_finder import ServerKey
 from ase_exporter.host.sizing import Requirement
+from ase_exporter.metrics.families import Family
 
 State = Literal["enough", "short", "stranded", "thp_on", "memlock_low", "not_used", "wrong_size"]
 
@@ -74,25 +77,26 @@ def assess(need: Requirement, host: HostState) -> list[Check]:
     """Return a check per state; a state that is unknown (no process, smaps not permitted) is omitted."""
     servers = relevant(need, host)
     pool = host.pool(need.page_size)
-    available = pool.total - _used_by_others(pool, servers)
-    short = max(0, need.pages - available)
+    others = _used_by_others(pool, servers)
+    short = max(0, need.pages + others - pool.total)
     unreserved = pool.free - (pool.reserved or 0)
-    stranded = max(0, min(available - need.pages, unreserved))
-    return [
-        *_enough(need, pool, available, short),
-        Check(
-            "stranded",
-            stranded > 0,
-            f"stranded: {stranded:,} pages ({_gib(stranded * need.page_size)}) are neither needed nor used"
-            if stranded
-            else "no page is stranded",
-            stranded,
-        ),
-        *_wrong_size(need, host, servers),
-        *_not_used(servers),
-        *_memlock_low(need, servers),
-        *_thp_on(host),
+    stranded = max(0, min(pool.total - others - need.pages, unreserved))
+    has = f"{pool.total:,} of {need.size}"
+    if others:
+        has += f", {others:,} of them taken by other programs"
+    enough = "not enough" if short else "enough"
+    missing = f"short by {short:,} pages ({_gib(short * need.page_size)})"
+    spare = f"stranded: {stranded:,} pages ({_gib(stranded * need.page_size)}) are neither needed nor used"
+    checks = [
+        Check("enough", not short, f"{enough}: {need.pages:,} pages are needed, the host has {has}"),
+        Check("short", short > 0, missing if short else "no page is missing", short),
+        Check("stranded", stranded > 0, spare if stranded else "no page is stranded", stranded),
+        _wrong_size(need, host, servers),
+        _not_used(servers),
+        _memlock_low(need, servers),
+        _thp_on(host),
     ]
+    return [check for check in checks if check]
 
 
 def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
@@ -104,92 +108,80 @@ def _used_by_others(pool: HugePagePool, servers: list[ServerState]) -> int:
     return max(0, in_use - sum(pages or 0 for pages in own))
 
 
-def _enough(need: Requirement, pool: HugePagePool, available: int, short: int) -> Iterator[Check]:
-    others = pool.total - available
-    has = f"{pool.total:,} of {need.size}" + (
-        f", {others:,} of them taken by other programs" if others else ""
-    )
-    yield Check(
-        "enough",
-        short == 0,
-        f"enough: {need.pages:,} pages are needed, the host has {has}"
-        if short == 0
-        else f"not enough: {need.pages:,} pages are needed, the host has {has}",
-    )
-    yield Check(
-        "short",
-        short > 0,
-        f"short by {short:,} pages ({_gib(short * need.page_size)})" if short else "no page is missing",
-        short,
-    )
-
-
-def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Iterator[Check]:
+def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) -> Check:
     reasons = []
     if host.pools and all(pool.size_bytes != need.page_size for pool in host.pools):
         sizes = ", ".join(pool.size for pool in host.pools)
         reasons.append(f"this host offers {sizes} only")
     elif host.default_size is not None and host.default_size != need.page_size:
-        reasons.append(
-            f"the default size is {host.default_size // 1024}kB, and a database asks for the default"
-        )
+        size = host.default_size // 1024
+        reasons.append(f"the default size is {size}kB, and a database asks for the default")
     reasons += [
         f"{server.key.server} maps pages of {size // 1024}kB"
         for server in servers
         for size in server.mapped or {}
         if size != need.page_size
     ]
-    yield Check(
-        "wrong_size",
-        bool(reasons),
-        f"wrong page size: {need.size} are wanted, but {'; '.join(reasons)}"
-        if reasons
-        else f"the page size is right: {need.size}",
-    )
+    if reasons:
+        return Check("wrong_size", True, f"wrong page size: {need.size} are wanted, but {'; '.join(reasons)}")
+    return Check("wrong_size", False, f"the page size is right: {need.size}")
 
 
-def _not_used(servers: list[ServerState]) -> Iterator[Check]:
+def _not_used(servers: list[ServerState]) -> Check | None:
     known = [server for server in servers if server.uses_huge_pages is not None]
-    if not known:
-        return
     without = [server.key.server for server in known if not server.uses_huge_pages]
-    with_pages = [server.key.server for server in known if server.uses_huge_pages]
-    yield Check(
-        "not_used",
-        bool(without),
-        f"not used by the process: {', '.join(without)} runs without huge pages"
-        if without
-        else f"used by the process: {', '.join(with_pages)}",
-    )
+    if without:
+        return Check(
+            "not_used", True, f"not used by the process: {', '.join(without)} runs without huge pages"
+        )
+    names = ", ".join(server.key.server for server in known)
+    return Check("not_used", False, f"used by the process: {names}") if known else None
 
 
-def _memlock_low(need: Requirement, servers: list[ServerState]) -> Iterator[Check]:
+def _memlock_low(need: Requirement, servers: list[ServerState]) -> Check | None:
     # The requirement covers all servers together, so it can be compared with the limit of a single server only.
     if len(servers) != 1 or servers[0].memlock is None:
-        return
-    server, limit = servers[0], servers[0].memlock
-    if (server.mapped_pages(need.page_size) or 0) >= need.memory_pages:
-        yield Check("memlock_low", False, f"memlock is no obstacle: {server.key.server} has all its pages")
-        return
-    low = limit < need.memlock_kib * 1024
+        return None
+    name, limit = servers[0].key.server, servers[0].memlock
+    if (servers[0].mapped_pages(need.page_size) or 0) >= need.memory_pages:
+        return Check("memlock_low", False, f"memlock is no obstacle: {name} has all its pages")
     has = "unlimited" if limit == float("inf") else f"{limit / 1024:,.0f} KiB"
-    yield Check(
-        "memlock_low",
-        low,
-        f"memlock too low: {server.key.server} has {has}, needed are {need.memlock_kib:,} KiB"
-        if low
-        else f"memlock is enough: {server.key.server} has {has}",
-    )
+    if limit < need.memlock_kib * 1024:
+        text = f"memlock too low: {name} has {has}, needed are {need.memlock_kib:,} KiB"
+        return Check("memlock_low", True, text)
+    return Check("memlock_low", False, f"memlock is enough: {name} has {has}")
 
 
-def _thp_on(host: HostState) -> Iterator[Check]:
+def _thp_on(host: HostState) -> Check:
     if host.thp == "always":
         text = "THP on: set transparent_hugepage=never on the kernel boot line, the only sure way"
     elif host.thp == "madvise":
         text = "THP is madvise: only programs that ask get them; never is what SAP asks for"
     else:
         text = f"THP is {host.thp or 'not in this kernel'}"
-    yield Check("thp_on", host.thp == "always", text)
+    return Check("thp_on", host.thp == "always", text)
+
+
+def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> HostState:
+    """Read the host's huge pages, THP mode and page tables; servers are passed through."""
+    meminfo = parse_sizes(read_kernel_text(f"{procfs}/meminfo") or "")
+    return HostState(
+        pools=tuple(host_pools(sysfs)),
+        default_size=meminfo.get("Hugepagesize"),
+        thp=thp_mode(sysfs),
+        page_tables=meminfo.get("PageTables"),
+        servers=servers,
+    )
+
+
+def verdict_families(need: Requirement, host: HostState) -> Iterator[Family]:
+    """Yield dbhost_hugepages_required, _short, _stranded and _state."""
+    checks = assess(need, host)
+    pages = {check.state: [((need.size,), float(check.pages))] for check in checks}
+    yield family("dbhost_hugepages_required", [((need.size,), need.pages)])
+    yield family("dbhost_hugepages_short", pages["short"])
+    yield family("dbhost_hugepages_stranded", pages["stranded"])
+    yield family("dbhost_hugepages_state", [((check.state,), check.holds) for check in checks])
 
 
 def _gib(size: int) -> str:

@@ -38,17 +38,9 @@ class Family:
         _check(self.name, self.kind, self.labels)
 
     def add(self, value: float, *label_values: str) -> None:
-        """Append one sample; label values come in the order of `labels`."""
-        self.extend([(label_values, value)])
-
-    def extend(self, samples: "list[Sample] | SampleArray") -> None:
-        """Append samples. The family takes over the object if it has none yet."""
-        if not self.samples and not isinstance(samples, list):
-            self.samples = samples
-        elif isinstance(self.samples, list):
-            self.samples.extend(samples)
-        else:
-            self.samples = [*self.samples, *samples]
+        """Append one sample to a list; label values come in the order of `labels`."""
+        assert isinstance(self.samples, list)
+        self.samples.append((label_values, value))
 
 
 @lru_cache(maxsize=2048)

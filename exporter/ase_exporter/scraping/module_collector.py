@@ -9,8 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ase_exporter.ase.connection import DatabaseError
-from ase_exporter.ase.session import Session
+from ase_exporter.ase.connection import Connection, DatabaseError
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, unavailable_reason
@@ -134,11 +133,11 @@ class ModuleCollector:
             for collector in self._planned
         ]
 
-    def read(self, result: ScrapeResult, session: Session) -> None:
+    def read(self, result: ScrapeResult, connection: Connection) -> None:
         """Read the collectors that are due. Raises DatabaseError if the connection cannot be used any more."""
         self._now = self._monotonic()
         due = [collector for collector in self._wanted(result) if not self._reuse(collector, result)]
-        batch_error = self._read_batch(due, result, session)
+        batch_error = self._read_batch(due, result, connection)
         # Collectors that failed last time come last, so that they do not starve the others again.
         due.sort(key=lambda collector: collector.name in self._failing)
         for collector in due:
@@ -147,13 +146,13 @@ class ModuleCollector:
             if self._monotonic() >= result.deadline:
                 result.outcomes[collector.name] = CollectorOutcome(0.0, "deadline")
             else:
-                self._read_alone(collector, result, session)
+                self._read_alone(collector, result, connection)
         if batch_error and not any(result.outcomes[collector.name].reason for collector in due):
             log.warning("target %s: batching disabled until the next plan: %s", self._target, batch_error)
             self._batch_works = False
         if not result.summary.up and not due:
             # Nothing was due, so nothing has been sent yet that shows whether the server is up.
-            session.query(PING, result.deadline)
+            connection.query(PING, result.deadline)
             result.summary.up = True
 
     def _wanted(self, result: ScrapeResult) -> list[PlannedCollector]:
@@ -187,13 +186,13 @@ class ModuleCollector:
         return True
 
     def _read_batch(
-        self, due: Sequence[PlannedCollector], result: ScrapeResult, session: Session
+        self, due: Sequence[PlannedCollector], result: ScrapeResult, connection: Connection
     ) -> DatabaseError | None:
         """Read the quick collectors in one round trip.
 
         Returns the server error that ended the batch, if any; the collectors after it are left to be read alone.
         """
-        quick = [collector for collector in due if self._is_quick(collector, session)]
+        quick = [collector for collector in due if self._is_quick(collector, connection)]
         if len(quick) < 2 or self._budget.must_measure or self._monotonic() >= result.deadline:
             return None
         answers: list[tuple[list[Row], float, float]] = []
@@ -201,7 +200,7 @@ class ModuleCollector:
         started = self._monotonic()
         try:
             selects = [self.refused_databases.without(collector.statements[0]) for collector in quick]
-            for rows in session.query_batch(selects, lambda: self._limit(result)):
+            for rows in connection.query_batch(selects, lambda: self._limit(result)):
                 # Rows are handed on once the next result has begun; their own began when those before were.
                 answers.append((rows, started, self._monotonic() - started))
                 started = self._monotonic()
@@ -216,21 +215,21 @@ class ModuleCollector:
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
         for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
-            self._add_families(collector, [rows], result, session, read_at, seconds, batched=True)
+            self._add_families(collector, [rows], result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             raise batch_error
         return None if batch_error and batch_error.kind == "deadline" else batch_error
 
-    def _is_quick(self, collector: PlannedCollector, session: Session) -> bool:
+    def _is_quick(self, collector: PlannedCollector, connection: Connection) -> bool:
         """Whether it may be read in a batch: one select of few rows that did not fail last time."""
         sql, *others = collector.statements
-        if others or not collector.columns or (collector.by_columns and session.is_large(sql)):
+        if others or not collector.columns or (collector.by_columns and connection.is_large(sql)):
             return False
         return self._batch_works and collector.name not in self._failing | self._unreadable.keys()
 
-    def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, session: Session) -> None:
+    def _read_alone(self, collector: PlannedCollector, result: ScrapeResult, connection: Connection) -> None:
         started, limit = self._monotonic(), self._limit(result)
-        query = session.query_columns if collector.by_columns else session.query
+        query = connection.query_columns if collector.by_columns else connection.query
         try:
             answers = self.refused_databases.ask(collector.statements, lambda sql: query(sql, limit))
         except DatabaseError as error:
@@ -240,7 +239,7 @@ class ModuleCollector:
             log.warning("target %s: collector %s: %s", self._target, collector.name, error)
         else:
             read_at = self._monotonic()
-            self._add_families(collector, answers, result, session, read_at, read_at - started)
+            self._add_families(collector, answers, result, connection, read_at, read_at - started)
 
     def _limit(self, result: ScrapeResult) -> float:
         return self._timing.limit(result.deadline, self._clock)
@@ -250,7 +249,7 @@ class ModuleCollector:
         collector: PlannedCollector,
         answers: Sequence[Columns | list[Row]],
         result: ScrapeResult,
-        session: Session,
+        connection: Connection,
         read_at: float,
         query_seconds: float,
         *,
@@ -266,7 +265,7 @@ class ModuleCollector:
 
         def on_unreadable(problem: str) -> None:
             problems.append(problem)
-            self._verify_connection(collector.name, problem, result, session)
+            self._verify_connection(collector.name, problem, result, connection)
 
         result.summary.up = True
         try:
@@ -295,7 +294,9 @@ class ModuleCollector:
             own_seconds = self._monotonic() - started
             self._record(collector, families, reason, result, query_seconds, own_seconds, batched=batched)
 
-    def _verify_connection(self, name: str, problem: str, result: ScrapeResult, session: Session) -> None:
+    def _verify_connection(
+        self, name: str, problem: str, result: ScrapeResult, connection: Connection
+    ) -> None:
         """Tell a server that differs from the manual from a damaged answer, once per problem.
 
         After damage, the connection may be one answer behind, and rows would belong to other selects. Raises
@@ -305,7 +306,7 @@ class ModuleCollector:
             return
         number = random.getrandbits(30)
         try:
-            rows = session.query(f"select {number}", self._limit(result))
+            rows = connection.query(f"select {number}", self._limit(result))
         except DatabaseError:
             rows = []
         if [tuple(row) for row in rows] != [(number,)]:

@@ -12,7 +12,6 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Ope
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LedgerClient
-from ase_exporter.ase.session import Session
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.catalogue import Catalogue, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.changes.detect import ConfigWatcher
@@ -102,7 +101,7 @@ class TargetScraper:
         self._watch = watch
         self._last_watch_reason = ""
         self._sysmon = sysmon
-        self._session: Session | None = None
+        self._connection: Connection | None = None
         self._facts: ServerFacts | None = None
         self._version = ""
 
@@ -111,22 +110,22 @@ class TargetScraper:
         self._collector = self._collectors[result.module]
         result.series_limit = self._collector.module.series_limit
         try:
-            session = self._ensure_session(result)
-            self._ensure_plan(result, session)
-            self._collector.read(result, session)
-            self._watch_configuration(result, session)
+            connection = self._ensure_connection(result)
+            self._ensure_plan(result, connection)
+            self._collector.read(result, connection)
+            self._watch_configuration(result, connection)
         except DatabaseError as error:
             self._fail(result, error.kind, str(error))
             # A connection that was only too slow is kept: logging in each time would be even slower.
             if not (error.usable and error.kind == "deadline"):
-                self._drop_session()
+                self._drop_connection()
         except UserError as error:
             self._fail(result, "secret_unreadable", str(error))
         except Exception:
             # A bug of the exporter must cost one target one scrape, not the worker.
             log.exception("target %s: unexpected error", self.name)
             self._fail(result, "internal", "unexpected error, see the log")
-            self._drop_session()
+            self._drop_connection()
         self._add_diagnostics(result)
 
     def saved_totals(self, result: ScrapeResult) -> SavedTotals | None:
@@ -153,7 +152,7 @@ class TargetScraper:
     @property
     def connected(self) -> bool:
         """Whether there is a connection, which the server may have closed meanwhile."""
-        return self._session is not None
+        return self._connection is not None
 
     @property
     def facts(self) -> ServerFacts | None:
@@ -175,30 +174,30 @@ class TargetScraper:
 
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
-        self._drop_session()
+        self._drop_connection()
         self._login.close()
 
-    def _ensure_session(self, result: ScrapeResult) -> Session:
-        if self._session is None:
+    def _ensure_connection(self, result: ScrapeResult) -> Connection:
+        if self._connection is None:
             limit = min(result.deadline, self._clock.monotonic() + self._connect_timeout)
             try:
-                connection = self._login.open(limit)
+                self._connection = self._login.open(limit)
             finally:
                 self.cost.connects = self._login.attempts
-            self._session = Session(connection, self.cost, self._clock)
+            self._connection.cost = self.cost
             for collector in self._collectors.values():
                 collector.forget_plan()
-            self._session.query(SESSION_SETUP, result.deadline)
+            self._connection.query(SESSION_SETUP, result.deadline)
             result.summary.up = True
-            self._session.detect_charset(self._timing.limit(result.deadline, self._clock))
-        return self._session
+            self._connection.detect_charset(self._timing.limit(result.deadline, self._clock))
+        return self._connection
 
-    def _ensure_plan(self, result: ScrapeResult, session: Session) -> None:
+    def _ensure_plan(self, result: ScrapeResult, connection: Connection) -> None:
         if self._collector.is_planned:
             return
 
         def query(sql: str) -> list[Row]:
-            rows = session.query(sql, self._timing.limit(result.deadline, self._clock))
+            rows = connection.query(sql, self._timing.limit(result.deadline, self._clock))
             result.summary.up = True
             return rows
 
@@ -216,7 +215,7 @@ class TargetScraper:
         self._version = str(facts.version)
         malloc.give_back()
 
-    def _watch_configuration(self, result: ScrapeResult, session: Session) -> None:
+    def _watch_configuration(self, result: ScrapeResult, connection: Connection) -> None:
         """Take a snapshot of the server's configuration if one is due, at the interval that the budget allows."""
         watch, asked = self._watch, result.collectors
         if watch is None or (asked is not None and CHANGES not in asked):
@@ -230,7 +229,7 @@ class TargetScraper:
         known = dict(watch.missing)
         try:
             result.config_snapshot = watch.take_snapshot(
-                lambda sql: session.query(sql, self._timing.limit(limit, self._clock)), limit
+                lambda sql: connection.query(sql, self._timing.limit(limit, self._clock)), limit
             )
         except DatabaseError as error:
             reason = error.kind
@@ -258,8 +257,8 @@ class TargetScraper:
         ]
 
     def _add_diagnostics(self, result: ScrapeResult) -> None:
-        if self._session is not None:
-            self._session.count_received()
+        if self._connection is not None:
+            self._connection.count_received()
         self.cost.scrapes += 1
         result.summary.version = self._version
         result.ended = True
@@ -292,7 +291,7 @@ class TargetScraper:
         result.error_kind, result.summary.error = kind, text
         log.warning("target %s: %s", self.name, text, extra={"target": self.name, "kind": kind})
 
-    def _drop_session(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -125,14 +125,13 @@ def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]
     for name, value in values.items():
         if value is not None:
             yield single(f"ase_sysmon_sample_{name}", "gauge", _OF_THE_SAMPLE[name], value)
-    figures = Family(
+    yield Family(
         "ase_sysmon_sample_figures",
         "gauge",
         "Figures of the last sample by what its own redundancy says of them.",
         ("quality",),
+        [((quality,), float(report.count(quality))) for quality in QUALITIES],
     )
-    figures.extend([((quality,), float(report.count(quality))) for quality in QUALITIES])
-    yield figures
 
 
 def cleared_counters(report: Report) -> bool:

@@ -22,7 +22,7 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
 from ase_exporter.config import Config, Scrape
 from ase_exporter.errors import UserError
-from ase_exporter.host import HostCollectors
+from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.families import Family

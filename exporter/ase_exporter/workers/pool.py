@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 
 from ase_exporter.ase.login_ledger import LoginLedger, LoginQuestion, LoginReport, Permit
 from ase_exporter.ase.timing import TIMING, Timing
+from ase_exporter.backoff import Backoff
 from ase_exporter.changes.journal import Journal
 from ase_exporter.config import Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.workers.channel import Channel
-from ase_exporter.workers.crash_backoff import CrashBackoff
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import (
     Admission,
@@ -77,7 +77,8 @@ class WorkerPool:
         self._known = known
         self._journal = journal
         self._timing = timing
-        self._crash_backoff = CrashBackoff(timing)
+        # Of targets whose scrapes end their worker: its other targets miss a scrape each time.
+        self._crashes: Backoff[str, None] = Backoff(timing.crash_pause, timing.max_crash_pause)
         allowlist = config.probe_allowlist
         max_targets = len(config.targets) + (allowlist.max_targets if allowlist.addresses else 0)
         count = min(config.workers or len(os.sched_getaffinity(0)), max_targets)
@@ -364,7 +365,7 @@ class WorkerPool:
 
     async def _request(self, index: int, request: ScrapeRequest) -> ScrapeReply:
         """Send a request to a worker and wait for its reply. Raises WorkerGoneError."""
-        if pause := self._crash_backoff.forbids(request.target):
+        if pause := self._pause(request.target):
             raise WorkerGoneError(pause)
         if handover := self._handovers.get(request.target):
             await asyncio.wait([handover], timeout=request.deadline - time.monotonic())
@@ -456,7 +457,7 @@ class WorkerPool:
                     self._clear_suspicion(index, worker)
                     if message.ended:
                         worker.scraping.discard(message.target)
-                        self._crash_backoff.clear(message.target)
+                        self._crashes.clear(message.target)
                     answer = worker.pending.get(message.number)
                     if answer and not answer.done():
                         answer.set_result(message)
@@ -489,7 +490,17 @@ class WorkerPool:
         status = await worker.process.wait()
         if not self._stopping:
             log.warning("worker %d ended with status %d; starting another", worker.process.pid, status)
-            self._crash_backoff.note(worker.scraping)
+            # All of them, as nobody knows which one ended it. The first time may be an accident.
+            for target in worker.scraping:
+                if self._crashes.note(target, None, time.monotonic(), accident=True):
+                    log.warning("target %s: %s", target, self._pause(target))
+
+    def _pause(self, target: str) -> str:
+        """Why the target must not be scraped now; '' if it may be."""
+        if not (left := self._crashes.seconds_left(target, time.monotonic())):
+            return ""
+        times = self._crashes.times(target)
+        return f"its scrapes ended a worker {times} times in a row; tried again in {left:.0f} s"
 
     async def _restart(self, index: int) -> None:
         """Start a worker again, with pauses that grow, until it can be started."""

@@ -41,27 +41,6 @@ def failure(action: Callable[[], object], seconds: float) -> DatabaseError:
     return caught.value
 
 
-def test_rows_come_in_select_order(server: Running) -> None:
-    connection = connect(server)
-    rows = connection.query("numbers 3", time.monotonic() + 30)
-    assert [tuple(row) for row in rows] == [(n, f"row {n}", n << 20) for n in range(3)]
-    connection.close()
-
-
-def test_a_refused_password_is_named_with_the_servers_message(server: Running) -> None:
-    error = failure(lambda: connect(server, password="wrong"), 30)
-    assert (error.kind, error.number) == ("login_failed", 4002)
-    assert "wrong" not in str(error)
-
-
-def test_a_port_where_nobody_listens_is_refused() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        endpoint = Endpoint("127.0.0.1", closed.getsockname()[1])
-        error = failure(lambda: Connection.open(endpoint, USER, "x", deadline=time.monotonic() + 30), 30)
-    assert error.kind == "refused"
-
-
 def test_an_unknown_host_is_named() -> None:
     endpoint = Endpoint("no-such-host.invalid", 5000)
     error = failure(lambda: Connection.open(endpoint, USER, "x", deadline=time.monotonic() + 30), 30)
@@ -204,14 +183,6 @@ def test_the_longest_passwords_arrive_whole(server: Running, backend: ScriptedBa
         backend.password = "x" * length
         endpoint = Endpoint("127.0.0.1", server.port, encrypt_password=encrypted)
         Connection.open(endpoint, USER, backend.password, deadline=time.monotonic() + 30).close()
-
-
-def test_no_session_and_no_socket_is_left_behind(server: Running, backend: ScriptedBackend) -> None:
-    for _ in range(5):
-        connect(server).close()
-    assert not new_sockets_to(("127.0.0.1", server.port))
-    server.ask(server.listener.drained)
-    assert backend.open_sessions == 0
 
 
 def test_many_connections_to_one_server_find_their_own_sockets(server: Running) -> None:

@@ -117,17 +117,6 @@ async def found(resolver: Resolver, *hosts: str) -> list[Sequence[str]]:
     return await asyncio.gather(*map(resolver.find, hosts))
 
 
-def test_the_event_loop_gets_the_same_addresses_and_none_instead_of_an_error(
-    name_servers: NameServers,
-) -> None:
-    resolver = Resolver(name_servers.look_up, 60.0)
-    assert asyncio.run(found(resolver, HOST)) == [["127.0.0.1"]]
-    name_servers.error = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
-    assert asyncio.run(found(resolver, HOST, "other.example")) == [["127.0.0.1"], []]
-    name_servers.error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-    assert asyncio.run(found(resolver, HOST)) == [[]]
-
-
 def test_no_more_than_so_many_hosts_are_remembered(
     name_servers: NameServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

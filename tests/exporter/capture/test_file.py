@@ -4,7 +4,7 @@ import gzip
 import json
 import random
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 
@@ -206,7 +206,3 @@ def test_a_file_that_grows_when_it_is_decompressed_is_refused(
         load(path)
     with pytest.raises(CaptureError, match="expected at most"):
         read_capture(path)
-
-
-def test_the_header_has_a_date() -> None:
-    assert datetime.fromisoformat(HEADER.created).tzinfo == UTC

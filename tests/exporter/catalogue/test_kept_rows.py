@@ -2,23 +2,20 @@
 
 import random
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter
+from tests.exporter.catalogue import shapes
+from tests.exporter.catalogue.shapes import SHAPES
 
-from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
-from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.clock import Clock
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.exposition import render_openmetrics, render_text
 from ase_exporter.metrics.saved_totals import encode, restore
 
-FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 COLUMNS = {
     "Name": "varchar",
     "Slot": "int",
@@ -44,21 +41,13 @@ METRICS: dict[str, Any] = {
     "ase_x_info": {"help": "One for each.", "labels": {"state": "State"}},
     "ase_x_since_timestamp_seconds": {"help": "Its time.", "column": "Since", "unit": "timestamp"},
 }
-SHAPES: dict[str, dict[str, Any]] = {
-    "a series a row": {"labels": {"name": "Name", "slot": "Slot"}},
-    "rows that share series": {"labels": {"name": "Name"}, "key": ["Slot"]},
-    "rows that nothing tells apart": {"labels": {"name": "Name"}},
-    "no labels": {"key": ["Name", "Slot"]},
-    "ranked": {"labels": {"name": "Name", "slot": "Slot"}, "top": {"by": ["Grabs", "Waits"]}},
-    "generations": {"labels": {"name": "Name", "slot": "Slot"}, "generation": "Since"},
-}
+KEPT = SHAPES | {"generations": {"labels": {"name": "Name", "slot": "Slot"}, "generation": "Since"}}
 Row = tuple[Any, ...]
 CLOCK = Clock(lambda: 0.0, lambda: 0.0)
 
 
 def mapper(shape: str) -> RowMapper:
-    collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
-    return RowMapper("x", TypeAdapter(Collector).validate_python(collector), COLUMNS, FACTS, 3)
+    return shapes.mapper(COLUMNS, METRICS, 3, KEPT[shape])
 
 
 def readings(seed: int) -> Iterator[list[Row]]:
@@ -105,7 +94,7 @@ def readings(seed: int) -> Iterator[list[Row]]:
             yield shown
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", KEPT)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mapper_that_has_read_before_gives_the_text_of_a_new_one(shape: str, seed: int) -> None:
     kept, store, other_store = mapper(shape), CounterStore(), CounterStore()
@@ -124,7 +113,7 @@ def test_a_mapper_that_has_read_before_gives_the_text_of_a_new_one(shape: str, s
         assert encode(store, CLOCK) == encode(other_store, CLOCK)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", KEPT)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_process_that_continues_gives_the_text_of_one_that_never_ended(shape: str, seed: int) -> None:
     continued, store = mapper(shape), CounterStore()
@@ -145,7 +134,7 @@ def test_a_process_that_continues_gives_the_text_of_one_that_never_ended(shape: 
                 restore(store, saved, CLOCK)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", KEPT)
 def test_families_stay_as_they_were_when_the_table_is_read_again(shape: str) -> None:
     """The families of a collector that is not due are exposed again."""
     kept, store = mapper(shape), CounterStore()

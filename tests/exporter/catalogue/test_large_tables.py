@@ -2,24 +2,20 @@
 
 import random
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
+from tests.exporter.catalogue import shapes
+from tests.exporter.catalogue.shapes import SHAPES
 
-from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
-from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, TextColumn
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.exposition import render_openmetrics, render_text
 from ase_exporter.metrics.families import SampleArray
 from ase_exporter.metrics.series_limits import limit_series
 
-FACTS = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 COLUMNS = {
     "Name": "varchar",
     "Slot": "int",
@@ -39,18 +35,10 @@ METRICS = {
     "ase_x_bytes": {"help": "Held.", "column": "Pages", "unit": "server pages"},
     "ase_x_rows": {"help": "Rows.", "count": True},
 }
-SHAPES: dict[str, dict[str, Any]] = {
-    "a series a row": {"labels": {"name": "Name", "slot": "Slot"}},
-    "rows that share series": {"labels": {"name": "Name"}, "key": ["Slot"]},
-    "rows that nothing tells apart": {"labels": {"name": "Name"}},
-    "no labels": {"key": ["Name", "Slot"]},
-    "ranked": {"labels": {"name": "Name", "slot": "Slot"}, "top": {"by": ["Grabs"]}},
-}
 
 
 def reader(shape: str) -> RowMapper:
-    collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[shape]}
-    return RowMapper("x", TypeAdapter(Collector).validate_python(collector), COLUMNS, FACTS, 5)
+    return shapes.mapper(COLUMNS, METRICS, 5, SHAPES[shape])
 
 
 def as_table(rows: Sequence[Sequence[Any]]) -> Columns:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from tests.exporter.catalogue.shapes import SMP
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Collector
@@ -20,7 +21,6 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.families import Family
 
-SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 CLUSTER = ServerFacts(parse_version("Adaptive Server Enterprise/15.7/EBF 1 Cluster Edition SP138/P"))
 WAITS = {"help": "Times waited.", "column": "Waits"}
 

@@ -1,22 +1,20 @@
 """The times of changes when a clock jumps, daylight saving time begins or ends, or changes share a second."""
 
 import asyncio
-import os
 import time
-from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tests.exporter.clocks import ShiftedClock
 
-from ase_exporter.changes.change import Change, from_differences
+from ase_exporter.changes.change import ANNOTATION, Change, from_differences, new_id
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Part, Setting, encode
+from ase_exporter.changes.store import ChangeFilter
 from ase_exporter.clock import Clock
 from ase_exporter.compare.windows import Mark, around, changes_together
 from ase_exporter.config.changes import ChangesConfig
-
-# The last Sunday of October 2026, 00:59 UTC: a minute later, clocks in Berlin go back from 3:00 to 2:00.
-DST_END = 1_792_889_940.0
 
 
 def snapshot(at: float, monotonic: float, value: str) -> ConfigSnapshot:
@@ -68,24 +66,6 @@ def test_a_restart_whose_time_is_off_by_an_hour_is_not_taken_for_exact(wrong: fl
     assert (change.at, change.not_before) == (1060.0, 1000.0)
 
 
-@pytest.fixture(params=["UTC", "Europe/Berlin", "America/New_York"])
-def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", request.param)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-    assert os.environ.get("TZ", "") != "Europe/Berlin"
-
-
-@pytest.mark.usefixtures("zone")
-def test_windows_over_the_end_of_daylight_saving_time_are_as_long_as_others() -> None:
-    mark = Mark(DST_END + 120, "option", "x", not_before=DST_END + 60)
-    before, after = around(mark, [mark], DST_END + 7200, length=3600, settle=60)
-    assert (before.end, before.seconds) == (DST_END + 60, 3600)
-    assert (after.start, after.seconds) == (DST_END + 180, 3600)
-
-
 def test_changes_in_the_same_second_are_compared_together() -> None:
     marks = [Mark(1000.0, "option", name, not_before=940.0) for name in "abc"]
     other = Mark(5000.0, "option", "d", not_before=4940.0)
@@ -94,3 +74,19 @@ def test_changes_in_the_same_second_are_compared_together() -> None:
             assert changes_together(mark, [*marks, other], settle) == marks
             before, after = around(mark, [*marks, other], 9000, length=600, settle=settle)
             assert (before.end, after.start) == (940.0, 1000.0 + settle)
+
+
+def test_a_clock_that_is_far_ahead_does_not_erase_the_history(tmp_path: Path) -> None:
+    shifted = ShiftedClock()
+
+    async def story() -> list[Change]:
+        journal = Journal(ChangesConfig(), tmp_path, clock=shifted.clock)
+        await journal.start()
+        await journal.annotate(Change(new_id(), "", ANNOTATION, "patch", "", "", shifted.clock.time()))
+        shifted.jump = 5000 * 86400.0
+        await journal._in_store(journal._prune)
+        found = await journal.find(ChangeFilter())
+        await journal.stop()
+        return found
+
+    assert len(asyncio.run(story())) == 1

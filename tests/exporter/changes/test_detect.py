@@ -12,7 +12,7 @@ from tests.simulator.tds.running import running
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.changes import volatile
 from ase_exporter.changes.change import Change, from_differences
-from ase_exporter.changes.detect import RETRY, ConfigWatcher, Query
+from ase_exporter.changes.detect import ConfigWatcher, Query
 from ase_exporter.changes.snapshot import Difference, Event, Part, compare, decode
 from ase_exporter.clock import Clock
 from ase_simulator.model import load_scenario
@@ -146,25 +146,6 @@ def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
     assert parts["engine"].objects.keys() == {"engine 0"}
 
 
-def test_what_cannot_be_read_is_asked_for_again_later() -> None:
-    now = [0.0]
-    asked: list[str] = []
-
-    def query(sql: str) -> Sequence[Sequence[Any]]:
-        asked.append(sql)
-        return scripted({"@@version": [("ASE",)]})(sql)
-
-    watch = ConfigWatcher(60, clock=Clock(monotonic=lambda: now[0]))
-    watch.take_snapshot(query)
-    everything = len(asked)
-    watch.take_snapshot(query)
-    assert len(asked) < 2 * everything - 5
-    now[0] = RETRY + 1
-    asked.clear()
-    watch.take_snapshot(query)
-    assert len(asked) == everything
-
-
 def test_a_snapshot_that_costs_the_connection_leaves_no_state() -> None:
     healthy: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
     watch = ConfigWatcher(60)
@@ -197,12 +178,6 @@ def changes(*differences: Difference, **known: Any) -> list[Change]:
     )
 
 
-def test_the_audit_trail_says_who_and_when() -> None:
-    event = Event(970.0, "static", "server", "number of locks", "5000", "9000", "jane")
-    (change,) = changes(Difference("option", "number of locks", "5000", "9000"), events=[event])
-    assert (change.at, change.not_before, change.who, change.source) == (970.0, None, "jane", "audit")
-
-
 def test_trace_flags_are_known_from_the_audit_trail_alone() -> None:
     events = [
         Event(970.0, "set switch", "8399", "", "off", "on", "jane"),
@@ -228,16 +203,6 @@ def test_a_snapshot_knows_which_events_the_previous_one_had() -> None:
     assert [event.seen_before for event in watch.take_snapshot(scripted(answers)).events] == [None]
     answers["ch_events"] = [first, second]
     assert [event.seen_before for event in watch.take_snapshot(scripted(answers)).events] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("moment", "at", "not_before"), [(970.0, 970.0, None), (10.0, 1000.0, 940.0), (5000.0, 1000.0, 940.0)]
-)
-def test_a_restart_is_dated_by_the_server_if_that_is_between_the_two_snapshots(
-    moment: float, at: float, not_before: float | None
-) -> None:
-    (change,) = changes(Difference("restart", "server", "a", "b"), moments={"restart": moment})
-    assert (change.at, change.not_before) == (at, not_before)
 
 
 def test_boot_times_are_read_as_the_server_writes_them() -> None:

@@ -3,14 +3,16 @@
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn, Mood
+from tests.exporter.changes.serving import Serving
 from tests.paths import REPOSITORY
 
 CHANGES = 200
@@ -52,22 +54,6 @@ class Victim:
         )
 
 
-@pytest.fixture
-def grafana() -> Iterator[GrafanaStandIn]:
-    standin = GrafanaStandIn()
-    yield standin
-    standin.close()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 @pytest.mark.timeout(400)
 def test_each_of_200_changes_reaches_grafana_once_and_in_order(
     grafana: GrafanaStandIn, tmp_path: Path
@@ -75,12 +61,11 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
     chance = random.Random(7)
     victim = Victim(tmp_path, grafana.url)
     baseline = tmp_path / "state" / "changes.db"
-    assert wait_until(baseline.exists, 60)
     moods: list[Mood] = ["500", "401", "hang", "hang_then_store", "store_then_500", "store_then_drop"]
     changed: dict[str, str] = {}
     kills = 0
     # The first snapshot is the baseline: it must be saved before anything changes.
-    assert wait_until(lambda: _snapshots(baseline) == 1, 60)
+    assert Serving.wait_until(lambda: _count(baseline, "snapshots") == 1, 60)
     for number in range(CHANGES):
         changed[f"option {number:03}"] = "1"
         victim.set(changed)
@@ -97,31 +82,18 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
             kills += 1
         time.sleep(0.03)
     grafana.mood = "ok"
-    complete = wait_until(lambda: len(set(grafana.texts())) == CHANGES, 120)
-    settled = wait_until(lambda: complete and _posts(baseline) == 0, 60)
+    complete = Serving.wait_until(lambda: len(set(grafana.texts())) == CHANGES, 120)
+    settled = Serving.wait_until(lambda: complete and _count(baseline, "posts") == 0, 60)
     victim.kill()
     assert kills >= 10
-    assert complete and settled, f"{len(set(grafana.texts()))} of {CHANGES}, {_posts(baseline)} wait"
+    assert complete and settled, f"{len(set(grafana.texts()))} of {CHANGES}, {_count(baseline, 'posts')} wait"
     names = [text.split(":")[0].removeprefix("option ") for text in grafana.texts()]
     assert names == sorted(f"option {number:03}" for number in range(CHANGES))
 
 
-def _snapshots(database: Path) -> int:
-    return _count(database, "snapshots")
-
-
-def _posts(database: Path) -> int:
-    return _count(database, "posts")
-
-
 def _count(database: Path, table: str) -> int:
-    import sqlite3
-
     try:
-        connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=30)
-        try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
             return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-        finally:
-            connection.close()
     except sqlite3.OperationalError:
         return -1

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyodbc
@@ -48,13 +47,6 @@ def dba() -> Iterator[Dba]:
     (server,) = load_scenario("quiet-oltp", seed=1, speed=1.0, version=None)
     with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
         yield Dba(simulator, server)
-
-
-@pytest.fixture
-def grafana() -> Iterator[GrafanaStandIn]:
-    standin = GrafanaStandIn()
-    yield standin
-    standin.close()
 
 
 @pytest.fixture
@@ -202,8 +194,3 @@ def test_with_auditing_on_a_change_says_who_and_trace_flags_are_changes(dba: Dba
         ("trace_flag", "8399", "on", "sa"),
     }
     assert all(c["not_before"] is None and c["source"] == "audit" for c in listed)
-
-
-def test_a_second_exporter_on_the_state_directory_is_refused(exporter: Serving, tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="another ase-exporter"):
-        Serving(tmp_path, "{}", exporter.state_directory)

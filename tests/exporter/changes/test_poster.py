@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -22,16 +22,9 @@ Result = TypeVar("Result")
 
 
 @pytest.fixture
-def standin() -> Iterator[GrafanaStandIn]:
-    standin = GrafanaStandIn()
-    yield standin
-    standin.close()
-
-
-@pytest.fixture
-def settings(standin: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
+def settings(grafana: GrafanaStandIn, tmp_path: Path) -> GrafanaConfig:
     (tmp_path / "token").write_text(TOKEN)
-    return GrafanaConfig(url=standin.url, token_file=tmp_path / "token", timeout=60, tags=("production",))
+    return GrafanaConfig(url=grafana.url, token_file=tmp_path / "token", timeout=60, tags=("production",))
 
 
 def annotation(text: str = "ALTER") -> Change:
@@ -44,9 +37,9 @@ async def here(work: Callable[[], Result]) -> Result:
 
 def play(settings: GrafanaConfig, story: Callable[[Store, Poster], Awaitable[None]]) -> None:
     async def run() -> None:
-        store, grafana = open_store(None), Grafana(settings)
-        await story(store, Poster(store, grafana, here))
-        await grafana.close()
+        store, client = open_store(None), Grafana(settings)
+        await story(store, Poster(store, client, here))
+        await client.close()
 
     asyncio.run(run())
 
@@ -57,7 +50,7 @@ async def drain(poster: Poster) -> None:
 
 
 def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
-    settings: GrafanaConfig, standin: GrafanaStandIn
+    settings: GrafanaConfig, grafana: GrafanaStandIn
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         begun = annotation()
@@ -66,13 +59,13 @@ def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
         await drain(poster)
 
     play(settings, story)
-    (region,) = standin.annotations
+    (region,) = grafana.annotations
     assert region["timeEnd"] - region["time"] == 60_000
     assert {"failed", "production", "target:PROD", "ase-exporter"} < set(region["tags"])
 
 
 def test_what_grafana_will_never_take_does_not_hold_up_the_rest(
-    settings: GrafanaConfig, standin: GrafanaStandIn, caplog: pytest.LogCaptureFixture
+    settings: GrafanaConfig, grafana: GrafanaStandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         store.add(replace(annotation("too old"), at=1.0), post=True)
@@ -81,49 +74,49 @@ def test_what_grafana_will_never_take_does_not_hold_up_the_rest(
         assert poster.rejected == 1 and store.queued() == 0
 
     play(settings, story)
-    assert standin.texts() == ["good"]
+    assert grafana.texts() == ["good"]
     assert "Grafana rejected" in caplog.text
 
 
 def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
-    settings: GrafanaConfig, standin: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         store.add(annotation(), post=True)
         hurried = Grafana(replace(settings, timeout=2.0))
-        standin.mood, standin.hang = "hang_then_store", 60.0
+        grafana.mood, grafana.hang = "hang_then_store", 60.0
         with pytest.raises(GrafanaError, match="no answer within"):
             await Poster(store, hurried, here).step()
         await hurried.close()
-        standin.mood = "ok"
+        grafana.mood = "ok"
         await poster.step()
-        standin.let_go.set()
+        grafana.let_go.set()
         async with asyncio.timeout(60):
-            while len(standin.annotations) < 2:
+            while len(grafana.annotations) < 2:
                 await asyncio.sleep(0.02)
         later = time.time() + 3600
         monkeypatch.setattr(time, "time", lambda: later)
         await drain(poster)
 
     play(settings, story)
-    assert [annotation["id"] for annotation in standin.annotations] == [1]
+    assert [annotation["id"] for annotation in grafana.annotations] == [1]
 
 
 @pytest.mark.parametrize("mood", ["store_then_500", "store_then_drop"])
 def test_a_post_whose_answer_was_lost_is_not_repeated(
-    settings: GrafanaConfig, standin: GrafanaStandIn, mood: str
+    settings: GrafanaConfig, grafana: GrafanaStandIn, mood: str
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         store.add(annotation(), post=True)
-        standin.mood = mood  # type: ignore[assignment]
+        grafana.mood = mood  # type: ignore[assignment]
         with pytest.raises(GrafanaError):
             await poster.step()
-        standin.mood = "ok"
+        grafana.mood = "ok"
         await drain(poster)
         assert store.queued() == 0
 
     play(settings, story)
-    assert len(standin.annotations) == 1
+    assert len(grafana.annotations) == 1
 
 
 UNUSABLE = {
@@ -184,7 +177,7 @@ def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
 
 
 def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
-    settings: GrafanaConfig, standin: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create = Grafana.create
     failed: list[Change] = []
@@ -201,7 +194,7 @@ def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
         store.add(annotation(), post=True)
         running = asyncio.create_task(poster.run())
         async with asyncio.timeout(60):
-            while not standin.annotations:
+            while not grafana.annotations:
                 assert not running.done()
                 await asyncio.sleep(0.01)
         assert poster.failures == 1
@@ -212,7 +205,7 @@ def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
 
 
 def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
-    settings: GrafanaConfig, standin: GrafanaStandIn
+    settings: GrafanaConfig, grafana: GrafanaStandIn
 ) -> None:
     async def story(store: Store, poster: Poster) -> None:
         store.add(annotation(), post=True)
@@ -224,7 +217,7 @@ def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
         await drain(poster)
 
     play(settings, story)
-    assert len(standin.annotations) == 1
+    assert len(grafana.annotations) == 1
 
 
 def test_a_payload_has_milliseconds_and_tags_once_each() -> None:
@@ -232,6 +225,14 @@ def test_a_payload_has_milliseconds_and_tags_once_each() -> None:
     body = payload(change, ("ddl",))
     assert body["time"] == 1_790_000_000_123
     assert body["tags"] == ["ase-exporter", "annotation", "ddl", "target:PROD", f"change:{change.id}"]
+
+
+def test_markup_of_a_server_is_plain_text_in_an_annotation_and_a_users_own_stays() -> None:
+    change = Change(new_id(), "PROD", "cache", "", "1", "2", 1_790_000_000.0)
+    hostile = payload(replace(change, name="\x1b[31m<img src=x> [click](http://evil.example) `x`"))["text"]
+    assert not set("\x1b<>[]`") & set(hostile)
+    assert "&lt;img src=x&gt;" in hostile
+    assert "<b>patch</b>" in payload(annotation("<b>patch</b>"))["text"]
 
 
 async def endless() -> AsyncIterator[bytes]:

@@ -1,9 +1,13 @@
 """What counts as a change, and what does not."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.exporter.host.kernels import pool, thp, write_files
 
+from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.snapshot import (
     Difference,
     Part,
@@ -122,6 +126,17 @@ def test_engines_and_the_size_of_their_thread_pool_are_told_once() -> None:
         assert compare(parts_with(4), parts_with(count)) == [
             Difference("thread_pool", "syb_default_pool: size", "4", str(count))
         ]
+
+
+def test_settings_of_a_host_are_found_once_each(tmp_path: Path) -> None:
+    def parts_with(mode: str, pages: int) -> Parts:
+        procfs, sysfs = write_files(tmp_path, {**thp(mode), **pool(2048, pages, 0)})
+        return HostWatcher(procfs, sysfs).parts()
+
+    assert compare(parts_with("always", 5), parts_with("never", 8)) == [
+        Difference("hugepages", "nr_hugepages 2048kB", "5", "8"),
+        Difference("thp", "enabled", "always", "never"),
+    ]
 
 
 def test_text_that_is_no_snapshot_is_told_apart() -> None:

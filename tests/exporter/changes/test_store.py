@@ -36,21 +36,6 @@ def test_what_was_recorded_is_there_after_a_restart(tmp_path: Path) -> None:
     again.close()
 
 
-def test_without_a_directory_everything_works_in_memory() -> None:
-    memory = open_store(None)
-    memory.record("PROD", NOW, b"", [change()], post=False)
-    assert len(memory.find(ChangeFilter())) == 1
-    memory.close()
-
-
-def test_a_second_exporter_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    first = open_store(tmp_path)
-    with pytest.raises(UserError, match=rf"another ase-exporter \(process {os.getpid()}\) uses it"):
-        open_store(tmp_path)
-    first.close()
-    open_store(tmp_path).close()
-
-
 def test_the_lock_of_a_killed_exporter_does_not_stay(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from ase_exporter.changes.store import open_store;"

@@ -168,19 +168,21 @@ def test_a_duration_without_a_unit_is_in_seconds(seconds: int) -> None:
     [
         "",
         " ",
-        "s",
-        "1y",
-        "30m1h",
-        "1h1h",
-        "-1h",
-        "1 h",
-        "1e3",
-        "inf",
-        "nan",
-        "٣s",
-        "8 parsecs",
-        f"{10**12}0s",
-        "0x10",
+        *[
+            "s",
+            "1y",
+            "30m1h",
+            "1h1h",
+            "-1h",
+            "1 h",
+            "1e3",
+            "inf",
+            "nan",
+            "٣s",
+            "8 parsecs",
+            "10000000000000s",
+            "0x10",
+        ],
     ],
 )
 def test_what_is_no_duration_is_one_line(text: str) -> None:
@@ -191,29 +193,13 @@ def test_what_is_no_duration_is_one_line(text: str) -> None:
             parse(f"scrape: {{timeout: {setting}}}", Config, "c")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "soon",
-        "",
-        "now-",
-        "now+1h",
-        "now-5",
-        "5",
-        "2026",
-        "20260504",
-        "2026-5-4",
-        "2026-13-01",
-        "2026-05-04T25:00",
-        "2026-05-04T10:30+25:00",
-        "10:30",
-        "nan",
-        "-1h",
-        "1777890600000",
-        "0001-01-01",
-        "9999-12-31T23:59",
-    ],
-)
+NO_MOMENTS = """
+soon now- now+1h now-5 5 2026 20260504 2026-5-4 2026-13-01 2026-05-04T25:00 2026-05-04T10:30+25:00 10:30 nan -1h
+1777890600000 0001-01-01 9999-12-31T23:59
+"""
+
+
+@pytest.mark.parametrize("text", ["", *NO_MOMENTS.split()])
 def test_what_is_no_moment_is_one_line(text: str) -> None:
     with timezone(BERLIN), pytest.raises(ValueError, match=r"^expected a time such as 2h") as error:
         parse_moment(text, NOW)

@@ -3,11 +3,12 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, meminfo, write_files
+from tests.exporter.host.kernels import DATASERVER, NUMA_HOST, Files, meminfo, settled, write_files
 from tests.exporter.host.perf_stand_in import StandIn
 
-from ase_exporter.config.host import Collectors, Perf, Required
-from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.config.host import Collectors, HostConfig, Perf, Required
+from ase_exporter.host.collectors import HostCollectors
+from ase_exporter.host.declared import keys
 from ase_exporter.metrics.families import Family
 
 _THP = "sys/kernel/mm/transparent_hugepage"
@@ -15,10 +16,7 @@ EVERYTHING: Files = {
     **NUMA_HOST,
     **DATASERVER,
     **meminfo(MemTotal=1, Hugetlb=1, AnonHugePages=1, ShmemHugePages=1, FileHugePages=1, PageTables=1),
-    "proc/11/status": "Threads:\t3\n"
-    + "".join(
-        f"{line}:\t1 kB\n" for line in ("RssAnon", "RssShmem", "HugetlbPages", "VmPTE", "VmSwap", "VmLck")
-    ),
+    "proc/11/status": "".join(f"{line}:\t1 kB\n" for line in keys("status")),
     "proc/interrupts": "TLB:  1  2  TLB shootdowns\n",
     "proc/vmstat": NUMA_HOST["proc/vmstat"]
     + "".join(
@@ -30,9 +28,7 @@ EVERYTHING: Files = {
             "compact_daemon_wake",
             "thp_fault_alloc",
             "htlb_buddy_alloc_success",
-            "nr_tlb_remote_flush_received",
-            "nr_tlb_local_flush_all",
-            "nr_tlb_local_flush_one",
+            *keys("tlb"),
         )
     ),
     "proc/sys/kernel/perf_event_paranoid": "2\n",
@@ -42,37 +38,10 @@ EVERYTHING: Files = {
     f"{_THP}/use_zero_page": "1\n",
     f"{_THP}/hpage_pmd_size": "2097152\n",
     f"{_THP}/hugepages-64kB/enabled": "always inherit [never]\n",
-    **{
-        f"{_THP}/khugepaged/{file}": "1\n"
-        for file in (
-            "alloc_sleep_millisecs",
-            "scan_sleep_millisecs",
-            "defrag",
-            "max_ptes_none",
-            "max_ptes_shared",
-            "max_ptes_swap",
-            "pages_to_scan",
-            "full_scans",
-            "pages_collapsed",
-        )
-    },
-    **{
-        f"sys/devices/system/node/node0/{file}": text
-        for file, text in {
-            "meminfo": "".join(
-                f"Node 0 {line}:  1 kB\n"
-                for line in (
-                    "MemTotal",
-                    "MemFree",
-                    "AnonPages",
-                    "FilePages",
-                    "Shmem",
-                    "AnonHugePages",
-                    "PageTables",
-                )
-            )
-        }.items()
-    },
+    **{f"{_THP}/khugepaged/{file}": "1\n" for file in keys("khugepaged")},
+    "sys/devices/system/node/node0/meminfo": "".join(
+        f"Node 0 {line}:  1 kB\n" for line in keys("node_meminfo")
+    ),
 }
 
 
@@ -99,10 +68,9 @@ def _collected(stand_in: StandIn) -> dict[str, Family]:
         )
     )
     try:
-        list(host.collect())
-        host.wait()
-        perf = next(c for c in host._collectors if c.name == "perf")
-        state = perf.child.state  # type: ignore[attr-defined]
+        settled(host)
+        assert host.perf
+        state = host.perf.child.state
         with state.changed:
             assert state.changed.wait_for(lambda: state.problem and state.counted_seconds, 60)
         found = {family.name: family for family in host.collect()}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
 
 Files = Mapping[str, str]
@@ -15,6 +16,14 @@ def values(families: Iterable[Family]) -> dict[str, float]:
         for family in families
         for labels, value in family.samples
     }
+
+
+def settled(host: HostCollectors) -> dict[str, float]:
+    """The values after a second reading, which has smaps."""
+    list(host.collect())
+    assert host.process
+    host.process.wait()
+    return values(host.collect())
 
 
 def write_files(root: Path, files: Files) -> tuple[str, str]:

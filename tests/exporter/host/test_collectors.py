@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 from tests.exporter.host.kernels import BARE, KERNEL_3_10, NUMA_HOST, Files, thp, values, write_files
 
-from ase_exporter.config.host import Collectors
-from ase_exporter.host import HostCollectors, HostConfig
-from ase_exporter.host.hugepages import HugePagesCollector
-from ase_exporter.host.numa import NumaCollector
-from ase_exporter.host.thp import ThpCollector, parse_mode, thp_mode
-from ase_exporter.host.tlb import TlbCollector, parse_shootdowns
+from ase_exporter.config.host import Collectors, HostConfig
+from ase_exporter.host import kernel
+from ase_exporter.host.collectors import HostCollectors
+from ase_exporter.host.kernel import parse_mode, thp_mode
 
 STATIC = Collectors(process=False)
 
@@ -23,7 +21,7 @@ def scrape(root: Path, files: Files, collectors: Collectors = STATIC) -> dict[st
 
 
 def test_meminfo_lines_become_bytes_and_pages(tmp_path: Path) -> None:
-    seen = values(HugePagesCollector(*write_files(tmp_path, KERNEL_3_10)).collect())
+    seen = values(kernel.hugepages(*write_files(tmp_path, KERNEL_3_10)))
     assert seen["dbhost_memory_hugepages"] == 64
     assert seen["dbhost_memory_hugepages_free"] == 60
     assert seen["dbhost_memory_hugepages_reserved"] == 4
@@ -34,7 +32,7 @@ def test_meminfo_lines_become_bytes_and_pages(tmp_path: Path) -> None:
 
 
 def test_pools_are_separated_by_size_and_node(tmp_path: Path) -> None:
-    seen = values(HugePagesCollector(*write_files(tmp_path, NUMA_HOST)).collect())
+    seen = values(kernel.hugepages(*write_files(tmp_path, NUMA_HOST)))
     assert seen["dbhost_hugepages{2048kB}"] == 128
     assert seen["dbhost_hugepages{1048576kB}"] == 8
     assert seen["dbhost_hugepages_reserved{1048576kB}"] == 1
@@ -47,7 +45,7 @@ def test_pools_are_separated_by_size_and_node(tmp_path: Path) -> None:
 
 
 def test_thp_modes_settings_and_events_are_read(tmp_path: Path) -> None:
-    seen = values(ThpCollector(*write_files(tmp_path, KERNEL_3_10)).collect())
+    seen = values(kernel.thp(*write_files(tmp_path, KERNEL_3_10)))
     assert seen["dbhost_thp_enabled{always}"] == 1
     assert seen["dbhost_thp_enabled{never}"] == 0
     assert seen["dbhost_thp_defrag{always}"] == 1
@@ -89,7 +87,7 @@ def test_the_mode_of_a_page_size_overrides_the_general_one(
 
 
 def test_distances_are_assigned_to_online_nodes(tmp_path: Path) -> None:
-    seen = values(NumaCollector(*write_files(tmp_path, NUMA_HOST)).collect())
+    seen = values(kernel.numa(*write_files(tmp_path, NUMA_HOST)))
     assert seen["dbhost_numa_distance{0,3}"] == 50
     assert seen["dbhost_numa_distance{1,3}"] == 16
     assert seen["dbhost_numa_distance{3,3}"] == 10
@@ -99,26 +97,15 @@ def test_distances_are_assigned_to_online_nodes(tmp_path: Path) -> None:
     assert seen["dbhost_numa_balancing_pages_migrated_total"] == 2
 
 
-def test_shootdowns_are_summed_over_cpus(tmp_path: Path) -> None:
-    assert values(TlbCollector(write_files(tmp_path, KERNEL_3_10)[0]).collect()) == {
-        "dbhost_tlb_shootdowns_total": 3566 + 3028
-    }
-    assert parse_shootdowns("") is None
-
-
-def test_flushes_are_read_where_the_kernel_counts_them(tmp_path: Path) -> None:
-    seen = values(TlbCollector(write_files(tmp_path, NUMA_HOST)[0]).collect())
-    assert seen == {"dbhost_tlb_remote_flushes_total": 5}
-
-
-def test_what_a_kernel_lacks_is_reported_and_the_rest_collected(tmp_path: Path) -> None:
-    seen = scrape(tmp_path, {**KERNEL_3_10, "proc/interrupts": ""})
-    assert seen["dbhost_collector_success{numa}"] == 1
-    assert {name for name in seen if name.startswith("dbhost_collector_unavailable")} == {
-        "dbhost_collector_unavailable{numa,no NUMA: /sys/devices/system/node has no nodes}",
-        "dbhost_collector_unavailable{tlb,no TLB line in /proc/interrupts}",
-    }
-    assert seen["dbhost_hugepages{2048kB}"] == 64
+def test_shootdowns_are_summed_over_cpus_and_flushes_read_where_the_kernel_counts_them(
+    tmp_path: Path,
+) -> None:
+    for files, expected in (
+        (KERNEL_3_10, {"dbhost_tlb_shootdowns_total": 3566 + 3028}),
+        (NUMA_HOST, {"dbhost_tlb_remote_flushes_total": 5}),
+    ):
+        write_files(tmp_path, {"proc/interrupts": ""})
+        assert values(kernel.tlb(*write_files(tmp_path, files))) == expected
 
 
 def test_a_bare_kernel_offers_nothing_and_nothing_fails(tmp_path: Path) -> None:

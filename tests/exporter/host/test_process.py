@@ -5,38 +5,36 @@ from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, process, values, write_files
+from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, process, settled, values, write_files
 
-from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, ProcessGroup
-from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
+from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
 from ase_exporter.host.process_files import parse_memlock, parse_numa_maps, parse_smaps, parse_stat
 from ase_exporter.host.process_finder import ProcessFinder
 from ase_exporter.host.smaps import SmapsReader
 
+MIB = 1024**2
+
 
 def test_a_process_name_may_hold_parentheses() -> None:
     stat = parse_stat("7 (a) b (c) S 3 0 0 0 -1 0 5 0 6 0 100 200 0 0 20 0 4 0 999 0 0")
-    assert (stat.name, stat.parent, stat.threads, stat.start) == ("a) b (c", 3, 4, 999)
-    assert (stat.minor_faults, stat.major_faults, stat.user_ticks, stat.system_ticks) == (5, 6, 100, 200)
+    assert stat == ("a) b (c", 3, 999, (100, 200, 5, 6))
 
 
 def test_mapped_and_touched_huge_pages_are_distinguished() -> None:
-    smaps = parse_smaps(SMAPS)
-    assert smaps.mapped_hugetlb == {2 * 1024**2: 128 * 1024**2}
-    assert smaps.shared_hugetlb == 4 * 1024**2
-    assert smaps.private_hugetlb == 2 * 1024**2
-    assert smaps.anon_hugepages == 2 * 1024**2
-    assert smaps.anonymous == (4096 + 64) * 1024
+    smaps = parse_smaps(SMAPS, ["Shared_Hugetlb", "Private_Hugetlb", "AnonHugePages", "Anonymous", "Locked"])
+    assert smaps.mapped_hugetlb == {2 * MIB: 128 * MIB}
+    assert list(smaps.sums.values()) == [4 * MIB, 2 * MIB, 2 * MIB, (4096 + 64) * 1024, 0]
 
 
 def test_numa_maps_are_summed_by_node_and_page_size() -> None:
     assert parse_numa_maps(NUMA_MAPS) == {
         (0, 4096): 1000 * 4096,
         (1, 4096): 26 * 4096,
-        (0, 2 * 1024**2): 2 * 1024**2,
-        (1, 2 * 1024**2): 4 * 1024**2,
+        (0, 2 * MIB): 2 * MIB,
+        (1, 2 * MIB): 4 * MIB,
     }
 
 
@@ -55,11 +53,11 @@ def test_an_ase_is_identified_by_its_server_name(tmp_path: Path) -> None:
     assert seen["dbhost_process_threads{ase,ASE1}"] == 3
     assert seen["dbhost_process_memlock_limit_bytes{ase,soft,ASE1}"] == 65536
     assert seen["dbhost_process_memlock_limit_bytes{ase,hard,ASE1}"] == math.inf
-    assert seen["dbhost_process_hugetlb_mapped_bytes{ase,ASE1,2048kB}"] == 128 * 1024**2
-    assert seen["dbhost_process_hugetlb_shared_bytes{ase,ASE1}"] == 4 * 1024**2
-    assert seen["dbhost_process_numa_bytes{ase,1,ASE1,2048kB}"] == 4 * 1024**2
+    assert seen["dbhost_process_hugetlb_mapped_bytes{ase,ASE1,2048kB}"] == 128 * MIB
+    assert seen["dbhost_process_hugetlb_shared_bytes{ase,ASE1}"] == 4 * MIB
+    assert seen["dbhost_process_numa_bytes{ase,1,ASE1,2048kB}"] == 4 * MIB
     assert seen["dbhost_process_smaps_readable{ase,ASE1}"] == 1
-    assert collector.servers[0].mapped == {2 * 1024**2: 128 * 1024**2}
+    assert collector.servers[0].mapped == {2 * MIB: 128 * MIB}
 
 
 def test_a_server_of_many_processes_is_one(tmp_path: Path) -> None:
@@ -143,46 +141,32 @@ def test_a_missing_database_process_is_reported(tmp_path: Path) -> None:
         list(ProcessCollector(procfs, DEFAULT_PROCESSES, 300).collect())
 
 
-def test_smaps_is_read_once_per_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "asked", "read"),
+    [(0.0, (1, 300, 301, 601), [1, 1, 301, 601]), (5.0, (1, 400, 1000, 3000), [1, 1, 1, 3000])],
+    ids=["once per interval", "later after a slow read"],
+)
+def test_smaps_is_read_at_an_interval_and_takes_one_percent_of_a_cpu_at_most(
+    tmp_path: Path, seconds: float, asked: tuple[float, ...], read: list[float]
+) -> None:
+    """seconds: that each reading of the clock takes, so that a read takes as long."""
     now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += seconds
+        return now
+
     procfs, _ = write_files(tmp_path, DATASERVER)
     key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
-    reader = SmapsReader(procfs, interval=300, clock=lambda: now)
-
-    def read_at(seconds: float) -> float | None:
-        nonlocal now
-        now = seconds
+    reader = SmapsReader(procfs, interval=300, clock=clock)
+    found = []
+    for at in asked:
+        now = at
         reader.latest({key: 11})
         reader.wait()
-        return reader.latest({key: 11})[key].at
-
-    assert read_at(1.0) == 1.0
-    assert read_at(300.0) == 1.0
-    assert read_at(301.0) == 301.0
-
-
-def test_a_slow_read_delays_the_next_one(tmp_path: Path) -> None:
-    procfs, _ = write_files(tmp_path, DATASERVER)
-    key = ProcessFinder(procfs, DEFAULT_PROCESSES).find()[0].key
-    times = [0.0]
-
-    def clock() -> float:  # every call takes 5 s, so a read takes 5 s
-        times[0] += 5
-        return times[0]
-
-    reader = SmapsReader(procfs, interval=300, clock=clock)
-    reader.latest({key: 11})
-    reader.wait()
-    first = reader.latest({key: 11})[key]
-    assert first.seconds == 5
-    times[0] = 1000.0
-    reader.latest({key: 11})
-    reader.wait()
-    assert reader.latest({key: 11})[key] is first
-    times[0] = 3000.0
-    reader.latest({key: 11})
-    reader.wait()
-    assert reader.latest({key: 11})[key] is not first
+        found.append(reader.latest({key: 11})[key].at)
+    assert found == pytest.approx(read, abs=20)
 
 
 def test_unreadable_smaps_are_reported(tmp_path: Path) -> None:
@@ -214,8 +198,6 @@ def test_smaps_that_cannot_be_parsed_do_not_affect_other_metrics(tmp_path: Path)
     host = HostCollectors(
         HostConfig(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", collectors=Collectors(process=True))
     )
-    list(host.collect())
-    host.wait()
-    seen = values(host.collect())
+    seen = settled(host)
     assert seen["dbhost_collector_success{process}"] == 0
     assert seen["dbhost_process_count{ase,ASE1}"] == 1

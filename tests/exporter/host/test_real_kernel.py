@@ -14,14 +14,12 @@ from tests.exporter.host.kernel_settings import (
     OVERCOMMIT,
     THP,
     KernelSettings,
-    kernel_settings,
 )
 from tests.exporter.host.kernels import values
 
 from ase_exporter.config.host import ProcessGroup
-from ase_exporter.host.hugepages import HugePagesCollector
+from ase_exporter.host import kernel as readers
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.thp import ThpCollector
 
 MIB = 1024**2
 PAGE = 2 * MIB
@@ -30,7 +28,7 @@ SHM_HUGETLB, IPC_CREAT, IPC_PRIVATE, IPC_RMID = 0o4000, 0o1000, 0, 0
 
 
 def huge() -> dict[str, float]:
-    return values(HugePagesCollector("/proc", "/sys").collect())
+    return values(readers.hugepages("/proc", "/sys"))
 
 
 @contextmanager
@@ -158,7 +156,7 @@ def test_thp_are_allocated_as_the_mode_says(
     expected: bool,
 ) -> None:
     kernel.set(THP, mode)
-    thp = values(ThpCollector("/proc", "/sys").collect())
+    thp = values(readers.thp("/proc", "/sys"))
     assert thp[f"dbhost_thp_enabled{{{mode}}}"] == 1
     before = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"]
     with mapped(32, flags=0) as area:
@@ -166,7 +164,7 @@ def test_thp_are_allocated_as_the_mode_says(
             area.madvise(mmap.MADV_HUGEPAGE)
         touch(area)
         grown = own_process()["dbhost_process_anon_hugepages_bytes{own,own}"] - before
-        after = values(ThpCollector("/proc", "/sys").collect())
+        after = values(readers.thp("/proc", "/sys"))
         allocated = after["dbhost_vmstat_thp_fault_alloc_total"] - thp["dbhost_vmstat_thp_fault_alloc_total"]
         tried = "dbhost_vmstat_thp_fault_fallback_total"
         if expected and after.get(tried, 0) > thp.get(tried, 0):
@@ -177,19 +175,3 @@ def test_thp_are_allocated_as_the_mode_says(
             assert huge()["dbhost_memory_anon_hugepages_bytes"] >= 30 * PAGE
         else:
             assert grown <= 0
-
-
-def test_settings_are_restored_when_a_test_fails() -> None:
-    with kernel_settings() as settings:
-        before = THP.read_text()
-        other = "never" if "[always]" in before else "always"
-        settings.set(THP, "madvise")
-        settings.set(THP, other)
-        settings.restore()
-        assert THP.read_text() == before
-
-    with pytest.raises(RuntimeError), kernel_settings() as settings:
-        settings.set(THP, other)
-        assert f"[{other}]" in THP.read_text()
-        raise RuntimeError
-    assert THP.read_text() == before

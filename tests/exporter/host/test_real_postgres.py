@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 from tests.exporter.host.kernel_settings import NR_HUGEPAGES, KernelSettings
-from tests.exporter.host.kernels import values
+from tests.exporter.host.kernels import settled
 from tests.exporter.host.postgres import Postgres, postgres
 from typer.testing import CliRunner
 
 from ase_exporter.commands.app import build
-from ase_exporter.config.host import Required
-from ase_exporter.host import HostCollectors, HostConfig
+from ase_exporter.config.host import HostConfig, Required
+from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.sizing import requirement
 
 MIB = 1024**2
@@ -34,10 +34,7 @@ def verdict(server: Postgres, memory: int) -> dict[str, bool]:
 
 def scrape(memory: int) -> dict[str, float]:
     """The host's metrics with a configured requirement, after smaps has been read."""
-    host = HostCollectors(HostConfig(required=Required(memory_bytes=memory, headroom=0)))
-    list(host.collect())
-    host.wait()
-    return values(host.collect())
+    return settled(HostCollectors(HostConfig(required=Required(memory_bytes=memory, headroom=0))))
 
 
 def test_a_database_with_huge_pages_is_detected(kernel: KernelSettings) -> None:

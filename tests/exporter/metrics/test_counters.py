@@ -26,23 +26,6 @@ def read_sum(table: TableCounters, now: float, *slots: int | None) -> float:
     return float(table.totals[0][table.series("all")])
 
 
-def test_the_first_reading_is_the_base_whatever_it_holds() -> None:
-    table = CounterStore().table("t", ["int"])
-    assert read(table, 0, a=500, b=-1) == {"a": 0, "b": 0}
-    assert read(table, 15, a=510, b=0) == {"a": 10, "b": 1}
-
-
-def test_a_row_that_comes_later_counts_from_zero() -> None:
-    table = CounterStore().table("t", ["int"])
-    read(table, 0, a=500)
-    assert read(table, 15, a=510, b=7) == {"a": 10, "b": 7}
-
-
-def test_an_exporter_restarted_after_a_wrap_shows_no_growth() -> None:
-    read(CounterStore().table("t", ["int"]), 0, a=(1 << 31) - 100)
-    assert read(CounterStore().table("t", ["int"]), 15, a=-(1 << 31) + 50) == {"a": 0}
-
-
 @pytest.mark.parametrize(
     ("width", "before", "last", "after", "growth"),
     [
@@ -194,44 +177,12 @@ def test_rows_that_were_forgotten_do_not_count_from_zero() -> None:
     assert read(table, 30, a=100, b=205, c=310, d=400, new=5) == {"a": 0, "b": 5, "c": 10, "d": 0, "new": 5}
 
 
-def test_the_sum_of_slots_keeps_the_growth_of_vanished_slots() -> None:
-    table = CounterStore().table("t", ["wide"])
-    assert read_sum(table, 0, 100, 200) == 0
-    assert read_sum(table, 15, 110, None) == 10
-    assert read_sum(table, 30, 120, 5) == 25
-    assert read_sum(table, 45, 120, 8) == 28
-
-
-def test_a_slot_that_was_only_overlooked_goes_on() -> None:
-    table = CounterStore().table("t", ["wide"])
-    read_sum(table, 0, 100, 200)
-    read_sum(table, 15, 100, None)
-    assert read_sum(table, 30, 100, 250) == 50
-
-
 def test_a_new_generation_counts_from_zero() -> None:
     store = CounterStore()
     table = store.table("t", ["wide"])
     table.growth([("a",)], [[100]], 0, [datetime(2024, 1, 1)])
     assert table.growth([("a",)], [[150]], 15, [datetime(2024, 1, 2)]) == [[150]]
     assert +store.events == {"reset": 1}
-
-
-def test_null_keeps_the_last_value() -> None:
-    table = CounterStore().table("t", ["wide"])
-    table.growth([("a",)], [[100]], 0)
-    assert table.growth([("a",)], [[None]], 15) == [[0]]
-    assert table.growth([("a",)], [[130]], 30) == [[30]]
-
-
-def test_vanished_rows_are_forgotten_after_a_while() -> None:
-    store = CounterStore()
-    table = store.table("t", ["wide"])
-    read(table, 0, a=100, b=1)
-    read(table, 15, b=2)
-    assert table.remembered == 2
-    read(table, 16 + counters.FORGET_AFTER, b=3)
-    assert table.remembered == 1
 
 
 def test_memory_is_bounded_whatever_rows_come_and_go() -> None:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Metric, exposition, generate_la
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from ase_exporter.metrics.exposition import render_bytes, render_openmetrics, render_text
-from ase_exporter.metrics.families import Family, Kind, Sample, SampleArray, SeriesLabels
+from ase_exporter.metrics.families import Family, Kind, SampleArray, SeriesLabels
 from ase_exporter.metrics.number_formatting import format_number, format_numbers
 
 LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -152,14 +152,3 @@ def test_many_samples_equal_prometheus_client_scrape_after_scrape(
         assert render_text([family]) == reference([plain]) == reference([family])
         assert list(family.samples) == plain.samples
         assert (family.samples[0], family.samples[1:]) == (plain.samples[0], plain.samples[1:])
-
-
-def test_samples_and_single_ones_share_a_family() -> None:
-    many = SampleArray(SeriesLabels([("x",), ("y",)]), np.array([1, 2]))
-    one: list[Sample] = [(("z",), 3.0)]
-    combinations: tuple[list[list[Sample] | SampleArray], ...] = ([many, one], [one, many], [many, many])
-    for parts in combinations:
-        family = Family("ase_m", "gauge", "", ("a",))
-        for part in parts:
-            family.extend(part)
-        assert list(family.samples) == [sample for part in parts for sample in part]

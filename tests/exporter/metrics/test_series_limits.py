@@ -11,11 +11,6 @@ def family(name: str, size: int) -> Family:
     return Family(name, "gauge", "", ("row",), [((f"{row:04}",), row) for row in range(size)])
 
 
-def test_nothing_is_cut_below_the_limit() -> None:
-    groups = {"a": [family("ase_a", 3)], "b": [family("ase_b", 2)]}
-    assert limit_series(groups, 5) == [*groups["a"], *groups["b"]]
-
-
 def test_the_largest_collector_pays() -> None:
     groups = {"small": [family("ase_a", 10)], "large": [family("ase_b", 100), family("ase_c", 3)]}
     *kept, cut = limit_series(groups, 50)

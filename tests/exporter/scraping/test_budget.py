@@ -1,6 +1,5 @@
 """The cost of reading a target, and its budget: on a clock moved by hand, and with a slow simulated server."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -8,21 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock, opener
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.simulated import Simulated, run, scrape
 
-from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.ase.cost import Cost
-from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.config import Module, Scrape
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.budget import MAX_INTERVAL, Budget
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.summary import ScrapeSummary
-from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.web.landing import landing_page
 from ase_exporter.workers.target_state import TargetState
-
-CATALOGUE, _ = load_catalogue()
 
 
 class Scraped:
@@ -138,23 +132,15 @@ def server() -> Iterator[Simulated]:
         yield server
 
 
-def scraper(server: Simulated, module: Module, budget: float | None) -> Callable[[], ScrapeResult]:
-    host, port = server.address
-    one = TargetScraper(
-        Target(name="ONE", host=host, port=port, budget=budget),
-        Auth(user="monitor", password=PASSWORD),
-        module,
-        Scrape(connect_timeout=60.0),
-        CATALOGUE,
-    )
+def scrapes(server: Simulated, module: Module, budget: float | None) -> Callable[[], ScrapeResult]:
+    one = server.scraper(module=module, budget=budget)
 
-    def scrape() -> ScrapeResult:
-        result = ScrapeResult(time.monotonic() + 90)
-        one.scrape(result)
+    def scrape_it() -> ScrapeResult:
+        result = scrape(one, 90.0)
         assert result.summary.up
         return result
 
-    return scrape
+    return scrape_it
 
 
 def values(result: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
@@ -168,9 +154,9 @@ def values(result: ScrapeResult, name: str) -> dict[tuple[str, ...], float]:
 
 
 def test_each_scrape_adds_its_cost(server: Simulated) -> None:
-    scrape = scraper(server, Module(), None)
+    scrape_it = scrapes(server, Module(), None)
     names = [family.name for family in Cost().families()]
-    first, second = scrape(), scrape()
+    first, second = scrape_it(), scrape_it()
     assert set(names) == {
         f"ase_exporter_{name}_total"
         for name in ("scrapes", "connects", "statements", "statement_seconds", "rows", "received_bytes")
@@ -189,27 +175,15 @@ def test_each_scrape_adds_its_cost(server: Simulated) -> None:
         assert values(second, name)[()] > values(first, name)[()]
 
 
-def test_bytes_are_counted_as_they_come_in(server: Simulated) -> None:
-    connection = Connection.open(
-        Endpoint(*server.address), "monitor", PASSWORD, deadline=time.monotonic() + 30
-    )
-    before = connection.received()
-    connection.query("select replicate('x', 200)", time.monotonic() + 30)
-    after = connection.received()
-    connection.close()
-    assert 200 < after - before < 1000
-    assert connection.received() == 0
-
-
 def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Simulated) -> None:
     # Without our session's CPU time the time in statements counts, and scrapes follow each other at once.
-    scrape = scraper(server, Module(collectors={"own_session": False}), 0.05)
-    scrape()
+    scrape_it = scrapes(server, Module(collectors={"own_session": False}), 0.05)
+    scrape_it()
     server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.05
     try:
         # The first one exceeds the budget, the second one measures the collectors.
-        scrape()
-        slow = scrape()
+        scrape_it()
+        slow = scrape_it()
     finally:
         server.faults.only, server.faults.seconds_per_row = "", 0.0
     assert slow.outcomes["devices"].seconds > 0.1
@@ -218,7 +192,7 @@ def test_a_slow_collector_is_read_less_often_and_exposed_as_stretched(server: Si
     assert values(slow, "ase_exporter_collector_stretch")["devices",] > 1
     assert ("state",) not in values(slow, "ase_exporter_collector_stretch")
     assert slow.summary.stretched >= 1
-    next_one = scrape()
+    next_one = scrape_it()
     assert next_one.outcomes["devices"].seconds == 0
     assert values(next_one, "ase_exporter_collector_success")["devices",] == 1
     # Gauges are repeated, counters leave a gap.
@@ -231,13 +205,9 @@ def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_ot
     server: Simulated,
 ) -> None:
     shifted = ShiftedClock()
-    host, port = server.address
-    one = TargetScraper(
-        Target(name="ONE", host=host, port=port),
-        Auth(user="monitor", password=PASSWORD),
-        Module(collectors={"own_session": False}),
-        Scrape(connect_timeout=60.0),
-        CATALOGUE,
+    one = server.scraper(
+        module=Module(collectors={"own_session": False}),
+        budget=Scrape().budget,
         clock=shifted.clock,
         open_connection=opener(shifted.clock),
     )
@@ -256,12 +226,12 @@ def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_ot
 
 def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simulated) -> None:
     # Our session's CPU time is known, and it is little.
-    scrape = scraper(server, Module(), 0.5)
-    scrape()
-    scrape()
+    scrape_it = scrapes(server, Module(), 0.5)
+    scrape_it()
+    scrape_it()
     server.faults.only, server.faults.seconds_per_row = "monDeviceIO", 0.02
     try:
-        runs = [scrape() for _ in range(4)]
+        runs = [scrape_it() for _ in range(4)]
     finally:
         server.faults.only, server.faults.seconds_per_row = "", 0.0
     assert all(each.outcomes["devices"].seconds > 0.05 for each in runs)

@@ -1,24 +1,18 @@
 """A database that refuses to be opened costs its own free space alone, whatever the server says of it."""
 
 import random
-import time
 from collections.abc import Iterator
 
 import pytest
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.simulated import Simulated, run, scrape
 
 from ase_exporter.ase.connection import DatabaseError
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.clock import Clock
-from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.scraping.refused_databases import FIRST_WAIT, MAX_NEW, RefusedDatabases
-from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.contracts import Server
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.lookup import space
 
-CATALOGUE, _ = load_catalogue()
 SELECT = "select 1 from master..sysdatabases d where d.name not in ('model')"
 
 
@@ -48,19 +42,10 @@ def test_each_database_that_refuses_costs_its_own_free_space(
 
 def _free(server: Simulated) -> list[set[str]]:
     """The databases whose free space is known, in two scrapes of a new target."""
-    host, port = server.address
-    target = TargetScraper(
-        Target(name="PROD", host=host, port=port),
-        Auth(user="monitor", password=PASSWORD),
-        Module(),
-        Scrape(connect_timeout=60.0, budget=None),
-        CATALOGUE,
-        clock=Clock(),
-    )
+    target = server.scraper()
     found = []
     for _ in range(2):
-        result = ScrapeResult(time.monotonic() + 60)
-        target.scrape(result)
+        result = scrape(target)
         assert not {name: each.reason for name, each in result.outcomes.items() if each.reason}
         (free,) = [
             each for each in result.collected["database_space"] if each.name == "ase_database_free_bytes"

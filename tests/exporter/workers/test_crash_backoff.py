@@ -11,7 +11,6 @@ from tests.exporter.simulated import PASSWORD, run
 
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.config import Auth, Config, Scrape, Target
-from ase_exporter.workers.crash_backoff import CrashBackoff
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.pool import WorkerPool
 
@@ -57,20 +56,3 @@ def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_
 
     with run("16.0 SP04") as server, socket.create_server(("127.0.0.1", 0)) as silent:
         asyncio.run(main(*server.address, silent.getsockname()[1]))
-
-
-def test_pauses_grow_and_end_with_a_scrape_that_ends() -> None:
-    now = 0.0
-    backoff = CrashBackoff(TIMING, lambda: now)
-    backoff.note({"ONE", "TWO"})
-    assert backoff.forbids("ONE") == ""
-    pauses = []
-    for _ in range(5):
-        backoff.note({"ONE"})
-        pauses.append(backoff.forbids("ONE").rpartition("in ")[2])
-        now += 300.0
-        assert backoff.forbids("ONE") == ""
-    assert pauses == ["60 s", "120 s", "240 s", "300 s", "300 s"]
-    backoff.clear("ONE")
-    backoff.note({"ONE"})
-    assert (backoff.forbids("ONE"), backoff.forbids("TWO")) == ("", "")

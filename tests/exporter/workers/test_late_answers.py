@@ -90,28 +90,45 @@ class SlowScraper:
         pass
 
 
-def receive(connection: socket.socket) -> ScrapeReply:
-    """The next message, without its body."""
-    length, body = LENGTHS.unpack(connection.recv(LENGTHS.size, socket.MSG_WAITALL))
-    message: ScrapeReply = pickle.loads(connection.recv(length, socket.MSG_WAITALL))
-    assert len(connection.recv(body, socket.MSG_WAITALL) if body else b"") == body
-    return message
+class Pipe:
+    """A worker whose messages are read here."""
 
-
-def test_what_is_found_after_the_late_answer_is_sent_too() -> None:
-    ours, theirs = socket.socketpair()
-    answered = threading.Event()
-    with ours, theirs:
-        worker = Worker(theirs)
-        thread = TargetThread(cast(TargetScraper, SlowScraper(answered)), worker, None)
-        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 0.2))
-
+    def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
         ours.settimeout(60)
-        late = receive(ours)
-        assert late.number == 7 and late.config_snapshot is None
-        answered.set()
-        rest = receive(ours)
-        thread.end()
+        self._ours = ours
+        self.worker = Worker(theirs)
+        self.answered = threading.Event()
+
+    def thread(self, scraper: object = None) -> TargetThread:
+        return TargetThread(cast(TargetScraper, scraper or SlowScraper(self.answered)), self.worker, None)
+
+    def receive(self) -> ScrapeReply:
+        """The next message, without its body."""
+        length, body = LENGTHS.unpack(self._ours.recv(LENGTHS.size, socket.MSG_WAITALL))
+        message: ScrapeReply = pickle.loads(self._ours.recv(length, socket.MSG_WAITALL))
+        assert len(self._ours.recv(body, socket.MSG_WAITALL) if body else b"") == body
+        return message
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield Pipe(ours, theirs)
+
+
+def request(number: int, seconds: float) -> ScrapeRequest:
+    return ScrapeRequest(number, "ONE", time.monotonic() + seconds)
+
+
+def test_what_is_found_after_the_late_answer_is_sent_too(pipe: Pipe) -> None:
+    thread = pipe.thread()
+    thread.submit(request(7, 0.2))
+    late = pipe.receive()
+    assert late.number == 7 and late.config_snapshot is None
+    pipe.answered.set()
+    rest = pipe.receive()
+    thread.end()
     assert rest.target == "ONE"
     assert rest.config_snapshot == ConfigSnapshot(1.0, b"changed")
     assert rest.ended and rest.sysmon_halted
@@ -121,9 +138,7 @@ def test_what_is_found_after_the_late_answer_is_sent_too() -> None:
 class FreedScraper(SlowScraper):
     """Notes when nothing refers to a scrape's result any more."""
 
-    def __init__(self) -> None:
-        answered = threading.Event()
-        answered.set()
+    def __init__(self, answered: threading.Event) -> None:
         super().__init__(answered)
         self.freed = threading.Event()
 
@@ -132,22 +147,20 @@ class FreedScraper(SlowScraper):
         weakref.finalize(result, self.freed.set)
 
 
-def test_a_thread_that_waits_keeps_nothing_of_the_last_scrape() -> None:
-    ours, theirs = socket.socketpair()
-    scraper = FreedScraper()
-    with ours, theirs:
-        ours.settimeout(60)
-        thread = TargetThread(cast(TargetScraper, scraper), Worker(theirs), None)
-        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 60))
-        receive(ours)
-        assert scraper.freed.wait(20)
-        thread.end()
+def test_a_thread_that_waits_keeps_nothing_of_the_last_scrape(pipe: Pipe) -> None:
+    pipe.answered.set()
+    scraper = FreedScraper(pipe.answered)
+    thread = pipe.thread(scraper)
+    thread.submit(request(7, 60))
+    pipe.receive()
+    assert scraper.freed.wait(20)
+    thread.end()
 
 
-def test_a_target_without_a_thread_is_answered_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, theirs = socket.socketpair()
-    answered = threading.Event()
-    answered.set()
+def test_a_target_without_a_thread_is_answered_and_tried_again(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe.answered.set()
     start = threading.Thread.start
 
     def limited(thread: threading.Thread) -> None:
@@ -156,31 +169,27 @@ def test_a_target_without_a_thread_is_answered_and_tried_again(monkeypatch: pyte
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", limited)
-    with ours, theirs:
-        ours.settimeout(60)
-        thread = TargetThread(cast(TargetScraper, SlowScraper(answered)), Worker(theirs), None)
-        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 60))
-        assert "TasksMax" in receive(ours).summary.error
-        monkeypatch.setattr(threading.Thread, "start", start)
-        thread.submit(ScrapeRequest(8, "ONE", time.monotonic() + 60))
-        assert receive(ours).config_snapshot
-        thread.end()
+    thread = pipe.thread()
+    thread.submit(request(7, 60))
+    assert "TasksMax" in pipe.receive().summary.error
+    monkeypatch.setattr(threading.Thread, "start", start)
+    thread.submit(request(8, 60))
+    assert pipe.receive().config_snapshot
+    thread.end()
 
 
-def test_a_late_answer_is_sent_even_if_there_is_no_thread_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours, theirs = socket.socketpair()
-    answered = threading.Event()
-    with ours, theirs:
-        ours.settimeout(60)
-        thread = TargetThread(cast(TargetScraper, SlowScraper(answered)), Worker(theirs), None)
-        thread.submit(ScrapeRequest(7, "ONE", time.monotonic() + 0.5))
+def test_a_late_answer_is_sent_even_if_there_is_no_thread_for_it(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = pipe.thread()
+    thread.submit(request(7, 0.5))
 
-        def none_left(_: threading.Thread) -> None:
-            raise RuntimeError("can't start new thread")
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
 
-        monkeypatch.setattr(threading.Thread, "start", none_left)
-        late = receive(ours)
-        assert late.number == 7 and late.config_snapshot is None
-        answered.set()
-        receive(ours)
-        thread.end()
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    late = pipe.receive()
+    assert late.number == 7 and late.config_snapshot is None
+    pipe.answered.set()
+    pipe.receive()
+    thread.end()

@@ -264,14 +264,6 @@ def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
     with_pool(server, act, timing=replace(TIMING, dead_after=600.0, start_timeout=0.0))
 
 
-def test_an_unknown_target_is_a_key_error(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
-        with pytest.raises(KeyError):
-            await scrape(pool, "THREE")
-
-    with_pool(server, act)
-
-
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_when_the_exporter_ends_no_process_stays(
     server: Simulated, tmp_path: Path, ending: signal.Signals

@@ -1,0 +1,13 @@
+"""A stand-in for Grafana."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.exporter.changes.grafana_standin import GrafanaStandIn
+
+
+@pytest.fixture
+def grafana() -> Iterator[GrafanaStandIn]:
+    standin = GrafanaStandIn()
+    yield standin
+    standin.close()
