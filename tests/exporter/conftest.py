@@ -60,3 +60,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with stored(shared, tmp_path_factory.mktemp("story")) as found:
         yield found
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Tests that are coroutines run on asyncio."""
+    return "asyncio"

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,22 @@ from ase_exporter.changes.store import ChangeFilter, Store, StoreError
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.metrics.exposition import render_text
 
+pytestmark = pytest.mark.anyio
+
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Wait for a condition, for a minute at most."""
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def started(directory: Path | None = None) -> AsyncIterator[Journal]:
+    journal = Journal(ChangesConfig(), directory)
+    await journal.start()
+    yield journal
+    await journal.stop()
 
 
 async def settled(journal: Journal) -> None:
@@ -39,10 +50,8 @@ def metrics(journal: Journal) -> str:
     return metrics_of(journal, "PROD")
 
 
-def test_the_first_snapshot_is_a_baseline_and_the_next_shows_a_change() -> None:
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), None)
-        await journal.start()
+async def test_the_first_snapshot_is_a_baseline_and_the_next_shows_a_change() -> None:
+    async with started() as journal:
         journal.on_snapshot("PROD", snapshot_of({"number of locks": "5000"}))
         await settled(journal)
         assert journal.recent("PROD") == []
@@ -57,40 +66,25 @@ def test_the_first_snapshot_is_a_baseline_and_the_next_shows_a_change() -> None:
         )
         assert 'ase_changes_total{kind="option"} 1.0' in text
         assert len(await journal.find(ChangeFilter())) == 1
-        await journal.stop()
-
-    asyncio.run(story())
 
 
-def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), tmp_path)
-        await journal.start()
+async def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:
+    async with started(tmp_path) as journal:
         journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         confirmed = time.time()
         journal.on_snapshot("PROD", ConfigSnapshot(confirmed, None))
-        await journal.stop()
-        again = Journal(ChangesConfig(), tmp_path)
-        await again.start()
+    async with started(tmp_path) as again:
         again.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually(lambda: len(again.recent("PROD")) == 1)
         assert again.recent("PROD")[0].not_before == confirmed
-        await again.stop()
-
-    asyncio.run(story())
 
 
-def test_an_annotation_without_a_target_is_shown_for_every_target() -> None:
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), None)
-        await journal.start()
+async def test_an_annotation_without_a_target_is_shown_for_every_target() -> None:
+    async with started() as journal:
         for target, text in (("", "for all"), ("PROD", "mine"), ("TEST", "another's")):
             await journal.annotate(Change(new_id(), target, ANNOTATION, text, "", "", time.time()))
         assert {change.name for change in journal.recent("PROD")} == {"for all", "mine"}
-        await journal.stop()
-
-    asyncio.run(story())
 
 
 def announced(target: str, *tags: str, hours_ago: float = 0.0) -> Change:
@@ -104,12 +98,10 @@ def in_maintenance(journal: Journal) -> set[str]:
     return found | ({""} if "\ndbhost_maintenance 1.0" in render_text(host_families(journal)) else set())
 
 
-def test_maintenance_is_announced_by_a_tag_until_it_is_finished_and_survives_a_restart(
+async def test_maintenance_is_announced_by_a_tag_until_it_is_finished_and_survives_a_restart(
     tmp_path: Path,
 ) -> None:
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), tmp_path)
-        await journal.start()
+    async with started(tmp_path) as journal:
         await journal.annotate(announced("TEST", "another tag"))
         assert in_maintenance(journal) == set()
         mine, everybodys = announced("PROD", "maintenance"), announced("", "maintenance")
@@ -118,33 +110,21 @@ def test_maintenance_is_announced_by_a_tag_until_it_is_finished_and_survives_a_r
         await journal.annotate(everybodys)
         assert in_maintenance(journal) == {"", "PROD", "TEST"}
         await journal.finish(everybodys.id, time.time())
-        await journal.stop()
-        again = Journal(ChangesConfig(), tmp_path)
-        await again.start()
+    async with started(tmp_path) as again:
         assert in_maintenance(again) == {"PROD"}
         await again.finish(mine.id, time.time())
         assert in_maintenance(again) == set()
-        await again.stop()
-
-    asyncio.run(story())
 
 
-def test_maintenance_that_was_forgotten_ends_after_a_day() -> None:
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), None)
-        await journal.start()
+async def test_maintenance_that_was_forgotten_ends_after_a_day() -> None:
+    async with started() as journal:
         await journal.annotate(announced("PROD", "maintenance", hours_ago=25))
         await journal.annotate(announced("TEST", "maintenance", hours_ago=23))
         assert in_maintenance(journal) == {"TEST"}
-        await journal.stop()
-
-    asyncio.run(story())
 
 
-def test_metrics_are_bounded_in_number_age_and_length() -> None:
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), None)
-        await journal.start()
+async def test_metrics_are_bounded_in_number_age_and_length() -> None:
+    async with started() as journal:
         old = Change(new_id(), "PROD", ANNOTATION, "old", "", "", time.time() - 7 * 3600)
         await journal.annotate(old)
         for number in range(MAX_RECENT + 10):
@@ -154,12 +134,9 @@ def test_metrics_are_bounded_in_number_age_and_length() -> None:
         assert len(lines) == MAX_RECENT
         assert max(map(len, lines)) < 250
         assert 'name="old"' not in "".join(lines)
-        await journal.stop()
-
-    asyncio.run(story())
 
 
-def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_when_it_is_not(
+async def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_when_it_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     record = Store.record
@@ -167,9 +144,7 @@ def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_w
     def full(*_: object) -> None:
         raise StoreError("database or disk is full")
 
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), tmp_path)
-        await journal.start()
+    async with started(tmp_path) as journal:
         journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         monkeypatch.setattr(Store, "record", full)
@@ -181,30 +156,22 @@ def test_a_disk_that_is_full_costs_a_metric_and_a_log_line_and_nothing_is_lost_w
         monkeypatch.setattr(Store, "record", record)
         journal.on_snapshot("PROD", snapshot_of({"a": "3"}))
         await eventually(lambda: journal.store_ok and len(journal.recent("PROD")) == 2)
-        await journal.stop()
-
-    asyncio.run(story())
     assert caplog.text.count("database or disk is full") == 1
     after = Store(tmp_path, None)
     assert [change.new for change in after.find(ChangeFilter())] == ["3", "2"]
     after.close()
 
 
-def test_a_stored_snapshot_that_cannot_be_read_is_replaced_by_a_new_baseline(
+async def test_a_stored_snapshot_that_cannot_be_read_is_replaced_by_a_new_baseline(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(tmp_path, None)
     store.record("PROD", time.time(), b"no snapshot", [], post=False)
     store.close()
 
-    async def story() -> None:
-        journal = Journal(ChangesConfig(), tmp_path)
-        await journal.start()
+    async with started(tmp_path) as journal:
         journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         journal.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually(lambda: len(journal.recent("PROD")) == 1)
-        await journal.stop()
-
-    asyncio.run(story())
     assert "new baseline" in caplog.text

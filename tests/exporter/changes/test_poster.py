@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ from ase_exporter.changes.store import Store, open_store
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 
+pytestmark = pytest.mark.anyio
 Result = TypeVar("Result")
 
 
@@ -35,13 +37,22 @@ async def here(work: Callable[[], Result]) -> Result:
     return work()
 
 
-def play(settings: GrafanaConfig, story: Callable[[Store, Poster], Awaitable[None]]) -> None:
-    async def run() -> None:
-        store, client = open_store(None), Grafana(settings)
-        await story(store, Poster(store, client, here))
-        await client.close()
+@pytest.fixture
+def store() -> Store:
+    return open_store(None)
 
-    asyncio.run(run())
+
+@asynccontextmanager
+async def posting(store: Store, settings: GrafanaConfig) -> AsyncIterator[Poster]:
+    client = Grafana(settings)
+    yield Poster(store, client, here)
+    await client.close()
+
+
+@pytest.fixture
+async def poster(store: Store, settings: GrafanaConfig) -> AsyncIterator[Poster]:
+    async with posting(store, settings) as poster:
+        yield poster
 
 
 async def drain(poster: Poster) -> None:
@@ -49,73 +60,65 @@ async def drain(poster: Poster) -> None:
         pass
 
 
-def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
-    settings: GrafanaConfig, grafana: GrafanaStandIn
+async def test_a_region_that_ended_before_grafana_came_back_is_one_annotation(
+    grafana: GrafanaStandIn, store: Store, poster: Poster
 ) -> None:
-    async def story(store: Store, poster: Poster) -> None:
-        begun = annotation()
-        store.add(begun, post=True)
-        store.finish(begun.id, begun.at + 60, "exit code 1", post=True)
-        await drain(poster)
-
-    play(settings, story)
+    begun = annotation()
+    store.add(begun, post=True)
+    store.finish(begun.id, begun.at + 60, "exit code 1", post=True)
+    await drain(poster)
     (region,) = grafana.annotations
     assert region["timeEnd"] - region["time"] == 60_000
     assert {"failed", "production", "target:PROD", "ase-exporter"} < set(region["tags"])
 
 
-def test_what_grafana_will_never_take_does_not_hold_up_the_rest(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, caplog: pytest.LogCaptureFixture
+async def test_what_grafana_will_never_take_does_not_hold_up_the_rest(
+    grafana: GrafanaStandIn, caplog: pytest.LogCaptureFixture, store: Store, poster: Poster
 ) -> None:
-    async def story(store: Store, poster: Poster) -> None:
-        store.add(replace(annotation("too old"), at=1.0), post=True)
-        store.add(annotation("good"), post=True)
-        await drain(poster)
-        assert poster.rejected == 1 and store.queued() == 0
-
-    play(settings, story)
+    store.add(replace(annotation("too old"), at=1.0), post=True)
+    store.add(annotation("good"), post=True)
+    await drain(poster)
+    assert poster.rejected == 1 and store.queued() == 0
     assert grafana.texts() == ["good"]
     assert "Grafana rejected" in caplog.text
 
 
-def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+async def test_a_post_that_was_carried_out_after_we_gave_up_is_found_and_deleted(
+    settings: GrafanaConfig,
+    grafana: GrafanaStandIn,
+    monkeypatch: pytest.MonkeyPatch,
+    store: Store,
+    poster: Poster,
 ) -> None:
-    async def story(store: Store, poster: Poster) -> None:
-        store.add(annotation(), post=True)
-        hurried = Grafana(replace(settings, timeout=2.0))
-        grafana.mood, grafana.hang = "hang_then_store", 60.0
-        with pytest.raises(GrafanaError, match="no answer within"):
-            await Poster(store, hurried, here).step()
-        await hurried.close()
-        grafana.mood = "ok"
-        await poster.step()
-        grafana.let_go.set()
-        async with asyncio.timeout(60):
-            while len(grafana.annotations) < 2:
-                await asyncio.sleep(0.02)
-        later = time.time() + 3600
-        monkeypatch.setattr(time, "time", lambda: later)
-        await drain(poster)
-
-    play(settings, story)
+    store.add(annotation(), post=True)
+    hurried = Grafana(replace(settings, timeout=2.0))
+    grafana.mood, grafana.hang = "hang_then_store", 60.0
+    with pytest.raises(GrafanaError, match="no answer within"):
+        await Poster(store, hurried, here).step()
+    await hurried.close()
+    grafana.mood = "ok"
+    await poster.step()
+    grafana.let_go.set()
+    async with asyncio.timeout(60):
+        while len(grafana.annotations) < 2:
+            await asyncio.sleep(0.02)
+    later = time.time() + 3600
+    monkeypatch.setattr(time, "time", lambda: later)
+    await drain(poster)
     assert [annotation["id"] for annotation in grafana.annotations] == [1]
 
 
 @pytest.mark.parametrize("mood", ["store_then_500", "store_then_drop"])
-def test_a_post_whose_answer_was_lost_is_not_repeated(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, mood: str
+async def test_a_post_whose_answer_was_lost_is_not_repeated(
+    grafana: GrafanaStandIn, mood: str, store: Store, poster: Poster
 ) -> None:
-    async def story(store: Store, poster: Poster) -> None:
-        store.add(annotation(), post=True)
-        grafana.mood = mood  # type: ignore[assignment]
-        with pytest.raises(GrafanaError):
-            await poster.step()
-        grafana.mood = "ok"
-        await drain(poster)
-        assert store.queued() == 0
-
-    play(settings, story)
+    store.add(annotation(), post=True)
+    grafana.mood = mood  # type: ignore[assignment]
+    with pytest.raises(GrafanaError):
+        await poster.step()
+    grafana.mood = "ok"
+    await drain(poster)
+    assert store.queued() == 0
     assert len(grafana.annotations) == 1
 
 
@@ -137,7 +140,7 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("answer", UNUSABLE.values(), ids=UNUSABLE)
 @pytest.mark.parametrize("method", ["POST", "GET"])
-def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
+async def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
     settings: GrafanaConfig, method: str, answer: bytes
 ) -> None:
     asked: list[str] = []
@@ -153,31 +156,28 @@ def test_an_answer_without_a_usable_id_is_a_failure_that_is_tried_again(
         )
         return httpx2.Response(200, content=answer if bad else good[request.method])
 
-    async def main() -> None:
-        store = open_store(None)
-        store.add(annotation(), post=True)
-        if method == "GET":
-            # Only a repeated post searches first.
-            post = store.next_post(time.time())
-            assert post
-            store.begin_post(post)
-        grafana = Grafana(replace(settings, max_backoff=0.01), httpx2.MockTransport(respond))
-        poster = Poster(store, grafana, here)
-        running = asyncio.create_task(poster.run())
-        async with asyncio.timeout(60):
-            while store.queued():
-                assert not running.done()
-                await asyncio.sleep(0.01)
-        assert poster.failures == (0 if method == "GET" and answer == b"[]" else 1)
-        running.cancel()
-        await asyncio.wait([running])
-        await grafana.close()
-
-    asyncio.run(main())
+    store = open_store(None)
+    store.add(annotation(), post=True)
+    if method == "GET":
+        # Only a repeated post searches first.
+        post = store.next_post(time.time())
+        assert post
+        store.begin_post(post)
+    grafana = Grafana(replace(settings, max_backoff=0.01), httpx2.MockTransport(respond))
+    poster = Poster(store, grafana, here)
+    running = asyncio.create_task(poster.run())
+    async with asyncio.timeout(60):
+        while store.queued():
+            assert not running.done()
+            await asyncio.sleep(0.01)
+    assert poster.failures == (0 if method == "GET" and answer == b"[]" else 1)
+    running.cancel()
+    await asyncio.wait([running])
+    await grafana.close()
 
 
-def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
-    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch
+async def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     create = Grafana.create
     failed: list[Change] = []
@@ -190,7 +190,7 @@ def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
 
     monkeypatch.setattr(Grafana, "create", broken_once)
 
-    async def story(store: Store, poster: Poster) -> None:
+    async with posting(store, replace(settings, max_backoff=0.01)) as poster:
         store.add(annotation(), post=True)
         running = asyncio.create_task(poster.run())
         async with asyncio.timeout(60):
@@ -201,22 +201,17 @@ def test_an_error_of_the_poster_itself_is_counted_and_does_not_end_it(
         running.cancel()
         await asyncio.wait([running])
 
-    play(replace(settings, max_backoff=0.01), story)
 
-
-def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
-    settings: GrafanaConfig, grafana: GrafanaStandIn
+async def test_a_token_that_cannot_be_read_waits_and_is_never_shown(
+    settings: GrafanaConfig, grafana: GrafanaStandIn, store: Store, poster: Poster
 ) -> None:
-    async def story(store: Store, poster: Poster) -> None:
-        store.add(annotation(), post=True)
-        settings.token_file.write_text("secret\nlines")
-        with pytest.raises(UserError, match="expected one line with a token") as error:
-            await poster.step()
-        assert "secret" not in str(error.value)
-        settings.token_file.write_text(TOKEN)
-        await drain(poster)
-
-    play(settings, story)
+    store.add(annotation(), post=True)
+    settings.token_file.write_text("secret\nlines")
+    with pytest.raises(UserError, match="expected one line with a token") as error:
+        await poster.step()
+    assert "secret" not in str(error.value)
+    settings.token_file.write_text(TOKEN)
+    await drain(poster)
     assert len(grafana.annotations) == 1
 
 
@@ -250,17 +245,14 @@ async def trickling() -> AsyncIterator[bytes]:
     ("content", "reason"),
     [(endless, "more than 4 MiB"), (trickling, "no answer within 0.2 s")],
 )
-def test_an_answer_without_end_is_a_failure(
+async def test_an_answer_without_end_is_a_failure(
     settings: GrafanaConfig, content: Callable[[], AsyncIterator[bytes]], reason: str
 ) -> None:
-    async def main() -> None:
-        transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=content()))
-        # The endless answer may take longer than the trickling one.
-        timeout = 0.2 if content is trickling else 60.0
-        grafana = Grafana(replace(settings, timeout=timeout), transport)
-        with pytest.raises(GrafanaError, match=reason):
-            async with asyncio.timeout(5):
-                await grafana.create(annotation())
-        await grafana.close()
-
-    asyncio.run(main())
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=content()))
+    # The endless answer may take longer than the trickling one.
+    timeout = 0.2 if content is trickling else 60.0
+    grafana = Grafana(replace(settings, timeout=timeout), transport)
+    with pytest.raises(GrafanaError, match=reason):
+        async with asyncio.timeout(5):
+            await grafana.create(annotation())
+    await grafana.close()

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,8 @@ from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Simulated]:
@@ -51,24 +54,17 @@ def config(server: Simulated) -> Config:
     )
 
 
-def with_pool(
-    server: Simulated,
-    act: Callable[[WorkerPool], Awaitable[None]],
-    other: Config | None = None,
-    timing: Timing = TIMING,
-) -> None:
-    """Run `act` with a pool, and see that no worker outlives it."""
-
-    async def main() -> list[int]:
-        pool = WorkerPool(Loaded.of(other or config(server)), timing=timing)
-        await pool.start()
-        try:
-            await act(pool)
-            return pool.pids
-        finally:
-            await pool.stop()
-
-    for pid in asyncio.run(main()):
+@asynccontextmanager
+async def running(config: Config, timing: Timing = TIMING) -> AsyncIterator[WorkerPool]:
+    """A pool, of which no worker outlives the block."""
+    pool = WorkerPool(Loaded.of(config), timing=timing)
+    await pool.start()
+    try:
+        yield pool
+    finally:
+        pids = pool.pids
+        await pool.stop()
+    for pid in pids:
         assert not psutil.pid_exists(pid)
 
 
@@ -76,30 +72,27 @@ def scrape(pool: WorkerPool, target: str = "ONE") -> Awaitable[ScrapeReply]:
     return pool.scrape(target, time.monotonic() + 60)
 
 
-def test_simultaneous_equal_requests_share_one_scrape(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
+async def test_simultaneous_equal_requests_share_one_scrape(server: Simulated) -> None:
+    async with running(config(server)) as pool:
         await scrape(pool)
         first, second, other = await asyncio.gather(scrape(pool), scrape(pool), scrape(pool, "TWO"))
         assert first is second
         assert other is not first
         assert (await scrape(pool)) is not first
 
-    with_pool(server, act)
 
-
-def test_a_caller_that_disconnects_does_not_cancel_the_scrape_of_the_others(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
+async def test_a_caller_that_disconnects_does_not_cancel_the_scrape_of_the_others(server: Simulated) -> None:
+    async with running(config(server)) as pool:
         leaving = asyncio.ensure_future(scrape(pool))
         staying = asyncio.ensure_future(scrape(pool))
         await asyncio.sleep(0)
         leaving.cancel()
         assert (await staying).summary.up
 
-    with_pool(server, act)
 
+async def test_too_many_different_scrapes_of_a_target_are_rejected(server: Simulated) -> None:
+    async with running(config(server)) as pool:
 
-def test_too_many_different_scrapes_of_a_target_are_rejected(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
         def ask(number: int) -> Awaitable[ScrapeReply]:
             return pool.scrape("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
 
@@ -111,11 +104,11 @@ def test_too_many_different_scrapes_of_a_target_are_rejected(server: Simulated) 
         assert all(reply.summary.up for reply in await asyncio.gather(*asked))
         assert (await ask(MAX_IN_FLIGHT)).summary.up
 
-    with_pool(server, act)
 
-
-def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_notice(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
+async def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_notice(
+    server: Simulated,
+) -> None:
+    async with running(config(server)) as pool:
         assert (await scrape(pool)).summary.up
         assert (await scrape(pool, "TWO")).summary.up
         victim, survivor = pool.pids
@@ -127,11 +120,9 @@ def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_notice
         assert victim not in pool.pids
         assert pool.restarts == 1
 
-    with_pool(server, act)
 
-
-def test_a_stopped_worker_is_replaced_after_the_deadline(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
+async def test_a_stopped_worker_is_replaced_after_the_deadline(server: Simulated) -> None:
+    async with running(config(server)) as pool:
         assert (await scrape(pool)).summary.up
         stopped = pool.pids[0]
         os.kill(stopped, signal.SIGSTOP)
@@ -141,10 +132,8 @@ def test_a_stopped_worker_is_replaced_after_the_deadline(server: Simulated) -> N
         assert (await scrape(pool)).summary.up
         assert stopped not in pool.pids
 
-    with_pool(server, act)
 
-
-def test_a_worker_that_is_slow_to_start_is_waited_for(
+async def test_a_worker_that_is_slow_to_start_is_waited_for(
     server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "go")
@@ -153,7 +142,7 @@ def test_a_worker_that_is_slow_to_start_is_waited_for(
     slow.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(slow))
 
-    async def act(pool: WorkerPool) -> None:
+    async with running(config(server)) as pool:
         before = pool.pids
         reply = await pool.scrape("ONE", time.monotonic() + 0.2)
         assert (reply.summary.up, reply.summary.error) == (False, "the worker process is being started")
@@ -166,10 +155,8 @@ def test_a_worker_that_is_slow_to_start_is_waited_for(
         assert pool.pids == before
         assert pool.restarts == 0
 
-    with_pool(server, act)
 
-
-def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_grow(
+async def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_grow(
     server: Simulated, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     started, real = [], WorkerPool._launch
@@ -180,7 +167,7 @@ def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_grow(
 
     monkeypatch.setattr(WorkerPool, "_launch", noting)
 
-    async def act(pool: WorkerPool) -> None:
+    async with running(config(server), replace(TIMING, restart_pause=0.05)) as pool:
         for target in ("ONE", "TWO"):
             assert (await scrape(pool, target)).summary.up
         assert (pool.ready, pool.problem) == (2, "")
@@ -198,8 +185,6 @@ def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_grow(
             assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
         assert (await scrape(pool)).summary.up
         assert (pool.ready, pool.problem) == (2, "")
-
-    with_pool(server, act, timing=replace(TIMING, restart_pause=0.05))
     pauses = [later - earlier for earlier, later in itertools.pairwise(started[:5])]
     assert all(pause >= 0.05 * 2**number for number, pause in enumerate(pauses, 1))
     assert caplog.text.count("cannot be started") == 1
@@ -215,7 +200,7 @@ def test_a_worker_that_does_not_become_ready_is_a_problem(server: Simulated) -> 
     assert asyncio.run(problem(-1.0)) == "a worker process has not accepted requests for 0 s"
 
 
-def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_than_twice(
+async def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_than_twice(
     server: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host, port = server.address
@@ -233,7 +218,7 @@ def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_th
 
     monkeypatch.setattr(SqlBackend, "login", noting)
 
-    async def act(pool: WorkerPool) -> None:
+    async with running(wrong) as pool:
         for number in range(100):
             reply = await scrape(pool)
             assert not reply.summary.up
@@ -244,13 +229,11 @@ def test_a_hundred_scrapes_and_a_replaced_worker_try_a_wrong_password_no_more_th
                 while pool.pids == [victim]:
                     await asyncio.sleep(0.02)
         assert "login monitor" in reply.summary.error
-
-    with_pool(server, act, wrong)
     assert 1 <= len(logins) <= LOGIN_ATTEMPTS
 
 
-def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
-    async def act(pool: WorkerPool) -> None:
+async def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
+    async with running(config(server), replace(TIMING, dead_after=600.0, start_timeout=0.0)) as pool:
         assert (await scrape(pool)).summary.up
         before = pool.pids
         os.kill(before[0], signal.SIGSTOP)
@@ -260,8 +243,6 @@ def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
         assert (await scrape(pool)).summary.up
         assert pool.pids == before
         assert pool.restarts == 0
-
-    with_pool(server, act, timing=replace(TIMING, dead_after=600.0, start_timeout=0.0))
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
@@ -294,12 +275,14 @@ def test_when_the_exporter_ends_no_process_stays(
     exporter.stderr.close()
 
 
-def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(server: Simulated) -> None:
+async def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(
+    server: Simulated,
+) -> None:
     idle = Target(name="IDLE", host=server.address[0], port=server.address[1], close_idle_after=0.1)
     kept = replace(idle, name="KEPT", close_idle_after=None)
     both = replace(config(server), targets=(idle, kept), workers=1)
 
-    async def act(pool: WorkerPool) -> None:
+    async with running(both) as pool:
         (worker,) = map(psutil.Process, pool.pids)
 
         def ours() -> int:
@@ -319,8 +302,6 @@ def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole
                 await asyncio.sleep(0.05)
             assert (server.listener.connections, ours()) == (1, 1)
 
-    with_pool(server, act, both)
-
 
 STUCK_DRIVER = """
 import threading, pyodbc
@@ -333,7 +314,7 @@ pyodbc.connect = connect
 """
 
 
-def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worker_is_replaced(
+async def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worker_is_replaced(
     server: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Workers get a driver that never returns from one login.
@@ -344,7 +325,8 @@ def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worke
     auth = {**both.auth, "hopeless": Auth(user="hopeless", password=PASSWORD)}
     stuck = replace(both, targets=(both.targets[0], hopeless), auth=auth, workers=1)
 
-    async def act(pool: WorkerPool) -> None:
+    # The worker of a busy machine may be late to report that the thread is stuck.
+    async with running(stuck, replace(TIMING, silence=60.0)) as pool:
         assert (await scrape(pool)).summary.up
         (first,) = pool.pids
         reply = await pool.scrape("TWO", time.monotonic() + 3.0)
@@ -355,9 +337,6 @@ def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its_worke
                 await asyncio.sleep(0.05)
         assert (await scrape(pool)).summary.up
         assert pool.restarts == 1
-
-    # The worker of a busy machine may be late to report that the thread is stuck.
-    with_pool(server, act, stuck, replace(TIMING, silence=60.0))
 
 
 def test_a_sp_sysmon_that_cleared_counters_stays_off_after_a_reload_or_a_worker_death(
