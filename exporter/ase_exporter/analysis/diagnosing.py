@@ -1,11 +1,8 @@
 """The diagnosis of a server from Prometheus: what `top` says of the present, of any window."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
 
 from ase_exporter.compare.coverage import read_coverage
 from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError
@@ -144,21 +141,17 @@ def spin_cost(prometheus: Prometheus, selector: str, at: float) -> SpinCost | No
         f"sum(ase:transactions:rate1m{{{selector}}})",
         f"sum(ase:spinlock_spins:rate1m{{{selector}}})",
     )
-    step = MAX_USUAL / HISTORY_POINTS
-    times = at - MAX_USUAL + step * np.arange(HISTORY_POINTS + 1)
-    columns: list[Sequence[float]] = []
+    first, step = at - MAX_USUAL, MAX_USUAL / HISTORY_POINTS
+    columns = []
     try:
         for query in queries:
-            found = prometheus.over(query, times[0], at, step)
-            values = (
-                dict(zip(np.rint((found[0].times - times[0]) / step), found[0].values, strict=True))
-                if found
-                else {}
-            )
-            columns.append([float(values.get(float(index), np.nan)) for index in range(len(times))])
+            found = prometheus.over(query, first, at, step)
+            if not found:
+                return None
+            columns.append(found[0].on_grid(first, step, HISTORY_POINTS + 1))
     except PrometheusError:
         return None
-    return cost_of_spins(*(np.array(column) for column in columns))
+    return cost_of_spins(*columns)
 
 
 def _usual(prometheus: Prometheus, selector: str, span: Span) -> Baseline:

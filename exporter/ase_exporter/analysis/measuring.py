@@ -24,7 +24,6 @@ from ase_exporter.compare.marks import marks_between, marks_from_exporter, resta
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, server_selector, windows_of
-from ase_exporter.compare.statistics import WindowDifference
 from ase_exporter.compare.windows import Mark, Span
 from ase_exporter.config.times import parse_moment
 from ase_exporter.errors import UserError
@@ -41,7 +40,7 @@ DAY = 86400.0
 def measure(
     prometheus: Prometheus,
     server: str,
-    key: str,
+    key: str | Sequence[str],
     start: Moment,
     end: Moment,
     *,
@@ -52,12 +51,30 @@ def measure(
 ) -> TimeSeries:
     """One measure of `compare` along time.
 
-    server: its `instance` label. key: of measures.yaml, for example cpu_busy. step: seconds between values, by
-    default the scrape interval. width: each value is over that many seconds before it, at least 2.5 scrape
-    intervals. top: the rows with most (of measures with a row per spinlock). selector: more label matchers.
+    server: its `instance` label. key: of measures.yaml, for example cpu_busy, or several of one unit. step: seconds
+    between values, by default the scrape interval. width: each value is over that many seconds before it, at least 2.5
+    scrape intervals. top: the rows with most (of measures with a row per spinlock). selector: more label matchers.
     Raises UserError for an unknown measure, a bad time, and a window without data.
     """
-    return _read(prometheus, server, (key,), _span(start, end), step, width, top, selector)
+    keys = [key] if isinstance(key, str) else key
+    for each in keys:
+        _require_measure(each)
+    matchers, span = server_selector(server, selector), _span(start, end)
+    scrape_interval(prometheus, matchers, span)
+    coverage = read_coverage(prometheus, matchers, span)
+    step = max(step or coverage.interval, span.seconds / MAX_SAMPLES)
+    width = max(width, INTERVALS_PER_SAMPLE * coverage.interval)
+    if span.seconds < width:
+        raise UserError(f"window: it has {span.seconds:.0f} s; expected at least {width:.0f} s")
+    rows = {}
+    for each in keys:
+        known = measures()[each]
+        chosen = replace(known, top=top) if top and known.rank else known
+        for name, found in read_window(prometheus, chosen, matchers, coverage, step, width).items():
+            rows[name] = (found.times, found.values)
+    first = measures()[keys[0]]
+    times, values = on_one_grid(rows)
+    return TimeSeries(first.title if len(keys) == 1 else "Contention", first.unit, times, values)
 
 
 def contention(
@@ -76,7 +93,9 @@ def contention(
     All data caches, and the `top` other spinlocks by spins. With the default width, values are those of
     ase:spinlock_contention:ratio_rate1m. Arguments and errors as of `measure`.
     """
-    return _read(prometheus, server, CONTENTION, _span(start, end), step, width, top, selector)
+    return measure(
+        prometheus, server, CONTENTION, start, end, step=step, width=width, top=top, selector=selector
+    )
 
 
 def throughput(
@@ -93,7 +112,7 @@ def throughput(
 
     The series of ase:transactions_per_cpu_unit:ratio_rate1m. Arguments and errors as of `measure`.
     """
-    return _read(prometheus, server, (EFFICIENCY,), _span(start, end), step, width, None, selector)
+    return measure(prometheus, server, EFFICIENCY, start, end, step=step, width=width, selector=selector)
 
 
 def advise(prometheus: Prometheus, server: str, start: Moment, end: Moment, *, selector: str = "") -> Advice:
@@ -257,7 +276,7 @@ def differences(comparison: Comparison) -> Table:
         "before": np.array([row.values[0] for row in rows], float),
         "after": np.array([row.values[-1] for row in rows], float),
         **{name: numbers(name) for name in ("difference", "low", "high", "relative")},
-        "verdict": _texts([_verdict(each) for each in found]),
+        "verdict": _texts([each.verdict if each else "" for each in found]),
     }
     return Table(columns, {"relative": "ratio"})
 
@@ -281,37 +300,6 @@ def _span(start: Moment, end: Moment) -> Span:
     return span
 
 
-def _read(
-    prometheus: Prometheus,
-    server: str,
-    keys: Sequence[str],
-    span: Span,
-    step: float | None,
-    width: float,
-    top: int | None,
-    selector: str,
-) -> TimeSeries:
-    """The rows of one measure, or of several of one unit, along time."""
-    matchers = server_selector(server, selector)
-    for key in keys:
-        _require_measure(key)
-    scrape_interval(prometheus, matchers, span)
-    coverage = read_coverage(prometheus, matchers, span)
-    step = max(step or coverage.interval, span.seconds / MAX_SAMPLES)
-    width = max(width, INTERVALS_PER_SAMPLE * coverage.interval)
-    if span.seconds < width:
-        raise UserError(f"window: it has {span.seconds:.0f} s; expected at least {width:.0f} s")
-    rows = {}
-    for key in keys:
-        known = measures()[key]
-        chosen = replace(known, top=top) if top and known.rank else known
-        for name, found in read_window(prometheus, chosen, matchers, coverage, step, width).items():
-            rows[name] = (found.times, found.values)
-    first = measures()[keys[0]]
-    times, values = on_one_grid(rows)
-    return TimeSeries(first.title if len(keys) == 1 else "Contention", first.unit, times, values)
-
-
 def _require_measure(key: str) -> None:
     if key not in measures():
         raise UserError(f"measure: {key}: expected one of {', '.join(measures())}")
@@ -319,7 +307,3 @@ def _require_measure(key: str) -> None:
 
 def _texts(found: Sequence[str]) -> Column:
     return np.array(found, dtype=object)
-
-
-def _verdict(difference: WindowDifference | None) -> str:
-    return difference.verdict if difference else ""

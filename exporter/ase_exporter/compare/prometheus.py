@@ -52,6 +52,15 @@ class Series:
     times: Samples
     values: Samples
 
+    def on_grid(self, first: float, step: float, count: int) -> Samples:
+        """The values at `count` times from `first` on, `step` seconds apart; NaN where there is none."""
+        found = np.full(count, np.nan)
+        places = np.rint((self.times - first) / step).astype(int)
+        # VictoriaMetrics may answer with a point more at either end.
+        inside = (places >= 0) & (places < count)
+        found[places[inside]] = self.values[inside]
+        return found
+
 
 class Prometheus:
     """A client of one server. Every failure is a PrometheusError with one line, without the URL's password.

@@ -10,9 +10,7 @@ from rich.text import Text
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.headline import changed_rows, headline
-from ase_exporter.compare.measures import Measure
 from ase_exporter.compare.report import findings, interval, method, preface, value
-from ase_exporter.compare.statistics import WindowDifference
 
 _COLOURS = {"better": "green", "worse": "red", "changed": "yellow", "no evidence": "dim"}
 
@@ -48,11 +46,7 @@ def _pair(row: ComparisonRow) -> Iterator[Text]:
 
 
 def _series(names: Sequence[str], row: ComparisonRow) -> Iterator[Text]:
-    steps: list[WindowDifference | None] = [None, *row.steps]
-    for name, figure, step in zip(names, row.values, steps, strict=True):
+    for name, figure, step in zip(names, row.values, (None, *row.steps), strict=True):
         yield Text(f"  {name}")
-        yield Text(f"    {value(row.measure, figure)}{_step(row.measure, step)}")
-
-
-def _step(measure: Measure, step: WindowDifference | None) -> str:
-    return f"   {interval(measure, step)} {step.verdict}" if step else ""
+        difference = f"   {interval(row.measure, step)} {step.verdict}" if step else ""
+        yield Text(f"    {value(row.measure, figure)}{difference}")

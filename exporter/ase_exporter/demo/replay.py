@@ -1,9 +1,8 @@
 """Runs of the replayed case study: their published figures, and those that Prometheus measured."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Self
 
 import yaml
 
@@ -34,10 +33,6 @@ class Run:
     features: str
     start: float
     end: float | None = None
-
-    def ended(self, at: float) -> Self:
-        """Return the run with its end set."""
-        return replace(self, end=at)
 
 
 def published() -> dict[str, RunFigures]:

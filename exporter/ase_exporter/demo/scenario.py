@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from typing import Self
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
@@ -70,6 +71,6 @@ class Scenario:
             if self._runs and self._runs[-1].name == name:
                 return
             if self._runs:
-                self._runs[-1] = self._runs[-1].ended(start)
+                self._runs[-1] = replace(self._runs[-1], end=start)
             self._runs.append(Run(name, features, start))
             self._changed.notify_all()

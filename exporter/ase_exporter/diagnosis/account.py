@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ase_exporter.diagnosis.catalogue import PartDefinition, catalogue
-from ase_exporter.diagnosis.measures import Measure, Measures
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.measures import Measures
 
 CPU_PARTS, RUN_QUEUE = ("work", "spinning"), "run_queue"
 # Sessions by which the account and the active sessions may differ: the server's own tasks sleep, too.
@@ -73,31 +73,18 @@ def account_of(measures: Measures, waits: Mapping[str, float], waits_unknown: st
     parts: dict[str, float] = {}
     unknown: dict[str, str] = {}
     for name, definition in catalogue().account.items():
-        known = [value for value in _candidates(name, definition, measures, waits) if value is not None]
+        measure, now = definition.measure, definition.now
+        found = (
+            [measures[measure].value] if measure else [waits.get(name), measures[now].value if now else None]
+        )
+        known = [value for value in found if value is not None]
         if known:
             parts[name] = max(known)
         else:
-            unknown[name] = _reason(definition, measures, waits_unknown)
+            unknown[name] = measures[measure].unknown if measure else waits_unknown
     if "spinning" in parts and "work" in parts:
         # Spins are counted, their cost is estimated: together they take no more than the engines were busy.
         parts["spinning"] = min(parts["spinning"], parts["work"])
         parts["work"] -= parts["spinning"]
     partial = frozenset(name for name in parts if waits_unknown and catalogue().account[name].now)
-    return Account(parts, unknown, partial, _value(measures, "active"), _value(measures, "transactions"))
-
-
-def _candidates(
-    name: str, definition: PartDefinition, measures: Measures, waits: Mapping[str, float]
-) -> tuple[float | None, ...]:
-    if definition.measure:
-        return (_value(measures, definition.measure),)
-    return waits.get(name), _value(measures, definition.now) if definition.now else None
-
-
-def _reason(definition: PartDefinition, measures: Measures, waits_unknown: str) -> str:
-    measure: Measure | None = measures.get(definition.measure or "")
-    return measure.unknown if measure else waits_unknown
-
-
-def _value(measures: Measures, name: str) -> float | None:
-    return measures[name].value
+    return Account(parts, unknown, partial, measures["active"].value, measures["transactions"].value)

@@ -1,45 +1,30 @@
-"""The tools: name, function, arguments and answer. The function's docstring is what an assistant reads."""
+"""The tools: a function each. Its name, docstring and types are what an assistant reads."""
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import alerting, diagnosing, history, inputs, overview, querying, sysmon_files
-from ase_exporter.mcp_server.answers import (
-    Advised,
-    Answer,
-    Compared,
-    Diagnosed,
-    FoundAlerts,
-    FoundChanges,
-    Queried,
-    Servers,
-    Spinlocks,
-    SysmonAnswer,
-)
+from ase_exporter.mcp_server.answers import Answer
 from ase_exporter.mcp_server.sources import Sources
 
 # An unknown argument's name is the caller's text.
 _MAX_PLACE = 60
 
 
-@dataclass(frozen=True, slots=True)
 class Tool:
     """One tool. run: takes the sources and valid arguments, returns an `answer`, raises UserError."""
 
-    run: Callable[[Sources, Any], Answer]
-    arguments: type[inputs.Arguments]
-    answer: type[Answer]
-
-    @property
-    def name(self) -> str:
-        """The name by which it is called."""
-        return self.run.__name__
+    def __init__(self, run: Callable[[Sources, Any], Answer]) -> None:
+        types_of = get_type_hints(run)
+        self.run = run
+        self.name = run.__name__
+        self.arguments: type[inputs.Arguments] = types_of["arguments"]
+        self.answer: type[Answer] = types_of["return"]
 
     def described(self) -> types.Tool:
         """The tool as the protocol lists it."""
@@ -67,17 +52,17 @@ class Tool:
 
 
 TOOLS = {
-    tool.name: tool
-    for tool in (
-        Tool(overview.servers, inputs.Arguments, Servers),
-        Tool(diagnosing.diagnose, inputs.Window, Diagnosed),
-        Tool(overview.hot_spinlocks, inputs.HotSpinlocks, Spinlocks),
-        Tool(history.changes, inputs.Changes, FoundChanges),
-        Tool(history.compare, inputs.Compare, Compared),
-        Tool(overview.advise, inputs.Window, Advised),
-        Tool(alerting.alerts, inputs.Alerts, FoundAlerts),
-        Tool(querying.query, inputs.Query, Queried),
-        Tool(sysmon_files.sysmon_report, inputs.SysmonReport, SysmonAnswer),
+    run.__name__: Tool(run)
+    for run in (
+        overview.servers,
+        diagnosing.diagnose,
+        overview.hot_spinlocks,
+        history.changes,
+        history.compare,
+        overview.advise,
+        alerting.alerts,
+        querying.query,
+        sysmon_files.sysmon_report,
     )
 }
 

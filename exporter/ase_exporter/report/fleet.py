@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ase_exporter.compare.prometheus import Labels, Prometheus
+from ase_exporter.compare.prometheus import Labels, Prometheus, Sample
 from ase_exporter.compare.windows import HARMLESS_KINDS
 from ase_exporter.errors import UserError
 from ase_exporter.report.alerts import AlertHistory, alerts_by_instance
@@ -96,10 +96,11 @@ def read_fleet(
             "Prometheus has no series ase:cpu_busy:ratio_rate1m of any server in the period; it is recorded by the"
             " shipped rules (ase-exporter rules --output DIR)"
         )
-    hottest, contention = _hottest(server, selector, period)
+    hottest = _hottest(server, selector, period)
     progress("alerts")
     alerts = alerts_by_instance(server, selector, period, "instance", ALERT_STEP)
-    changes = _numbers(server, _CHANGES % (selector, "|".join(HARMLESS_KINDS), whole, period.start), period)
+    changed = _CHANGES % (selector, "|".join(HARMLESS_KINDS), whole, period.start)
+    changes = {_name(sample.labels): sample.value for sample in server.query(changed, period.end)}
     full = _full(server, selector, period)
     nothing = np.full(period.count, np.nan)
     found = [
@@ -108,8 +109,8 @@ def read_fleet(
             spinning=spinning.get(name, nothing),
             worst=_worst(period, spinning.get(name, nothing), busy.get(name, nothing)),
             busy=mean(busy.get(name, nothing)),
-            hottest=hottest.get(name, ""),
-            contention=contention.get(name, float("nan")),
+            hottest=hottest[name].labels.get("spinlock", "") if name in hottest else "",
+            contention=hottest[name].value if name in hottest else float("nan"),
             alerts=tuple(alerts.get(name, ())),
             changes=round(changes.get(name, 0)),
             known=_known(answered.get(name, nothing), period),
@@ -124,27 +125,16 @@ def _by_server(server: Prometheus, query: str, period: Period) -> Mapping[str, V
     return {_name(each.labels): binned(each, period) for each in over_bins(server, query, period)}
 
 
-def _numbers(server: Prometheus, query: str, period: Period) -> Mapping[str, float]:
-    return {_name(sample.labels): sample.value for sample in server.query(query, period.end)}
-
-
 def _name(labels: Labels) -> str:
     return labels.get("instance", "")
 
 
-def _hottest(
-    server: Prometheus, selector: str, period: Period
-) -> tuple[Mapping[str, str], Mapping[str, float]]:
-    """The spinlock of each server that spun most over the period, and its contention."""
+def _hottest(server: Prometheus, selector: str, period: Period) -> Mapping[str, Sample]:
+    """The contention of the spinlock of each server that spun most over the period."""
     whole = range_text(period.seconds)
     spins, waits, grabs = (_SPUN % (what, selector, whole) for what in ("spins", "waits", "grabs"))
-    found = server.query(
-        f"{waits} / ({grabs} > 0) and on (instance, spinlock) topk by (instance) (1, {spins})", period.end
-    )
-    return (
-        {_name(sample.labels): sample.labels.get("spinlock", "") for sample in found},
-        {_name(sample.labels): sample.value for sample in found},
-    )
+    query = f"{waits} / ({grabs} > 0) and on (instance, spinlock) topk by (instance) (1, {spins})"
+    return {_name(sample.labels): sample for sample in server.query(query, period.end)}
 
 
 def _full(server: Prometheus, selector: str, period: Period) -> Mapping[str, Forecast]:

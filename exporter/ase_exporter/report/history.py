@@ -155,12 +155,7 @@ def over_bins(server: Prometheus, query: str, period: Period) -> list[Series]:
 
 def binned(series: Series, period: Period) -> Values:
     """The values of a series by bin, NaN where it has none."""
-    values = np.full(period.count, np.nan)
-    places = np.rint((series.times - period.first) / period.step).astype(int) - 1
-    # VictoriaMetrics may answer with a point more at either end.
-    inside = (places >= 0) & (places < period.count)
-    values[places[inside]] = series.values[inside]
-    return values
+    return series.on_grid(period.first + period.step, period.step, period.count)
 
 
 def only_series(server: Prometheus, query: str, period: Period) -> Values:
