@@ -1,6 +1,7 @@
 """The command line run in this process, a scripted server for tests of one connection, and a recorded story."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 
@@ -51,6 +52,14 @@ def faults() -> Faults:
 def server(backend: ScriptedBackend, faults: Faults) -> Iterator[Running]:
     with running(lambda: Listener(backend, faults=faults)) as run:
         yield run
+
+
+@pytest.fixture(scope="module")
+def closed_port() -> Iterator[int]:
+    """A port that refuses connections: bound, so that nobody else can take it, but not listening."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.fixture(scope="session")

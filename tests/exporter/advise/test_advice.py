@@ -89,21 +89,30 @@ def test_no_more_engines_spin_than_are_busy(spins: list[float], busy: float | No
     assert advice.spinning <= min(64, 64 if busy is None else busy + whole_seconds) * (1 + 1e-9)
 
 
-def test_a_ratio_is_lowered_no_further_than_the_target_needs() -> None:
-    few = only(advise(evidence(spinlock("fglockspins", 0.12)))).steps[0]
-    many = only(advise(evidence(spinlock("fglockspins", 0.6)))).steps[0]
-    assert few.statements == ("exec sp_configure 'lock spinlock ratio', 20",)
-    assert many.statements == ("exec sp_configure 'lock spinlock ratio', 5",)
-
-
-def test_descriptors_call_for_action_at_three_percent_caches_at_ten() -> None:
-    assert only(advise(evidence(spinlock("Des Upd Spinlocks", 0.04)))).severity == "hot"
-    assert only(advise(evidence(spinlock("addrlockspins", 0.04)))).severity == "busy"
-
-
-def test_a_high_ratio_of_few_grabs_is_left_alone() -> None:
-    finding = only(advise(evidence(spinlock("addrlockspins", 0.4, grabs=100))))
-    assert (finding.severity, finding.steps) == ("quiet", ())
+@pytest.mark.parametrize(
+    ("lock", "severity", "statements"),
+    [
+        # A ratio is lowered no further than the target needs.
+        (spinlock("fglockspins", 0.12), "hot", ["exec sp_configure 'lock spinlock ratio', 20"]),
+        (spinlock("fglockspins", 0.6), "severe", ["exec sp_configure 'lock spinlock ratio', 5"]),
+        # Descriptors call for action at three percent, others at ten.
+        (spinlock("Des Upd Spinlocks", 0.04), "hot", ["exec sp_configure 'open object spinlock ratio', 20"]),
+        (spinlock("addrlockspins", 0.04), "busy", []),
+        # A high ratio of few grabs is left alone.
+        (spinlock("addrlockspins", 0.4, grabs=100), "quiet", []),
+        (spinlock("Dbtable->dbt_xdesqueue_spin", 0.6, "database"), "severe", []),
+    ],
+)
+def test_a_spinlock_gets_what_its_contention_and_its_use_call_for(
+    lock: SpinlockRates, severity: str, statements: list[str]
+) -> None:
+    advice = advise(evidence(lock))
+    finding = only(advice)
+    found = [statement for step in finding.steps for statement in step.statements]
+    assert (finding.severity, found) == (severity, statements)
+    text = report.markdown(advice)
+    assert ("Nothing to do" in text) == (severity in ("busy", "quiet"))
+    assert ("no remedy by configuration is known" in text) == (severity == "severe" and not statements)
 
 
 def test_the_most_expensive_spinlock_comes_first_not_the_one_with_the_highest_ratio() -> None:
@@ -264,12 +273,6 @@ def test_partitions_of_a_pool_have_256_pages_each() -> None:
     assert "at least 1.0 MB of each pool" in small[0].why
 
 
-def test_a_spinlock_without_a_known_remedy_is_shown_without_steps() -> None:
-    finding = only(advise(evidence(spinlock("Dbtable->dbt_xdesqueue_spin", 0.6, "database"))))
-    assert (finding.severity, finding.steps) == ("severe", ())
-    assert "no remedy by configuration is known" in report.markdown(advise(evidence(finding.spinlock)))
-
-
 def memscale(**host: object) -> Advice:
     cache = DataCache("default data cache", 64 * GB, 4, False, 8 * GB)
     hot = spinlock("default data cache", 0.8, "data_cache")
@@ -348,10 +351,6 @@ def test_statements_are_printed_as_batches_with_their_warnings() -> None:
     assert any(line.strip().startswith("note: ") and "exclusive table lock" in line for line in lines)
     (finding,) = json.loads(report.as_json(advice))["findings"]
     assert len(finding["steps"][0]["warnings"]) >= 2
-
-
-def test_an_idle_server_needs_nothing() -> None:
-    assert "Nothing to do" in report.markdown(advise(evidence(spinlock("addrlockspins", 0.0, grabs=10))))
 
 
 def test_a_calibrated_cost_of_a_spin_is_used() -> None:

@@ -122,23 +122,3 @@ def test_a_wrong_token_is_one_line(run: Run, grafana: GrafanaStandIn, tmp_path: 
     assert result.returncode == 2
     assert result.stderr.strip().count("\n") == 0
     assert "HTTP 401" in result.stderr and "wrong" not in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "expected one TEXT"),
-        (["two", "words"], "put it in quotes"),
-        (["  "], "a text that is not blank"),
-        (["--run", "x"], "expected a command after --"),
-        (["text", "--failed", "x"], "expected --finish"),
-        (["text", "--tag", "maintenance"], "expected --start or --run"),
-        (["text", "--finish", "0123456789abcdef"], "--finish takes no text"),
-        (["text", "--grafana-url", "http://127.0.0.1:9"], "expected --grafana-token-file"),
-        (["text", "--grafana-url", "ftp://x", "--grafana-token-file", "x"], "expected an http"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(run: Run, arguments: list[str], expected: str) -> None:
-    result = run("annotate", *arguments)
-    assert result.returncode == 2
-    assert expected in result.stderr and "Traceback" not in result.stderr

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from tests.exporter.changes.grafana_standin import GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
@@ -25,16 +24,3 @@ def test_changes_are_listed_in_every_format(run: Run, exporter: Serving, grafana
     assert exporter.wait_until(lambda: len(grafana.annotations) == 2)
     offline = run("changes", "--state-dir", str(exporter.state_directory), "--limit", "2", "--format", "json")
     assert json.loads(offline.stdout) == as_json
-
-
-@pytest.mark.parametrize(
-    ("option", "expected"),
-    [
-        ("--since=yesterday", "since: 'yesterday'"),
-        ("--state-dir=/nonexistent", "no changes.db in it"),
-        ("--kind=typo", "kind: 'typo': expected one of annotation, binding, cache, "),
-    ],
-)
-def test_a_bad_filter_is_one_line_and_exit_code_2(run: Run, option: str, expected: str) -> None:
-    result = run("changes", option)
-    assert result.returncode == 2 and expected in result.stderr

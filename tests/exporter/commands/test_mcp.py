@@ -3,29 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-from tests.exporter.commands.command_line import Run
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ([], "mcp: Missing option '--prometheus'"),
-        (["--prometheus", "here"], "--prometheus: 'here': expected a URL such as http://127.0.0.1:9090"),
-        (["--prometheus", "ftp://a:planted-in-address@b"], "--prometheus: 'ftp://b': expected a URL"),
-        (
-            ["--prometheus", "http://127.0.0.1:1", "--sysmon-dir", "/nowhere"],
-            "--sysmon-dir: /nowhere: expected a directory",
-        ),
-    ],
-)
-def test_bad_options_are_one_line(run: Run, options: list[str], says: str) -> None:
-    result = run("mcp", *options)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert says in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 OPTIONS = ["mcp", "--prometheus", "http://127.0.0.1:1"]
 
 

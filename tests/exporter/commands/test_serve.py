@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,13 +36,6 @@ def configuration(port: int, *names: str, directory: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def closed_port() -> Iterator[int]:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield bound.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("start")
 
@@ -66,23 +58,6 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ase_exporter", "serve", *arguments]
     wide = os.environ | {"COLUMNS": "300"}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=wide)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--nonsense"], "No such option: --nonsense"),
-        # Abbreviations are not taken, so that a new option cannot break a unit file.
-        (["--config=x"], "No such option: --config (Possible options: --config.file, "),
-        (["--web.listen-address=", "a"], "Got unexpected extra argument"),
-        (["--log.level=loud"], "Invalid value for '--log.level': 'loud' is not one of 'debug', "),
-    ],
-)
-def test_a_bad_option_is_one_line_and_exit_code_2(arguments: list[str], expected: str) -> None:
-    ended = run(*arguments)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"ase-exporter: serve: {expected}")
-    assert ended.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -40,28 +40,21 @@ def test_before_ends_when_the_change_was_not_there_yet(now: float, tmp_path: Pat
     assert contention(around(recorded, tmp_path, "mem scale")) == pytest.approx([0.065, 0.58], rel=0.01)
 
 
-def test_after_ends_before_the_next_change_may_have_been_made(now: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "figures", "neighbour"), [("TSX", [0.021, 0.040], "SNAP"), ("SNAP", [0.040, 0.375], "TSX")]
+)
+def test_windows_end_where_a_neighbour_may_have_been_made(
+    now: float, tmp_path: Path, change: str, figures: list[float], neighbour: str
+) -> None:
     recorded = Recorded(
         now - 1200,
         now,
         [Work(now - 1200, 0.021), Work(now - 660, 0.040), Work(now - 510, 0.375)],
         [Detected(now - 630, now - 690, "TSX"), Detected(now - 490, now - 530, "SNAP")],
     )
-    result = around(recorded, tmp_path, "TSX")
-    assert contention(result) == pytest.approx([0.021, 0.040], rel=0.01)
-    assert any("SNAP" in cut for cut in result.spans[1].cuts)
-
-
-def test_before_begins_after_the_change_before_it(now: float, tmp_path: Path) -> None:
-    recorded = Recorded(
-        now - 1200,
-        now,
-        [Work(now - 1200, 0.021), Work(now - 660, 0.040), Work(now - 510, 0.375)],
-        [Detected(now - 630, now - 690, "TSX"), Detected(now - 490, now - 530, "SNAP")],
-    )
-    result = around(recorded, tmp_path, "SNAP")
-    assert contention(result) == pytest.approx([0.040, 0.375], rel=0.01)
-    assert any("TSX" in cut for cut in result.spans[0].cuts)
+    result = around(recorded, tmp_path, change)
+    assert contention(result) == pytest.approx(figures, rel=0.01)
+    assert any(neighbour in cut for span in result.spans for cut in span.cuts)
 
 
 def test_the_difference_is_that_of_the_two_figures_and_inside_its_interval(

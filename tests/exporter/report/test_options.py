@@ -94,12 +94,6 @@ def test_a_store_that_does_not_answer_is_one_line(run: Run, target: list[str]) -
     assert ended.stderr == f"ase-exporter: Prometheus at {url}: [Errno 111] Connection refused\n"
 
 
-def test_a_url_that_is_none_is_one_line(run: Run) -> None:
-    ended = run("report", "--prometheus", "ftp://x", "--target", "ASE1")
-    assert ended.returncode == 2
-    assert "expected a URL such as http://127.0.0.1:9090" in ended.stderr and ended.stderr.count("\n") == 1
-
-
 def test_without_matplotlib_the_command_says_what_to_install(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

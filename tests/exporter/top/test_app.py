@@ -1,7 +1,8 @@
 """The screen, driven by keys through textual's pilot."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -14,11 +15,17 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.top.app import HELP, TopApp
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Tracker
-from ase_exporter.top.text import ASCII, UNICODE, Glyphs
+from ase_exporter.top.text import ASCII, UNICODE, Glyphs, clock
 from ase_exporter.top.view import SECTIONS
 
+pytestmark = pytest.mark.anyio
 SIZE = (80, 24)
-Drive = Callable[["Screen"], Awaitable[None]]
+SERVER = "ONE"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 class Screen:
@@ -33,8 +40,9 @@ class Screen:
         await self._pilot.pause()
 
     async def show(self, *frames: Frame) -> None:
-        """Hand frames over, and wait until they are shown."""
-        self.feed.feed(*frames)
+        """Hand frames over, of the one server if there is but one, and wait until they are shown."""
+        one = self.feed.targets == [SERVER]
+        self.feed.feed(*(renamed(each, SERVER) if one else each for each in frames))
         await self._pilot.pause()
 
     async def resize(self, width: int, height: int) -> None:
@@ -68,22 +76,22 @@ class Screen:
         return found
 
 
-def drive(
-    steps: Drive,
-    *targets: str,
-    size: tuple[int, int] = SIZE,
-    characters: Glyphs = UNICODE,
-) -> HandFed:
-    """Run the screen of these targets, and do the steps."""
-    feed = HandFed(*(targets or ("MEMSCALE",)))
+@asynccontextmanager
+async def started(
+    *targets: str, size: tuple[int, int] = SIZE, characters: Glyphs = UNICODE
+) -> AsyncIterator[Screen]:
+    """The screen of these targets."""
+    feed = HandFed(*targets)
+    app = TopApp(feed, characters)
+    async with app.run_test(size=size) as pilot:
+        yield Screen(app, pilot, feed)
 
-    async def run() -> None:
-        app = TopApp(feed, characters)
-        async with app.run_test(size=size) as pilot:
-            await steps(Screen(app, pilot, feed))
 
-    asyncio.run(run())
-    return feed
+@pytest.fixture
+async def screen() -> AsyncIterator[Screen]:
+    """The screen of one server."""
+    async with started(SERVER) as running:
+        yield running
 
 
 class SlowToLeave(Static):
@@ -93,204 +101,121 @@ class SlowToLeave(Static):
         await asyncio.sleep(1.2)
 
 
-def test_a_tick_while_the_screen_is_taken_down_draws_nothing() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("memscale", "series 2 run 05"))
-        await screen.app.mount(SlowToLeave())
-
-    drive(steps)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "step", "target", "verdict", "guilty"),
-    [
-        ("memscale", "series 2 run 05", "MEMSCALE", "CONTENDED", "system tables cache"),
-        ("vldb", "", "VLDB", "SPINS", "addrlockspins"),
-        ("storm", "wrong remedy", "STORM", "SPINS", "default data cache"),
-    ],
-)
-def test_the_first_screen_names_the_guilty_spinlock(
-    scenario: str, step: str, target: str, verdict: str, guilty: str
-) -> None:
-    frames = recorded(scenario, step)
-    hottest = frames[-1].figures.hottest
-    assert hottest
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames)
-        lines = screen.lines
-        assert lines[0].startswith(f"{target}  ASE ")
-        assert lines[1].startswith(f"{verdict}: ") and guilty in lines[1] and "…" not in lines[1]
-        assert f"Hottest spinlock: {guilty}  {hottest.contention:.1%} contention" in screen.text
-        rows = lines[[line.startswith("Spinlock ") for line in lines].index(True) + 1 :]
-        assert rows[0].startswith(f"{guilty} ")
-        assert max(map(len, lines)) <= SIZE[0] and len(lines) == SIZE[1]
-        assert lines[-1].startswith("q quit") and lines[-1].endswith("? help")
-
-    drive(steps, target)
+async def test_a_tick_while_the_screen_is_taken_down_draws_nothing(screen: Screen) -> None:
+    await screen.show(*recorded("memscale", "series 2 run 05"))
+    await screen.app.mount(SlowToLeave())
 
 
 @pytest.mark.parametrize("number", range(len(SECTIONS)))
-def test_each_part_has_a_key_and_fits_the_smallest_terminal(number: int) -> None:
+async def test_each_part_has_a_key_and_fits_the_smallest_terminal(screen: Screen, number: int) -> None:
     frames = recorded("storm", "lock storm")
     name = list(SECTIONS)[number]
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames)
-        await screen.press(str(number + 1))
-        table = SECTIONS[name](screen.app._scene())  # type: ignore[arg-type]
-        head = next(index for index, line in enumerate(screen.lines) if line.startswith("1 spinlocks")) + 1
-        for title, _ in table.titles:
-            assert title in screen.lines[head]
-        shown = screen.lines[head + 1]
-        assert shown.split()[0] == (table.rows[0].cells[0] if table.rows else table.empty).split()[0]
-
-    drive(steps, "STORM")
+    await screen.show(*frames)
+    await screen.press(str(number + 1))
+    table = SECTIONS[name](screen.app._scene())  # type: ignore[arg-type]
+    head = next(index for index, line in enumerate(screen.lines) if line.startswith("1 spinlocks")) + 1
+    for title, _ in table.titles:
+        assert title in screen.lines[head]
+    shown = screen.lines[head + 1]
+    assert shown.split()[0] == (table.rows[0].cells[0] if table.rows else table.empty).split()[0]
 
 
-def test_tab_goes_through_all_parts_and_begins_again() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("storm", "lock storm"))
-        seen = []
-        for _ in SECTIONS:
-            seen.append(screen.app._part)
-            await screen.press("tab")
-        assert seen == list(SECTIONS) and screen.app._part == seen[0]
-
-    drive(steps, "STORM")
+async def test_tab_goes_through_all_parts_and_begins_again(screen: Screen) -> None:
+    await screen.show(*recorded("storm", "lock storm"))
+    seen = []
+    for _ in SECTIONS:
+        seen.append(screen.app._part)
+        await screen.press("tab")
+    assert seen == list(SECTIONS) and screen.app._part == seen[0]
 
 
-def test_who_blocks_whom_is_a_tree() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("storm", "lock storm"))
-        await screen.press("4")
-        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Process "))
-        root, first = screen.lines[head + 1 : head + 3]
-        assert root.startswith("spid ") and " blocks " in root
-        assert first.startswith("└ ") and " blocked" in first
-        spid, blocker = first.split()[1], root.split()[1]
-        found = recorded("storm", "lock storm")[-1].figures.blocked
-        assert (spid, blocker) in {(each.spid, each.blocked_by) for each in found}
-
-    drive(steps, "STORM")
-
-
-def test_sorting_by_a_column_and_reversing_it() -> None:
+async def test_sorting_by_a_column_and_reversing_it(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
 
     def first(screen: Screen) -> str:
         head = next(index for index, line in enumerate(screen.lines) if line.startswith("Spinlock"))
         return screen.lines[head + 1]
 
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames)
-        await screen.press("s", "s", "s", "s")
-        assert "Grabs/s▼" in screen.text
-        most = max(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
-        assert first(screen).startswith(most.name)
-        await screen.press("r")
-        assert "Grabs/s▲" in screen.text
-        fewest = min(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
-        assert first(screen).startswith(fewest.name)
-
-    drive(steps)
+    await screen.show(*frames)
+    await screen.press("s", "s", "s", "s")
+    assert "Grabs/s▼" in screen.text
+    most = max(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
+    assert first(screen).startswith(most.name)
+    await screen.press("r")
+    assert "Grabs/s▲" in screen.text
+    fewest = min(frames[-1].figures.spinlocks, key=lambda each: each.grabs)
+    assert first(screen).startswith(fewest.name)
 
 
-def test_a_filter_is_typed_kept_and_removed() -> None:
+async def test_a_filter_is_typed_kept_and_removed(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames)
-        await screen.press("slash", *"log ")
-        assert screen.app.query_one("#filter", Input).display
-        await screen.press("enter")
-        assert "filter: log" in screen.lines[0]
-        assert "log cache" in screen.text and "orders cache" not in screen.text
-        await screen.show(frames[-1])
-        assert "orders cache" not in screen.text
-        await screen.press("escape")
-        assert "orders cache" in screen.text and "filter" not in screen.lines[0]
-        await screen.press("slash", *"nothing at all", "enter")
-        assert "No row contains the filter" in screen.text
-
-    drive(steps)
+    await screen.show(*frames)
+    await screen.press("slash", *"log ")
+    assert screen.app.query_one("#filter", Input).display
+    await screen.press("enter")
+    assert "filter: log" in screen.lines[0]
+    assert "log cache" in screen.text and "orders cache" not in screen.text
+    await screen.show(frames[-1])
+    assert "orders cache" not in screen.text
+    await screen.press("escape")
+    assert "orders cache" in screen.text and "filter" not in screen.lines[0]
+    await screen.press("slash", *"nothing at all", "enter")
+    assert "No row contains the filter" in screen.text
 
 
-def test_digits_go_into_the_filter_and_not_to_the_parts() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("memscale", "series 2 run 05"))
-        await screen.press("slash", "4")
-        assert screen.app._part == "spinlocks" and "filter: 4" in screen.lines[0]
-
-    drive(steps)
+async def test_digits_go_into_the_filter_and_not_to_the_parts(screen: Screen) -> None:
+    await screen.show(*recorded("memscale", "series 2 run 05"))
+    await screen.press("slash", "4")
+    assert screen.app._part == "spinlocks" and "filter: 4" in screen.lines[0]
 
 
-def test_pause_stops_the_screen_and_steps_through_what_was_seen() -> None:
+async def test_pause_stops_the_screen_and_steps_through_what_was_seen(screen: Screen) -> None:
     frames = recorded("memscale", "series 2 run 05")
-    times = [screen_time(each) for each in frames]
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames[:4])
-        await screen.press("space")
-        await screen.show(*frames[4:])
-        assert f"PAUSED at {times[3]}" in screen.lines[0]
-        await screen.press("comma")
-        assert f"PAUSED at {times[2]}" in screen.lines[0]
-        await screen.press("comma", "comma", "comma", "comma")
-        assert f"PAUSED at {times[0]}" in screen.lines[0]
-        await screen.press(*["full_stop"] * 9)
-        assert f"PAUSED at {times[5]}" in screen.lines[0]
-        await screen.press("space")
-        assert "PAUSED" not in screen.text and times[5] in screen.lines[0]
-
-    drive(steps)
+    times = [clock(each.sample.at) for each in frames]
+    await screen.show(*frames[:4])
+    await screen.press("space")
+    await screen.show(*frames[4:])
+    assert f"PAUSED at {times[3]}" in screen.lines[0]
+    await screen.press("comma")
+    assert f"PAUSED at {times[2]}" in screen.lines[0]
+    await screen.press("comma", "comma", "comma", "comma")
+    assert f"PAUSED at {times[0]}" in screen.lines[0]
+    await screen.press(*["full_stop"] * 9)
+    assert f"PAUSED at {times[5]}" in screen.lines[0]
+    await screen.press("space")
+    assert "PAUSED" not in screen.text and times[5] in screen.lines[0]
 
 
-def screen_time(frame: Frame) -> str:
-    from ase_exporter.top.text import clock
-
-    return clock(frame.sample.at)
-
-
-def test_enter_shows_what_a_spinlock_protects_and_what_eases_it() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("vldb"))
-        await screen.press("enter")
-        assert "Spinlock addrlockspins" in screen.text
-        assert "Protects the hash table of address locks" in screen.text
-        assert "exec sp_configure 'lock address spinlock ratio', 5" in screen.text
-        await screen.show(recorded("vldb")[-1])
-        assert "Spinlock addrlockspins" in screen.text
-        await screen.press("escape")
-        assert "Spinlock addrlockspins" not in screen.text
-
-    drive(steps, "VLDB")
+async def test_enter_shows_what_a_spinlock_protects_and_what_eases_it(screen: Screen) -> None:
+    await screen.show(*recorded("vldb"))
+    await screen.press("enter")
+    assert "Spinlock addrlockspins" in screen.text
+    assert "Protects the hash table of address locks" in screen.text
+    assert "exec sp_configure 'lock address spinlock ratio', 5" in screen.text
+    await screen.show(recorded("vldb")[-1])
+    assert "Spinlock addrlockspins" in screen.text
+    await screen.press("escape")
+    assert "Spinlock addrlockspins" not in screen.text
 
 
-def test_enter_shows_the_pools_of_a_cache() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("vldb"))
-        await screen.press("2", "enter")
-        assert "Cache default data cache" in screen.text
-        assert "32 partitions" in screen.text and "pool " in screen.text
-
-    drive(steps, "VLDB")
+async def test_enter_shows_the_pools_of_a_cache(screen: Screen) -> None:
+    await screen.show(*recorded("vldb"))
+    await screen.press("2", "enter")
+    assert "Cache default data cache" in screen.text
+    assert "32 partitions" in screen.text and "pool " in screen.text
 
 
-def test_help_lists_the_keys() -> None:
-    async def steps(screen: Screen) -> None:
+async def test_help_lists_the_keys() -> None:
+    async with started(SERVER, size=(110, 30)) as screen:
         await screen.press("question_mark")
         assert all(line[:70] in screen.text for line in HELP.splitlines() if line)
         await screen.press("escape")
         assert HELP.splitlines()[0] not in screen.text
 
-    drive(steps, size=(110, 30))
 
-
-def test_several_servers_are_a_list_with_the_worst_first() -> None:
+async def test_several_servers_are_a_list_with_the_worst_first() -> None:
     idle, storm = recorded("idle")[-1], recorded("storm", "wrong remedy")[-1]
-
-    async def steps(screen: Screen) -> None:
+    async with started("A", "B", "C") as screen:
         await screen.show(renamed(idle, "A"), renamed(storm, "B"), failed("C", "no route", "unreachable"))
         head = next(index for index, line in enumerate(screen.lines) if line.startswith("Server"))
         rows = screen.lines[head + 1 : head + 4]
@@ -301,115 +226,86 @@ def test_several_servers_are_a_list_with_the_worst_first() -> None:
         await screen.press("escape")
         assert screen.lines[head].startswith("Server")
 
-    drive(steps, "A", "B", "C")
 
-
-def test_a_server_that_fails_says_so_in_one_line_and_recovers() -> None:
+async def test_a_server_that_fails_says_so_in_one_line_and_recovers(screen: Screen) -> None:
     frames = recorded("storm", "wrong remedy")
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames)
-        await screen.show(failed("STORM", "the connection was lost", "lost"))
-        assert screen.lines[1] == "DOWN: the connection was lost"
-        assert f"Last answer at {screen_time(frames[-1])}" in screen.lines[2]
-        # No old number looks like a new one.
-        assert "%" not in screen.text
-        await screen.show(frames[-1])
-        assert screen.lines[1].startswith("SPINS")
-
-    drive(steps, "STORM")
+    await screen.show(*frames)
+    await screen.show(failed("STORM", "the connection was lost", "lost"))
+    assert screen.lines[1] == "DOWN: the connection was lost"
+    assert f"Last answer at {clock(frames[-1].sample.at)}" in screen.lines[2]
+    # No old number looks like a new one.
+    assert "%" not in screen.text
+    await screen.show(frames[-1])
+    assert screen.lines[1].startswith("SPINS")
 
 
-def test_a_change_is_a_line_a_mark_and_a_row() -> None:
+async def test_a_change_is_a_line_a_mark_and_a_row(screen: Screen) -> None:
     frames = recorded("vldb")
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames[:-1])
-        assert "Changed" not in screen.text and UNICODE.mark not in screen.text
-        await screen.show(changed(frames[-1], "lock address spinlock ratio"))
-        assert "option lock address spinlock ratio: 100 → 5" in screen.text
-        assert UNICODE.mark in screen.text
-        await screen.press("8")
-        assert screen.text.count("option lock address spinlock ratio: 100 → 5") == 2
-
-    drive(steps, "VLDB")
+    await screen.show(*frames[:-1])
+    assert "Changed" not in screen.text and UNICODE.mark not in screen.text
+    await screen.show(changed(frames[-1], "lock address spinlock ratio"))
+    assert "option lock address spinlock ratio: 100 → 5" in screen.text
+    assert UNICODE.mark in screen.text
+    await screen.press("8")
+    assert screen.text.count("option lock address spinlock ratio: 100 → 5") == 2
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (132, 50), (200, 60), (20, 5)])
-def test_the_terminal_may_have_any_size(size: tuple[int, int]) -> None:
-    frames = recorded("memscale", "series 2 run 05")
-
-    async def steps(screen: Screen) -> None:
-        await screen.show(*frames)
-        await screen.resize(*size)
-        assert len(screen.lines) == size[1] and max(map(len, screen.lines)) <= size[0]
-        assert screen.lines[1].startswith("CONTENDED: spinlock system tables cache"[: size[0] - 1])
-        # No line takes two, and the table has room as soon as there is any.
-        assert screen.lines[2].startswith(("Time goes to: ", "1 spinlocks"[: size[0] - 1]))
-        assert size[1] < 10 or any(line.startswith("Spinlock ") for line in screen.lines)
-        assert any(line.startswith("system tables cache"[: size[0] - 1]) for line in screen.lines[2:])
-        # The strip of engines uses the width: all of them, or groups.
-        await screen.resize(*SIZE)
-        assert screen.lines[-1].startswith("q quit")
-
-    drive(steps, size=(100, 30))
+async def test_the_terminal_may_have_any_size(screen: Screen, size: tuple[int, int]) -> None:
+    await screen.show(*recorded("memscale", "series 2 run 05"))
+    await screen.resize(*size)
+    assert len(screen.lines) == size[1] and max(map(len, screen.lines)) <= size[0]
+    assert screen.lines[1].startswith("CONTENDED: spinlock system tables cache"[: size[0] - 1])
+    # No line takes two, and the table has room as soon as there is any.
+    assert screen.lines[2].startswith(("Time goes to: ", "1 spinlocks"[: size[0] - 1]))
+    assert size[1] < 10 or any(line.startswith("Spinlock ") for line in screen.lines)
+    assert any(line.startswith("system tables cache"[: size[0] - 1]) for line in screen.lines[2:])
+    # The strip of engines uses the width: all of them, or groups.
+    await screen.resize(*SIZE)
+    assert screen.lines[-1].startswith("q quit")
 
 
-def test_a_tall_terminal_shows_the_other_parts_below() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("storm", "lock storm"))
-        assert "waiting for a lock" not in screen.text
-        await screen.resize(100, 50)
-        assert "waiting for a lock" in screen.text and "spid " in screen.text
-
-    drive(steps, "STORM")
+async def test_a_tall_terminal_shows_the_other_parts_below(screen: Screen) -> None:
+    await screen.show(*recorded("storm", "lock storm"))
+    assert "waiting for a lock" not in screen.text
+    await screen.resize(100, 50)
+    assert "waiting for a lock" in screen.text and "spid " in screen.text
 
 
-def test_without_colours_there_are_none_and_the_words_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_colours_there_are_none_and_the_words_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-
-    async def steps(screen: Screen) -> None:
+    async with started(SERVER) as screen:
         await screen.show(*recorded("storm", "wrong remedy"))
         assert screen.styles() <= {"default"}
         assert "SPINS: " in screen.text and "Contention" in screen.text
 
-    drive(steps, "STORM")
+
+async def test_with_colours_the_hottest_spinlock_has_one(screen: Screen) -> None:
+    await screen.show(*recorded("storm", "wrong remedy"))
+    assert len(screen.styles() - {"default"}) > 2
 
 
-def test_with_colours_the_hottest_spinlock_has_one() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("storm", "wrong remedy"))
-        assert len(screen.styles() - {"default"}) > 2
-
-    drive(steps, "STORM")
-
-
-def test_a_terminal_without_unicode_gets_ascii() -> None:
-    async def steps(screen: Screen) -> None:
+async def test_a_terminal_without_unicode_gets_ascii() -> None:
+    async with started(SERVER, characters=ASCII) as screen:
         await screen.show(*recorded("storm", "lock storm"))
         for key in "12345678":
             await screen.press(key)
             inside = [line for line in screen.lines if not line.endswith(("▁", "▂", "▃", "▄", "▅", "▆", "▇"))]
             assert "".join(inside).isascii()
 
-    drive(steps, "STORM", characters=ASCII)
+
+async def test_an_answer_that_is_late_is_said_while_it_is_waited_for(screen: Screen) -> None:
+    await screen.show(*recorded("storm", "wrong remedy"))
+    assert "no answer" not in screen.text
+    screen.app._arrived[SERVER] -= 9.0
+    screen.app._show_title()
+    await screen.press("1")
+    assert "no answer for 9 s" in screen.lines[0]
+    await screen.show(recorded("storm", "wrong remedy")[-1])
+    assert "no answer" not in screen.text
 
 
-def test_an_answer_that_is_late_is_said_while_it_is_waited_for() -> None:
-    async def steps(screen: Screen) -> None:
-        await screen.show(*recorded("storm", "wrong remedy"))
-        assert "no answer" not in screen.text
-        screen.app._arrived["STORM"] -= 9.0
-        screen.app._show_title()
-        await screen.press("1")
-        assert "no answer for 9 s" in screen.lines[0]
-        await screen.show(recorded("storm", "wrong remedy")[-1])
-        assert "no answer" not in screen.text
-
-    drive(steps, "STORM")
-
-
-def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
+async def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
     evil = "\x1b[31mred\x07 [bold]x[/] 表空間"
     frames = recorded("storm", "lock storm")
     family = Family(
@@ -423,7 +319,7 @@ def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
     tracker.note(0.0, {"blocking": [family]})
     shown = frame(replace(frames[-1].sample, series=tracker.series()))
 
-    async def steps(screen: Screen) -> None:
+    async with started(SERVER, size=(160, 24)) as screen:
         await screen.show(shown)
         await screen.press("4")
         assert "\x1b" not in screen.text and "\x07" not in screen.text
@@ -432,11 +328,8 @@ def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
         at = screen.lines[head].index("State")
         assert cell_len(screen.lines[head + 2].partition("blocked")[0]) == at
 
-    drive(steps, "STORM", size=(160, 24))
 
-
-def test_quitting_stops_the_feed() -> None:
-    async def steps(screen: Screen) -> None:
+async def test_quitting_stops_the_feed() -> None:
+    async with started(SERVER) as screen:
         await screen.press("q")
-
-    assert drive(steps).stopped
+    assert screen.feed.stopped

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 from tests.exporter.running_exporter import exporter
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.simulated import PASSWORD, Simulated
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
@@ -119,12 +119,6 @@ def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_la
         await app.stop()
 
     asyncio.run(main())
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Simulated]:
-    with run("16.0 SP04") as server:
-        yield server
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import psutil
 import pytest
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.simulated import PASSWORD, Simulated
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.config import Auth, Config, Scrape, Target
@@ -20,12 +20,6 @@ from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Simulated]:
-    with run("16.0 SP04") as server:
-        yield server
 
 
 class Logins:
