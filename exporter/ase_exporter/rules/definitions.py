@@ -2,7 +2,12 @@
 
 A definition names its alerts as Prometheus does, and says in `when` what the table of alerts shows and in `about` which
 label names its subject, if not `instance`; `<<group.name>>` inserts a parameter. Links to dashboard (that of the
-group, or of the alert itself) and runbook are filled in here, so that none is forgotten.
+group, or of the alert itself) and runbook are filled in here, so that none is forgotten. Two things make every rule
+proof against lost scrapes and against several exporters of one server:
+
+- An alert that names a series takes its last sample within `exporter.gap`, and of ase_up whether the server answered
+  within it, unless the definition gives a window itself or says `exact: true`.
+- on (...) and by (...) keep the labels of `fleet.labels`, which tell replicas, clusters and datacentres apart.
 """
 
 import re
@@ -18,6 +23,13 @@ from ase_exporter.rules.parameters import DefinitionError, parameters
 
 DEFINITIONS = assets.directory("definitions")
 PLACEHOLDER = re.compile(r"<<([a-z0-9_.]+)>>")
+# A string, the labels after on, by, ignoring or without, or a series with what makes it more than an instant.
+_PARTS = re.compile(
+    r'"[^"]*"'
+    r"|\b(?:on|by|ignoring|without|group_left|group_right) ?\([^)]*\)"
+    r"|(?P<series>\b(?:ase|dbhost)[_:][\w:]+(?:\{[^}]*\})?)(?P<more>\s*\[|\s+offset (?P<offset>\w+))?"
+)
+_KEPT = re.compile(r"\b(on|by) \(([^)]+)\)")
 HEADER = (
     "# Written by alerts/write.py from alerts/definitions/{name} and alerts/parameters.yaml: edit those.\n"
 )
@@ -51,10 +63,27 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
     return HEADER.format(name=definition.name) + dump(content)
 
 
+def tolerant(expr: str, gap: str) -> str:
+    """An expression whose series are those of the last `gap`, so that a lost scrape does not end a state."""
+
+    def part(match: re.Match[str]) -> str:
+        series = match["series"]
+        if not series or (match["more"] and not match["offset"]):
+            return match[0]
+        function = "max_over_time" if series == "ase_up" else "last_over_time"
+        moved = f" offset {match['offset']}" if match["offset"] else ""
+        return f"{function}({series}[{gap}]{moved})"
+
+    return _PARTS.sub(part, expr)
+
+
 def _rule(rule: dict[str, Any], dashboard: str, values: Mapping[str, str]) -> dict[str, Any]:
-    expr = rule["expr"].strip()
+    kept = values["fleet.labels"].replace(",", ", ")
+    expr = _KEPT.sub(rf"\1 (\2, {kept})", rule["expr"].strip())
     if "record" in rule:
         return rule | {"expr": expr}
+    if not rule.get("exact"):
+        expr = tolerant(expr, values["exporter.gap"])
     grafana, runbooks = values["links.grafana"], values["links.runbooks"]
     about = rule.get("about", "instance")
     # Alerts of machines open the dashboard with the machine chosen.

@@ -1,0 +1,184 @@
+"""The time lines of the laboratory: what is scraped over time, when alerts should page and when not.
+
+time_lines.yaml holds them as data: the series of a healthy server that every time line has, the time lines, and the
+variations in which scrapes are lost.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.alerts.laboratory.signals import Value, samples, seconds
+
+DATA = Path(__file__).parent / "time_lines.yaml"
+# Seconds between scrapes by family: the shipped rules at their interval, the same over days, the rules for a minute.
+INTERVALS = {"hours": 15, "days": 60, "minute": 60}
+# Variations are of time lines that last at most so long, in seconds.
+VARIED = 3600
+# What hides what: an exporter that is away says nothing of its server.
+_WORSE = ["", "server", "exporter", "prometheus"]
+
+
+@dataclass(frozen=True)
+class Page:
+    """An alert that must fire: any of `alerts`, not before `start`, at the latest at `by`, at least until `until`
+    (seconds)."""
+
+    alerts: tuple[str, ...]
+    start: float
+    by: float
+    until: float
+
+
+@dataclass(frozen=True)
+class TimeLine:
+    """What happens to one server. `lost`: which scrapes fail, as in time_lines.yaml."""
+
+    name: str
+    family: str
+    lasts: float
+    series: Mapping[str, Any]
+    pages: tuple[Page, ...]
+    may: tuple[str, ...]
+    lost: Sequence[Mapping[str, Any]]
+    vary: bool
+    copies: Sequence[Mapping[str, str]]
+    variation: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.variation}" if self.variation else self.name
+
+
+@cache
+def _data() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(DATA.read_text())
+    return loaded
+
+
+def time_lines() -> list[TimeLine]:
+    """All time lines, each followed by its variations."""
+    return [each for data in _data()["time_lines"] for each in _varied(_time_line(data))]
+
+
+def _time_line(data: Mapping[str, Any]) -> TimeLine:
+    lasts = seconds(data["lasts"])
+    pages = tuple(
+        Page(
+            tuple(name.strip() for name in names.split("|")),
+            seconds(page.get("from", 0)),
+            seconds(page["by"]),
+            seconds(page.get("until", 0)),
+        )
+        for names, page in data.get("pages", {}).items()
+    )
+    return TimeLine(
+        name=data["name"],
+        family=data.get("family", "hours"),
+        lasts=lasts,
+        series=data.get("series", {}),
+        pages=pages,
+        may=tuple(data.get("may", ())),
+        lost=data.get("lost", ()),
+        vary=data.get("vary", True),
+        copies=data.get("copies", [{}]),
+    )
+
+
+def _varied(line: TimeLine) -> Iterator[TimeLine]:
+    yield line
+    if not line.vary:
+        return
+    for name, variation in _data()["variations"].items():
+        if line.family == "hours" and line.lasts <= VARIED:
+            yield replace(
+                line,
+                variation=name,
+                lost=[*line.lost, variation["lost"]],
+                pages=tuple(replace(page, by=page.by + seconds(variation["slack"])) for page in line.pages),
+            )
+
+
+def input_series(line: TimeLine, identity: str) -> Iterator[dict[str, str]]:
+    """The series of a time line as promtool takes them; identity: the label `job` of its targets."""
+    interval = INTERVALS[line.family]
+    times = [float(step * interval) for step in range(round(line.lasts / interval) + 1)]
+    lost = _lost(line, times)
+    background = {} if line.family == "minute" else _data()["healthy"]
+    for name, shape in {**_data()["always"], **background, **line.series}.items():
+        if shape is not None:
+            values = samples(shape, times, seed=line.title + name)
+            seen = [_seen(name, value, how) for value, how in zip(values, lost, strict=True)]
+            for copy in line.copies:
+                yield {"series": _labelled(name, identity, copy), "values": _notation(seen)}
+
+
+def _labelled(name: str, identity: str, copy: Mapping[str, str]) -> str:
+    """A series with the labels of its target. Each time line is a job of its own, so that none sees another one."""
+    metric, _, labels = name.rstrip("}").partition("{")
+    target = {"job": identity, "instance": "P1", **copy}
+    matchers = [*(f'{key}="{value}"' for key, value in target.items()), *filter(None, [labels])]
+    return metric + "{" + ",".join(matchers) + "}"
+
+
+def _seen(name: str, value: Value, lost: str) -> str:
+    """The sample that Prometheus stores of a series; lost: the server, the exporter, Prometheus or ""."""
+    metric = name.partition("{")[0]
+    if lost == "prometheus":
+        return "_"
+    if lost and metric == "up":
+        return "0" if lost == "exporter" else "1"
+    if lost and metric == "ase_up" and lost == "server":
+        return "0"
+    if lost or value is None:
+        return "stale"
+    return f"{value:.10g}"
+
+
+def _notation(values: Sequence[str]) -> str:
+    """Runs of equal values as promtool abbreviates them. A series that ended stays ended without further markers."""
+    parts: list[str] = []
+    start = 0
+    for end in range(1, len(values) + 1):
+        if end < len(values) and values[end] == values[start]:
+            continue
+        value, more = values[start], end - start - 1
+        if value == "stale":
+            parts.append("stale" if start else "_")
+            if more:
+                parts.append(f"_x{more}")
+        elif value == "_":
+            parts.append(f"_x{more + 1}")
+        else:
+            parts.append(f"{value}x{more}" if more else value)
+        start = end
+    return " ".join(parts)
+
+
+def _lost(line: TimeLine, times: Sequence[float]) -> list[str]:
+    """How each scrape is lost, or "".
+
+    `every: 12` loses each twelfth, `share` a random share, `from` and `for` an outage, which `repeat` repeats.
+    """
+    found = [""] * len(times)
+    for each in line.lost:
+        chance = random.Random(line.title)
+        for index, time in enumerate(times):
+            if time >= seconds(each.get("after", 0)) and _is_lost(each, index, time, chance):
+                found[index] = max(found[index], each["of"], key=_WORSE.index)
+    return found
+
+
+def _is_lost(how: Mapping[str, Any], index: int, time: float, chance: random.Random) -> bool:
+    if "every" in how:
+        return (index % how["every"] == how["every"] - 1) != how.get("answers", False)
+    if "share" in how:
+        return chance.random() < how["share"]
+    since = time - seconds(how["from"])
+    if "repeat" in how and since >= 0:
+        since %= seconds(how["repeat"])
+    return 0 <= since < seconds(how["for"])

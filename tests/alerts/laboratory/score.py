@@ -1,0 +1,48 @@
+"""Compares what fired with what a time line wants: wrong pages, misses, and the time to each page."""
+
+from dataclasses import dataclass
+
+from tests.alerts.laboratory.lines import Page, TimeLine
+from tests.alerts.laboratory.promtool import Firings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """wrong: alerts that fired and should not, or twice; missed: those that did not fire in time, with `|` between
+    alternatives; delays: seconds from the beginning to the page, by alert."""
+
+    title: str
+    wrong: tuple[str, ...]
+    missed: tuple[str, ...]
+    delays: dict[str, float]
+
+
+def outcome(line: TimeLine, firings: Firings) -> Outcome:
+    """What was wrong in a time line."""
+    wrong: list[str] = []
+    for alert, periods in sorted(firings.items()):
+        if line.family == "days" and alert == "AseScrapedTooRarely":
+            continue  # The rules for 15 s, scraped every minute.
+        starts = [page.start for page in line.pages if alert in page.alerts]
+        if not starts and alert not in line.may and f"{alert} again" not in line.may:
+            wrong.append(alert)
+        elif starts and periods[0][0] < min(starts):
+            wrong.append(f"{alert} too early")
+        elif len(periods) > 1 and f"{alert} again" not in line.may:
+            wrong.append(f"{alert} {len(periods)} times")
+    missed = [" or ".join(page.alerts) for page in line.pages if not _in_time(page, firings)]
+    delays = {
+        alert: firings[alert][0][0] - page.start
+        for page in line.pages
+        for alert in page.alerts
+        if alert in firings and firings[alert][0][0] >= page.start
+    }
+    return Outcome(line.title, tuple(wrong), tuple(missed), delays)
+
+
+def _in_time(page: Page, firings: Firings) -> bool:
+    return any(
+        page.start <= start <= page.by and end >= page.until
+        for alert in page.alerts
+        for start, end in firings.get(alert, [])
+    )

@@ -1,0 +1,87 @@
+"""No rule forgets a state at a lost scrape, outlives the engine's lookback or joins series of two exporters."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from tests.paths import DEPLOY, REPOSITORY
+
+from ase_exporter.rules.definitions import tolerant
+from ase_exporter.rules.intervals import seconds_of
+from ase_exporter.rules.parameters import parameters
+
+VALUES = parameters()
+FLEET = VALUES["fleet.labels"].split(",")
+# VictoriaMetrics looks back five minutes at most, Prometheus as far as exporter.gap in these rules.
+LONGEST_INTERVAL = seconds_of(VALUES["exporter.gap"])
+# They end the moment that the exporter says so, and say themselves what a gap is.
+EXACT = {"AseMaintenance", "AseCollectorUnavailable", "AseCollectorFailing"}
+INSTANT = re.compile(r"\b(?:ase|dbhost)[_:][\w:]+(?:\{[^}]*\})?(?!\s*\[|[\w:{])")
+
+
+def groups() -> list[dict[str, Any]]:
+    paths = sorted((REPOSITORY / "alerts").glob("rules*/*.yaml"))
+    return [group for path in paths for group in yaml.safe_load(path.read_text())["groups"]]
+
+
+ALERTS = [rule for group in groups() for rule in group["rules"] if "alert" in rule]
+
+
+def forgetful(expr: str) -> list[str]:
+    """Series of an alert of which a lost scrape leaves nothing."""
+    return INSTANT.findall(re.sub(r"\b(?:on|by|without|ignoring) ?\([^)]*\)|\"[^\"]*\"(?=[^}]*$)", "", expr))
+
+
+def joining(expr: str) -> list[str]:
+    """Lists of labels that forget which exporter, cluster or datacentre a series is from."""
+    lists = re.findall(r"\b(?:on|by) ?\(([^)]+)\)", expr)
+    return [found for found in lists if not set(FLEET) <= set(re.split(r",\s*", found))]
+
+
+def test_no_alert_forgets_a_state_at_a_lost_scrape() -> None:
+    assert not {rule["alert"] for rule in ALERTS if forgetful(rule["expr"])} - EXACT
+
+
+def test_no_series_is_recorded_more_slowly_than_alerts_look_back() -> None:
+    slow = {
+        group["name"]
+        for group in groups()
+        if seconds_of(group.get("interval", "15s")) > LONGEST_INTERVAL
+        and any("record" in rule for rule in group["rules"])
+    }
+    assert not slow
+
+
+def test_no_rule_forgets_the_labels_of_replicas_and_datacentres() -> None:
+    assert not {found for group in groups() for rule in group["rules"] for found in joining(rule["expr"])}
+
+
+def test_inhibitions_keep_to_their_cluster_and_datacentre() -> None:
+    config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
+    for rule in config["inhibit_rules"]:
+        assert {"cluster", "datacenter", "region"} <= set(rule["equal"])
+        if "AseMaintenance" not in str(rule["source_matchers"]):
+            assert {"job", "replica"} <= set(rule["equal"])
+
+
+@pytest.mark.parametrize(
+    "expr",
+    ["ase_up == 0", "1 - ase_connections / 3", 'x > ase:free:ratio{resource="log"}', "ase_engines offset 5m"],
+)
+def test_a_forgetful_expression_is_found_and_the_generator_makes_it_last(expr: str) -> None:
+    assert forgetful(expr)
+    assert not forgetful(tolerant(expr, "2m"))
+
+
+def test_windows_and_labels_are_left_alone() -> None:
+    for expr in (
+        "rate(ase_deadlocks_total[5m]) > 1",
+        'up{job="ase_x"} == 0',
+        "max_over_time(ase_up[2m] offset 1h)",
+    ):
+        assert tolerant(expr, "2m") == expr
+
+
+def test_an_expression_that_joins_replicas_is_found() -> None:
+    assert joining("a / on (job, instance) b") == ["job, instance"]
