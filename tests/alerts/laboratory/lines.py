@@ -175,9 +175,9 @@ def _lost(line: TimeLine, times: Sequence[float]) -> list[str]:
 
 def _is_lost(how: Mapping[str, Any], index: int, time: float, chance: random.Random) -> bool:
     if "every" in how:
-        return (index % how["every"] == how["every"] - 1) != how.get("answers", False)
+        return bool((index % how["every"] == how["every"] - 1) != how.get("answers", False))
     if "share" in how:
-        return chance.random() < how["share"]
+        return bool(chance.random() < how["share"])
     since = time - seconds(how["from"])
     if "repeat" in how and since >= 0:
         since %= seconds(how["repeat"])
