@@ -11,8 +11,8 @@ PAGE = DOCS / "internals" / "alert-laboratory.md"
 HEADER = """\
 # The laboratory of alerts
 
-Written by `python -m tests.alerts.laboratory.table`. Each time line of `tests/alerts/laboratory/time_lines.yaml` is evaluated
-step by step by promtool 2.42. Minutes are from the event to the page. A time line without a row was not measured.
+Written by `python -m tests.alerts.laboratory.table`. Each time line of `tests/alerts/laboratory/time_lines.yaml` is
+evaluated step by step by promtool 2.42. Minutes are from the event to the page. A time line without a row was not measured.
 """
 
 

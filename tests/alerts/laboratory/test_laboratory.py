@@ -1,4 +1,4 @@
-"""The rows of docs/internals/alert-laboratory.md are what the laboratory finds: a wrong page or a miss more is a failure."""
+"""The rows of docs/internals/alert-laboratory.md are what the laboratory finds: one wrong page or miss more fails."""
 
 from collections.abc import Sequence
 
