@@ -14,7 +14,7 @@ from ase_exporter.rules.parameters import parameters
 VALUES = parameters()
 FLEET = VALUES["fleet.labels"].split(",")
 # VictoriaMetrics looks back five minutes at most, Prometheus as far as exporter.gap in these rules.
-LONGEST_INTERVAL = seconds_of(VALUES["exporter.gap"])
+MAX_INTERVAL = seconds_of(VALUES["exporter.gap"])
 # They end the moment that the exporter says so, and say themselves what a gap is.
 EXACT = {"AseMaintenance", "AseCollectorUnavailable", "AseCollectorFailing"}
 INSTANT = re.compile(r"\b(?:ase|dbhost)[_:][\w:]+(?:\{[^}]*\})?(?!\s*\[|[\w:{])")
@@ -47,7 +47,7 @@ def test_no_series_is_recorded_more_slowly_than_alerts_look_back() -> None:
     slow = {
         group["name"]
         for group in groups()
-        if seconds_of(group.get("interval", "15s")) > LONGEST_INTERVAL
+        if seconds_of(group.get("interval", "15s")) > MAX_INTERVAL
         and any("record" in rule for rule in group["rules"])
     }
     assert not slow

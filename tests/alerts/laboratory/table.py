@@ -12,7 +12,8 @@ HEADER = """\
 # The laboratory of alerts
 
 Written by `python -m tests.alerts.laboratory.table`. Each time line of `tests/alerts/laboratory/time_lines.yaml` is
-evaluated step by step by promtool 2.42. Minutes are from the event to the page. A time line without a row was not measured.
+evaluated step by step by promtool 2.42. Minutes are from the event to the page. A time line without a row was
+not measured.
 """
 
 
