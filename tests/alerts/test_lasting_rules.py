@@ -15,8 +15,8 @@ VALUES = parameters()
 FLEET = VALUES["fleet.labels"].split(",")
 # VictoriaMetrics looks back five minutes at most, Prometheus as far as exporter.gap in these rules.
 MAX_INTERVAL = seconds_of(VALUES["exporter.gap"])
-# They end the moment that the exporter says so, and say themselves what a gap is.
-EXACT = {"AseMaintenance", "AseCollectorUnavailable", "AseCollectorFailing"}
+# They begin or end the moment that the exporter says so, and say themselves what a gap is.
+EXACT = {"AseMaintenance", "AseCollectorUnavailable", "AseCollectorFailing", "AseReplicationStopped"}
 INSTANT = re.compile(r"\b(?:ase|dbhost)[_:][\w:]+(?:\{[^}]*\})?(?!\s*\[|[\w:{])")
 
 
