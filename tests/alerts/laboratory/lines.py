@@ -36,7 +36,7 @@ class Page:
 
 @dataclass(frozen=True)
 class TimeLine:
-    """What happens to one server. `lost`: which scrapes fail, as in time_lines.yaml."""
+    """What happens to one server. lost: which scrapes fail, as in time_lines.yaml; full: when what fills is full."""
 
     name: str
     family: str
@@ -47,6 +47,7 @@ class TimeLine:
     lost: Sequence[Mapping[str, Any]]
     vary: bool
     copies: Sequence[Mapping[str, str]]
+    full: float = 0
     variation: str = ""
 
     @property
@@ -86,6 +87,7 @@ def _time_line(data: Mapping[str, Any]) -> TimeLine:
         lost=data.get("lost", ()),
         vary=data.get("vary", True),
         copies=data.get("copies", [{}]),
+        full=seconds(data.get("full", 0)),
     )
 
 

@@ -1,15 +1,17 @@
-"""Evaluates the rules step by step over time lines, by promtool: which alerts fire, and when.
+"""Evaluates the rules step by step over time lines, by promtool or vmalert-tool: which alerts fire, and when.
 
 Several time lines of a family run in one test, as jobs of one Prometheus. promtool refuses queries of over 10,000
 samples, which limits their number. A rule that fails with an error fails all.
 """
 
+import os
 import re
 import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 from tests.alerts.laboratory.lines import INTERVALS, TimeLine, input_series
@@ -19,9 +21,8 @@ from tests.paths import REPOSITORY
 LEFT_OUT = {"diagnosis", "dashboards"}
 LEFT_OUT_OF_DAYS = {"caches", "changes", "devices", "host", "spinlocks"}
 ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60}
-# How many time lines run together; long ones alone.
-TOGETHER = {"hours": 4, "days": 2, "minute": 4}
-LONG = 15 * 3600
+# How many seconds of time lines run together; longer ones run alone.
+TOGETHER = {"hours": 10 * 3600, "days": 24 * 3600, "minute": 10 * 3600}
 QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 
 # Alert -> [(start, end) of each time it fired], in seconds.
@@ -35,28 +36,31 @@ class RulesError(Exception):
     """promtool could not evaluate the rules; the message is what it said."""
 
 
-def fired(lines: Iterable[TimeLine], rules: Path = REPOSITORY / "alerts") -> dict[str, Firings]:
-    """What fired in each time line, by title. rules: the folder of `rules` and `rules-60s`."""
-    groups: dict[tuple[str, bool], list[TimeLine]] = defaultdict(list)
-    for line in lines:
-        groups[line.family, line.lasts > LONG].append(line)
-    return {
-        title: firings
-        for (family, long), group in groups.items()
-        for some in batched(group, 1 if long else TOGETHER[family])
-        for title, firings in _evaluated(family, some, rules)
-    }
+def fired(
+    lines: Sequence[TimeLine], rules: Path = REPOSITORY / "alerts", tool: str = "promtool"
+) -> dict[str, Firings]:
+    """What fired in each time line, by title. rules: the folder of `rules` and `rules-60s`; tool: the program."""
+    return {title: firings for some in batches(lines) for title, firings in _evaluated(some, rules, tool)}
 
 
-def batched(lines: Sequence[TimeLine], size: int) -> Iterator[Sequence[TimeLine]]:
-    """The time lines in batches."""
-    return (lines[start : start + size] for start in range(0, len(lines), size))
+def batches(lines: Iterable[TimeLine]) -> Iterator[Sequence[TimeLine]]:
+    """The time lines, those of a family in batches that can run together."""
+    for family, limit in TOGETHER.items():
+        batch: list[TimeLine] = []
+        for line in sorted((each for each in lines if each.family == family), key=lambda line: line.lasts):
+            if batch and line.lasts * (len(batch) + 1) > limit:
+                yield batch
+                batch = []
+            batch.append(line)
+        if batch:
+            yield batch
 
 
-def _evaluated(family: str, lines: Sequence[TimeLine], rules: Path) -> Iterator[tuple[str, Firings]]:
-    step = ASKED_EVERY[family]
+def _evaluated(lines: Sequence[TimeLine], rules: Path, tool: str) -> Iterator[tuple[str, Firings]]:
+    step = ASKED_EVERY[lines[0].family]
     end = max(line.lasts for line in lines)
-    by_time = _by_time(_said(family, lines, rules, [step * count for count in range(1, int(end / step) + 1)]))
+    times = [step * count for count in range(1, int(end / step) + 1)]
+    by_time = _by_time(_said(_test(lines, rules, times), tool))
     for number, line in enumerate(lines):
         job = _job(number)
         moments: dict[str, list[float]] = defaultdict(list)
@@ -71,11 +75,12 @@ def _job(number: int) -> str:
     return f"t{number:03}"
 
 
-def _said(family: str, lines: Sequence[TimeLine], rules: Path, times: Sequence[int]) -> str:
+def _test(lines: Sequence[TimeLine], rules: Path, times: Sequence[int]) -> dict[str, Any]:
+    family = lines[0].family
     interval = INTERVALS[family]
     folder = rules / ("rules-60s" if family == "minute" else "rules")
     left_out = LEFT_OUT | (LEFT_OUT_OF_DAYS if family == "days" else set())
-    test = {
+    return {
         "rule_files": [
             str(path) for path in sorted(folder.glob("*.yaml")) if path.name.partition(".")[0] not in left_out
         ],
@@ -94,10 +99,25 @@ def _said(family: str, lines: Sequence[TimeLine], rules: Path, times: Sequence[i
             }
         ],
     }
+
+
+def _said(test: dict[str, Any], tool: str) -> str:
+    """What the tool reports: each query expects nothing, so that it prints what it found."""
+    text = yaml.dump(test, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), width=1e9)
+    arguments = ["test", "rules"]
+    if "vmalert" in Path(tool).name:
+        text = text.replace("promql_expr_test:", "metricsql_expr_test:")
+        arguments = ["unittest", "--disableAlertgroupLabel"]
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "laboratory.test.yaml"
-        path.write_text(yaml.dump(test, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), width=1e9))
-        done = subprocess.run(["promtool", "test", "rules", str(path)], capture_output=True, text=True)
+        path.write_text(text)
+        file = f"--files={path}" if arguments[0] == "unittest" else str(path)
+        done = subprocess.run(
+            [tool, *arguments, file],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"TMPDIR": directory},
+        )
     said = done.stdout + done.stderr
     if errors := re.findall(r"^.*\berr: .*|^error .*", said, re.MULTILINE):
         raise RulesError("\n".join(errors[:5]))

@@ -9,12 +9,14 @@ from tests.alerts.laboratory.promtool import Firings
 @dataclass(frozen=True)
 class Outcome:
     """wrong: alerts that fired and should not, or twice; missed: those that did not fire in time, with `|` between
-    alternatives; delays: seconds from the beginning to the page, by alert."""
+    alternatives; delays: seconds from the beginning to the page, by alert; left: minutes from an alert until what fills
+    is full."""
 
     title: str
     wrong: tuple[str, ...]
     missed: tuple[str, ...]
     delays: dict[str, float]
+    left: dict[str, float]
 
 
 def outcome(line: TimeLine, firings: Firings) -> Outcome:
@@ -37,7 +39,8 @@ def outcome(line: TimeLine, firings: Firings) -> Outcome:
         for alert in page.alerts
         if alert in firings and firings[alert][0][0] >= page.start
     }
-    return Outcome(line.title, tuple(wrong), tuple(missed), delays)
+    left = {alert: (line.full - periods[0][0]) / 60 for alert, periods in firings.items() if line.full}
+    return Outcome(line.title, tuple(wrong), tuple(missed), delays, left)
 
 
 def _in_time(page: Page, firings: Firings) -> bool:
