@@ -1,23 +1,23 @@
-"""Measures the time lines, keeps what fired in found.yaml, and writes docs/internals/alert-laboratory.md from it.
+"""Measures the time lines, keeps what fired in found.json, and writes docs/internals/alert-laboratory.md from it.
 
 `python -m tests.alerts.laboratory.table [TEXT...]` measures the time lines whose titles have one of the texts, all of
 them without any (about 20 minutes of one core).
 """
 
 import argparse
+import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tests.alerts.laboratory.lines import time_lines
 from tests.alerts.laboratory.promtool import Firings, batches, fired
 from tests.alerts.laboratory.score import Outcome, outcome
 from tests.paths import DOCS
 
-FOUND = Path(__file__).parent / "found.yaml"
+FOUND = Path(__file__).parent / "found.json"
 PAGE = DOCS / "internals" / "alert-laboratory.md"
 HEADER = """\
 # The laboratory of alerts
@@ -34,7 +34,7 @@ Found = dict[str, dict[str, Firings]]
 
 def found() -> Found:
     """What fired when the time lines were last measured."""
-    loaded: Mapping[str, Any] = yaml.safe_load(FOUND.read_text()) if FOUND.exists() else {}
+    loaded: Mapping[str, Any] = json.loads(FOUND.read_text()) if FOUND.exists() else {}
     return {
         engine: {
             title: {alert: [(start, end) for start, end in periods] for alert, periods in firings.items()}
@@ -45,20 +45,19 @@ def found() -> Found:
 
 
 def keep(everything: Found) -> None:
-    """Write found.yaml and the page."""
+    """Write found.json and the page."""
     titles = {line.title for line in time_lines()}
-    kept = {
-        engine: {
-            title: {alert: [list(period) for period in periods] for alert, periods in sorted(firings.items())}
+    engines = [
+        f"{json.dumps(engine)}: {{\n"
+        + ",\n".join(
+            f"{json.dumps(title)}: {json.dumps(firings, sort_keys=True)}"
             for title, firings in sorted(lines.items())
             if title in titles
-        }
+        )
+        + "\n}"
         for engine, lines in sorted(everything.items())
-    }
-    text = yaml.dump(kept, default_flow_style=None, width=1000, sort_keys=False)
-    FOUND.write_text(
-        f"# Written by table.py: when each alert fired, in seconds, by engine and time line.\n{text}"
-    )
+    ]
+    FOUND.write_text("{\n" + ",\n".join(engines) + "\n}\n")
     PAGE.write_text(page(found()))
 
 

@@ -1,4 +1,4 @@
-"""The shipped rules page in the laboratory as found.yaml says, with no more wrong pages and misses than are known."""
+"""The shipped rules page in the laboratory as found.json says, with no more wrong pages and misses than are known."""
 
 import shutil
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ QUICK = [
 
 
 def differences(lines: Sequence[TimeLine], rules: Path = SHIPPED) -> dict[str, tuple[Firings, Firings]]:
-    """What fires now, and when found.yaml was written, where these differ."""
+    """What fires now, and when found.json was written, where these differ."""
     now, before = fired(lines, rules), MEASURED[ENGINE]
     return {
         line.title: (now[line.title], before[line.title])
