@@ -6,6 +6,7 @@ binary data, a value has its announced length, always.
 """
 
 import codecs
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -21,40 +22,30 @@ DEFAULT = "utf-8"
 
 _TEXT = (1, 12, -1)
 _WIDE_TEXT = (-8, -9, -10)
-# ASE's names where Python has another one for the character set.
+# ASE's names where Python has another one for the character set, besides those of ISO 8859.
 _PYTHON_NAMES = {
     "ascii_8": "latin-1",
-    "cp1252": "cp1252",
     "deckanji": "euc_jp",
     "eucgb": "gb2312",
     "eucjis": "euc_jp",
     "eucksc": "euc_kr",
-    "greek8": "iso8859-7",
     "iso15": "iso8859-15",
-    "iso88592": "iso8859-2",
-    "iso88595": "iso8859-5",
-    "iso88596": "iso8859-6",
-    "iso88597": "iso8859-7",
-    "iso88598": "iso8859-8",
-    "iso88599": "iso8859-9",
     "iso_1": "latin-1",
     "koi8": "koi8_r",
     "mac": "mac_roman",
     "mac_cyr": "mac_cyrillic",
     "macgrk2": "mac_greek",
     "macturk": "mac_turkish",
-    "roman8": "hp_roman8",
     "roman9": "hp_roman8",
-    "tis620": "tis_620",
     "turkish8": "iso8859-9",
 }
 
 
 def python_codec(charset: str) -> str | None:
     """Python's name of one of ASE's character sets; None if Python does not have it."""
-    name = _PYTHON_NAMES.get(charset.strip().lower(), charset.strip())
+    name = re.sub(r"^iso8859(?=\d)", "iso8859-", charset.strip().lower())
     try:
-        return codecs.lookup(name).name
+        return codecs.lookup(_PYTHON_NAMES.get(name, name)).name
     except (LookupError, ValueError):
         return None
 

@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
-from annotated_types import Ge, Lt
-from pydantic import SkipValidation, TypeAdapter, ValidationError
+import msgspec
 
 from ase_exporter.ase.database_error import Kind
-from ase_exporter.config.fields import Validator
 from ase_exporter.errors import UserError
 
 FORMAT, VERSION = "ase-exporter capture", 1
@@ -29,51 +26,32 @@ LOGIN = "-- login"
 # Bytes after decompression: a crafted file must not fill the memory.
 MAX_SIZE = 256 << 20
 
-# In place of pydantic's words.
-_EXPECTED = {
-    "json_invalid": "expected JSON",
-    "missing": "expected a value",
-    "greater_than_equal": "expected a larger number",
-    "less_than": "expected a smaller number",
-}
 _END = re.compile(r'\s*\{\s*"end"')
 
 T = TypeVar("T")
 Value = bool | int | float | str | bytes | Decimal | datetime | date | time | None
-Number = Annotated[int, Ge(0)]
-Seconds = Annotated[float, Ge(0), Lt(1e9)]
-
-
-def _known_type(name: str) -> str:
-    if name not in (known := (*_JSON_TYPES, *_DECODERS)):
-        raise ValueError(f"expected a type of {', '.join(known)}")
-    return name
+Number = Annotated[int, msgspec.Meta(ge=0)]
+Scrape = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
 
 
 class ColumnType(NamedTuple):
     """A column as the driver reports it. type: name of the Python type; size: characters, bytes or digits."""
 
     name: str
-    type: Annotated[str, Validator(_known_type)]
+    type: Annotated[str, msgspec.Meta(pattern="^(bool|int|str|float|bytearray|Decimal|datetime|date|time)$")]
     size: Number
     scale: Number
     nullable: bool
 
 
-class _Strict:
-    """Base of what lines of a file hold: pydantic converts no value to another type."""
-
-    __slots__ = ()
-    __pydantic_config__: ClassVar = {"strict": True}
-
-
 @dataclass(frozen=True, slots=True)
-class Result(_Strict):
+class Result:
     """One result of a statement: the messages before it, then the rows. columns: None without a result set."""
 
     messages: Sequence[str] = ()
     columns: Sequence[ColumnType] | None = None
-    rows: Sequence[Sequence[SkipValidation[Value]]] = ()
+    rows: Sequence[Sequence[Any]] = ()
 
 
 def _decoded(result: Result) -> Result:
@@ -89,7 +67,7 @@ def _decoded(result: Result) -> Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure(_Strict):
+class Failure:
     """The error that a statement ended with: kind and number of `DatabaseError`."""
 
     kind: Kind
@@ -98,17 +76,17 @@ class Failure(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Execution(_Strict):
+class Execution:
     """One execution of a statement, or a login that failed (LOGIN).
 
     scrape: counts from 1. seconds: until its last row was fetched. at: seconds from the begin of the capture to that
     of the statement; None if it is not known.
     """
 
-    scrape: Annotated[int, Ge(1)]
+    scrape: Scrape
     sql: str
     seconds: Seconds
-    results: Sequence[Annotated[Result, Validator(_decoded)]] = ()
+    results: Sequence[Result] = ()
     error: Failure | None = None
     at: Seconds | None = None
 
@@ -119,7 +97,7 @@ class Execution(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureHeader(_Strict):
+class CaptureHeader:
     """Where a capture comes from.
 
     created: UTC, ISO 8601. names: `pseudonyms` or `kept`. driver: versions of pyodbc, the driver manager and FreeTDS.
@@ -128,7 +106,7 @@ class CaptureHeader(_Strict):
 
     exporter: str
     created: str
-    scrapes: Annotated[int, Ge(1)]
+    scrapes: Scrape
     interval: Seconds
     names: Literal["pseudonyms", "kept"] = "kept"
     driver: Mapping[str, str] | None = None
@@ -144,13 +122,13 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True)
-class _Format(_Strict):
+class _Format:
     format: Literal["ase-exporter capture"]
     version: Literal[1]
 
 
 @dataclass(frozen=True, slots=True)
-class _End(_Strict):
+class _End:
     end: int
 
 
@@ -234,6 +212,10 @@ def _statements(
                 raise UserError(f"{line}: end: expected {number - 2}, the number of statements")
             break
         statement = _validated(Execution, text, line)
+        try:
+            statement = replace(statement, results=list(map(_decoded, statement.results)))
+        except ValueError as error:
+            raise UserError(f"{line}: {error}") from None
         if statement.scrape > header.scrapes:
             raise UserError(f"{line}: scrape: expected at most {header.scrapes}, the header's number")
         yield statement
@@ -246,24 +228,9 @@ def _statements(
 
 def _validated(form: type[T], text: str, where: str) -> T:
     try:
-        line: T = _adapter(cast(Any, form)).validate_json(text)
-        return line
-    except ValidationError as error:
-        raise UserError(f"{where}: {_described(error)}") from None
-
-
-def _described(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    if first["type"] in _EXPECTED:
-        message = _EXPECTED[first["type"]]
-    else:
-        message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    return "".join(f"{part}: " for part in first["loc"] if isinstance(part, str)) + message
-
-
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(form)
+        return msgspec.json.decode(text, type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise UserError(f"{where}: expected a line of a capture: {error}") from None
 
 
 def _incomplete(where: str) -> UserError:

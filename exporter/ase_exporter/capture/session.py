@@ -34,12 +34,8 @@ class Plan:
     sysmon_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One step that is done. result: of a scrape, to compare with a replay of the capture."""
-
-    text: str
-    result: ScrapeResult | None = None
+# Called after each step with what was done, and with the result of a scrape, to compare with a replay of the capture.
+OnProgress = Callable[[str, ScrapeResult | None], None]
 
 
 def take_capture(
@@ -47,7 +43,7 @@ def take_capture(
     target: Target,
     catalogue: Catalogue,
     plan: Plan,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: OnProgress = lambda *_: None,
     *,
     clock: Clock = SYSTEM_CLOCK,
     sleep: Callable[[float], None] = time.sleep,
@@ -70,12 +66,12 @@ def take_capture(
             scraper.scrape(result)
             if not result.summary.up:
                 raise UserError(f"target {target.name}: {result.summary.error}")
-            on_progress(Progress(f"scrape {number} of {plan.scrapes}", result))
+            on_progress(f"scrape {number} of {plan.scrapes}", result)
     finally:
         scraper.close()
     _run_procedures(target, auth, plan, recorder, clock, on_progress)
     if plan.sysmon_seconds:
-        on_progress(Progress(f"sp_sysmon: {_sample(config, target, plan.sysmon_seconds, recorder)}"))
+        on_progress(f"sp_sysmon: {_sample(config, target, plan.sysmon_seconds, recorder)}", None)
     header = CaptureHeader(
         exporter=version("ase-exporter"),
         created=created.isoformat(timespec="seconds"),
@@ -113,7 +109,7 @@ def _run_procedures(
     plan: Plan,
     recorder: Recorder,
     clock: Clock,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
 ) -> None:
     connection = Login(Endpoint.of(target), auth, recorder.open, clock=clock).open(
         clock.monotonic() + plan.timeout
@@ -124,7 +120,7 @@ def _run_procedures(
             # An error is part of the recording.
             with contextlib.suppress(DatabaseError):
                 connection.query(sql, clock.monotonic() + plan.timeout)
-            on_progress(Progress(sql.removeprefix("exec ")))
+            on_progress(sql.removeprefix("exec "), None)
     finally:
         connection.close()
 

@@ -13,7 +13,7 @@ import typer
 from ase_exporter import logs
 from ase_exporter.capture.file import Capture, dump, lines
 from ase_exporter.capture.privacy import with_pseudonyms
-from ase_exporter.capture.session import Plan, Progress, take_capture
+from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
     ConfigFile,
@@ -86,8 +86,8 @@ def _names(config: Config, target: Target) -> list[str]:
     return [target.name, target.host, *(config.auth[login].user for login in sorted(logins))]
 
 
-def _print_progress(progress: Progress) -> None:
-    print(progress.text, file=sys.stderr, flush=True)
+def _print_progress(step: str, _: object) -> None:
+    print(step, file=sys.stderr, flush=True)
 
 
 def _summary(capture: Capture, size: int, replaced: int) -> Iterator[str]:

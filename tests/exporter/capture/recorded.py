@@ -65,11 +65,11 @@ def capture(
     """A capture with names. results: gets those of the scrapes."""
     config, target = configuration(address, user, encrypted=encrypted)
 
-    def note(text: str, result: ScrapeResult | None) -> None:
+    def note(_: str, result: ScrapeResult | None) -> None:
         if results is not None and result is not None:
             results.append(result)
 
-    return take_capture(config, target, catalogue(), plan, lambda step: note(step.text, step.result))
+    return take_capture(config, target, catalogue(), plan, note)
 
 
 def record(

@@ -143,7 +143,7 @@ def damaged(path: Path) -> None:
     ("content", "said"),
     [
         (b"no gzip", "not a capture: expected a complete gzip file"),
-        (gzip.compress(b"{}\n"), "line 1: format: expected a value"),
+        (gzip.compress(b"{}\n"), "line 1: expected a line of a capture: .*`format`"),
         (gzip.compress(b"\xff\n"), "not a capture: expected UTF-8 text"),
         (gzip.compress(b""), "not a complete capture"),
     ],
