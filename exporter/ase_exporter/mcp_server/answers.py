@@ -360,9 +360,11 @@ class DifferingFigure(Answer):
 
 
 class SysmonAnswer(Answer):
-    """files: without a path. reports: of the path, then of against. differences: the largest first."""
+    """files: without a path. reports: of the path, then of against. findings: of two reports, the diagnosis of the
+    later one first, then what became better or worse. differences: the largest first."""
 
     files: list[FileOf]
     reports: list[ReportOf]
+    findings: list[Text]
     differences: list[DifferingFigure]
     notes: list[Text]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from ase_exporter.advise.sysmon_reports import advice_for
-from ase_exporter.compare.sysmon_findings import obstacles
+from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import FileOf, ReportOf, SysmonAnswer
@@ -42,15 +42,16 @@ def sysmon_report(sources: Sources, arguments: inputs.SysmonReport) -> SysmonAns
             raise UserError("against: expected path with it")
         files = list(_files(sources.reports, ""))
         notes = ["more files are left out"] if len(files) > MAX_FILES else []
-        return SysmonAnswer.of(files=files[:MAX_FILES], reports=[], differences=[], notes=notes)
+        return SysmonAnswer.of(files=files[:MAX_FILES], reports=[], findings=[], differences=[], notes=notes)
     reports, notes = _reports(sources.reports, arguments.path)
     if not arguments.against:
         listed = [_report(arguments.path, each) for each in reports]
-        return SysmonAnswer.of(files=[], reports=listed, differences=[], notes=notes)
+        return SysmonAnswer.of(files=[], reports=listed, findings=[], differences=[], notes=notes)
     earlier, more = _reports(sources.reports, arguments.against)
     return SysmonAnswer.of(
         files=[],
         reports=[_report(arguments.path, reports[0]), _report(arguments.against, earlier[0])],
+        findings=[*pair_findings(earlier[:1], reports[:1]), *configuration_changes(earlier[:1], reports[:1])],
         differences=changes(earlier[:1], reports[:1])[:MAX_DIFFERENCES],
         notes=[*notes, *more, *obstacles(earlier[:1], reports[:1])],
     )

@@ -11,7 +11,7 @@ from statistics import fmean
 
 import yaml
 
-from ase_exporter.sysmon.grammar import DEVICES, grammar, release
+from ase_exporter.sysmon.grammar import DEVICES, grammar, release, renamed_rows
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report, Row
 from ase_exporter.sysmon.summary import Unit, summary
 
@@ -133,7 +133,7 @@ def changes(before: Side, after: Side) -> list[Change]:
     Rows are compared by their percentage and by their rate per second, so that samples of different length may be
     compared; what has neither, by its count. A row that a report leaves out because nothing happened is 0 there.
     Engines, caches and devices are matched by name; what only one side has is a matter of configuration.
-    Threads are matched by name, not by number.
+    Threads are matched by name, not by number; rows that a release renamed go by their present name.
     """
     sides = [[dict(_figures(report)) for report in side] for side in (before, after)]
     names = [configuration(side) for side in (before, after)]
@@ -206,8 +206,9 @@ def _absent(report: Report, key: Key) -> float | None:
     )
     if section is None or measure not in (PER_SEC, PERCENT_OF_TOTAL):
         return None
-    known = grammar().known(section.name, path, label)
-    return 0.0 if known and release(report.header.version) in known.releases else None
+    before = (old[1:] for old, now in renamed_rows().items() if (old[0], *now) == (section.name, path, label))
+    places = [grammar().known(section.name, *one) for one in ((path, label), *before)]
+    return 0.0 if any(one and release(report.header.version) in one.releases for one in places) else None
 
 
 def _title(instance: str, name: str) -> str:
@@ -223,13 +224,13 @@ def _figures(report: Report) -> Iterator[tuple[Key, float]]:
         for row in section.rows:
             if row.label.endswith(_SUMS_OF_PERCENTS) and row.get(PER_SEC) is None:
                 continue
-            label = row.label
+            path, label = renamed_rows().get((section.name, row.path, row.label), (row.path, row.label))
             thread = _THREAD.fullmatch(label)
             if thread:
                 threads[(*row.path, thread["name"])] += 1
                 label = f"Thread ({thread['name']}) no. {threads[(*row.path, thread['name'])]}"
             for measure, value in _compared(row):
-                key = (title, row.path, label, measure)
+                key = (title, path, label, measure)
                 if key not in seen:
                     seen.add(key)
                     yield key, value

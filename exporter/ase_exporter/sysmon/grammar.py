@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -135,6 +136,22 @@ def grammar() -> Grammar:
             )
             rows.append(known)
     return Grammar(rows, (folder / "known_texts.txt").read_text(encoding="utf-8").splitlines())
+
+
+@cache
+def renamed_rows() -> dict[tuple[str, Path_, str], tuple[Path_, str]]:
+    """The place since release 15.7 of each row that had another one before (renamed_rows.csv)."""
+    known = grammar().by_place
+    found: dict[tuple[str, Path_, str], tuple[Path_, str]] = {}
+    with (Path(__file__).parent / "renamed_rows.csv").open(encoding="utf-8", newline="") as file:
+        for rule in csv.DictReader(file):
+            old, new = (tuple(rule[name].split(" / ")) for name in ("until_15_0_3", "since_15_7"))
+            for section, path, label in known:
+                now = new[:-1], label if "*" in new[-1] else new[-1]
+                is_meant = (section, path) == (rule["section"], old[:-1]) and fnmatchcase(label, old[-1])
+                if is_meant and (section, *now) in known:
+                    found.setdefault((section, path, label), now)
+    return found
 
 
 @lru_cache(maxsize=1 << 14)

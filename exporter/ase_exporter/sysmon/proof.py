@@ -8,7 +8,7 @@ verifies it.
 
 import csv
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +35,7 @@ _ROUNDED = 0.0501
 _ABOUT = 0.1
 _COMMITS = "Committed Xacts"
 _LOAD = "avg_1_min"
+_SUMS = ("sum", "full", "parts")
 _STATES = ("user_busy", "system_busy", "cpu_busy", "io_busy", "idle")
 _MIN_SLACK, _SLACK = 5.0, 0.25
 
@@ -43,10 +44,11 @@ _MIN_SLACK, _SLACK = 5.0, 0.25
 class Relation:
     """One line of identities.csv.
 
-    kind: sum (the counts of `of` add up to the row), parts (the same, and their percentages are shares of that sum),
-    rest (a sum whose last part is what the others leave, unless they leave nothing), share (the row's percentage is
-    its share of the sum of `of`), ratio (the row's figure is the quotient of the two), percent (100 times that), whole
-    (the quotient of a whole number and the count of `of`); of the tables without counts see `_table`.
+    kind: sum (the counts of `of` add up to the row), full (the same, if none of them lacks), parts (a sum, of which the
+    percentages of its parts are shares), rest (a sum whose last part is what the others leave, unless they leave
+    nothing), share (the row's percentage is its share of the sum of `of`), ratio (the row's figure is the quotient of
+    the two), percent (100 times that), whole (the quotient of a whole number and the count of `of`); of the tables
+    without counts see `_table`.
     An empty label stands for parts without a row for their sum.
     """
 
@@ -85,13 +87,19 @@ class _Proof:
         self._wrapped = any(cell.wrapped for _, _, cell in report.cells())
         self._pinned: set[int] = set()
         self._failures: list[_Failure] = []
+        # How many parts a total above 0 has.
+        self._parts: Counter[Names] = Counter()
 
     def run(self) -> None:
         self._rates()
         for section in self._report.sections:
             rows = Rows(section)
             for identity in identities().get(section.name, ()):
-                self._identity(identity, rows)
+                self._identity(identity, section.name, rows)
+        if not self._wrapped:
+            self._report.missing += [
+                f"parts of {' / '.join(total)}" for total, n in self._parts.items() if not n
+            ]
         for failure in self._failures:
             self._report.contradictions.append(Remark(failure.line, failure.text))
             loose = [cell for cell in failure.cells if id(cell) not in self._pinned]
@@ -158,7 +166,7 @@ class _Proof:
         remarks = self._report.warnings if late else self._report.contradictions
         remarks.append(Remark(0, f"{text}: the sample took longer than was asked for" if late else text))
 
-    def _identity(self, identity: Relation, rows: Rows) -> None:
+    def _identity(self, identity: Relation, section: str, rows: Rows) -> None:
         if not identity.label:
             blocks: defaultdict[Names, list[Row]] = defaultdict(list)
             for row in rows.of((), (), identity.of):
@@ -170,9 +178,11 @@ class _Proof:
         pattern = () if identity.kind == "share of all" else identity.path
         for row in rows.at(identity.path, identity.label):
             of = list(rows.of(pattern, row.path[: len(pattern)], identity.of))
+            if identity.kind in _SUMS and row.get(COUNT):
+                self._parts[section, *row.path, row.label] += len(of)
             # A block that adds up to 0 by a counter that wrapped is not printed, and lacks in the sum.
-            hidden = identity.kind == "sum" and self._wrapped and _lacks(rows, identity.of)
-            if of and not hidden:
+            partly = identity.kind == "full" or (identity.kind == "sum" and self._wrapped)
+            if of and not (partly and _lacks(rows, identity.of)):
                 self._judge(identity, row, of)
 
     def _judge(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
@@ -246,7 +256,7 @@ class _Proof:
         """Tables whose figures are no counts: busy shares of engines and threads, lengths of queues."""
         if any(one.overflow or any(cell.wrapped for cell in one.cells) for one in (row, *terms)):
             return
-        parts = terms[1:] if identity.kind.startswith("mean") else terms
+        parts = terms[1:] if identity.kind.startswith("mean") else _coarsest(terms)
         states = [cell for cell in row.cells if cell.measure in _STATES]
         whole = math.fsum(cell.value for cell in states)
         rest = abs(whole - 100.0 * round(whole / 100.0))
@@ -275,8 +285,7 @@ class _Proof:
                     self._expect(row, row.cells[0], least, most, f"{rate} commits with {used:.2f} CPUs")
             case "load":
                 share, load = _cell(row, PERCENT_OF_TOTAL), _cell(row, _LOAD)
-                known = [one for one in terms if one.label.startswith("Pool Summary")] or terms
-                total, slack = math.fsum(one.get(_LOAD) or 0.0 for one in known), _ROUNDED * len(known)
+                total, slack = math.fsum(one.get(_LOAD) or 0.0 for one in parts), _ROUNDED * len(parts)
                 if share and load and total > slack:
                     text = f"{share.text} % is not {load.text} of {total:.1f}"
                     most = 100.0 * (load.value + _ROUNDED) / (total - slack)
@@ -285,7 +294,7 @@ class _Proof:
             case "cells":
                 for cell in row.cells:
                     found = [part for term in parts if (part := _cell(term, cell.measure))]
-                    if found and not (cell.measure == "idle" and "Thread" in parts[0].label):
+                    if found and not (cell.measure == "idle" and "Thread" in row.path[0]):
                         total, slack = math.fsum(part.value for part in found), _ROUNDED * len(found)
                         text = f"{cell.text} is not the sum of its parts ({total:.1f})"
                         self._expect(row, cell, total - slack, total + slack, text, found)
@@ -303,6 +312,12 @@ class _Proof:
 
 def _cell(row: Row, measure: str) -> Cell | None:
     return next((cell for cell in row.cells if cell.measure == measure), None)
+
+
+def _coarsest(rows: Sequence[Row]) -> list[Row]:
+    """The summaries of pools in place of their engines or threads: they are rounded once."""
+    summed = {row.path for row in rows if row.label.startswith("Pool Summary")}
+    return [row for row in rows if row.path not in summed or row.label.startswith("Pool Summary")]
 
 
 def _is_within(seconds: float, low: float, high: float) -> bool:

@@ -13,6 +13,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _OVERFLOW = re.compile(r"\*{5,}")
 _ABSENT = ("n/a", "na", "null", "(null)")
 _WORD = re.compile(r"\S+")
+_FIRST_WORD = re.compile(r"\s*\S+")
 _VALUES: tuple[Kind, ...] = ("number", "absent", "overflow", "sign")
 _GROUPED = re.compile(r"(?<![\w.,'])[+-]?\d{1,3}(?:[.,'_]\d{2,3})+(?:[.,]\d+)?(?![\w'])")
 _DECIMAL_COMMA = re.compile(r"(?<![\w.,])[+-]?(?:\d[\d.' ]*)?\d,\d(?: ?%|(?![\w.,]))")
@@ -91,11 +92,15 @@ class Locale:
         """The line with its numbers as Python writes them."""
         if self.comma_separated:
             return line.replace(",", " ")
-        if self.decimal == "," or "," in line or "'" in line or "_" in line:
-            line = _GROUPED.sub(self._ungrouped, line)
+        if self.decimal != "," and "," not in line and "'" not in line and "_" not in line:
+            return line
+        # A line begins with a label or a name, which may look like a grouped number: 9_10.
+        label = _FIRST_WORD.match(line)
+        start = label.end() if label else 0
+        figures = _GROUPED.sub(self._ungrouped, line[start:])
         if self.decimal == ",":
-            line = re.sub(r"(?<![\w.,])([+-]?\d+),(\d+)(?=[\s%]|$)", r"\1.\2", line)
-        return line
+            figures = re.sub(r"(?<![\w.,])([+-]?\d+),(\d+)(?=[\s%]|$)", r"\1.\2", figures)
+        return line[:start] + figures
 
     def _ungrouped(self, match: re.Match[str]) -> str:
         whole, mark, rest = match[0].rpartition(self.decimal)

@@ -130,6 +130,7 @@ def test_two_reports_are_compared(reports: Path) -> None:
     answer = asked(reports, "later.txt", "monday.txt")
     assert [each.path for each in answer.reports] == ["later.txt", "monday.txt"]
     assert any((each.before, each.after) == (1200.0, 600.0) for each in answer.differences)
+    assert answer.findings == ["worse: Committed transactions 1,200 /s -> 600 /s"]
 
 
 def test_a_long_history_is_bounded(reports: Path) -> None:

@@ -72,6 +72,16 @@ COUNT_NAMES = [
 
 def simulated_report(layout: Layout, seed: int) -> str:
     """The text of one report, with up to ten engines, four caches and four devices."""
+    return "\n".join(write(simulated_sample(layout, seed)).lines)
+
+
+def version(layout: Layout) -> str:
+    """The version banner of a layout."""
+    return f"Adaptive Server Enterprise/{layout}/EBF 30367 SMP/P/x86_64/Enterprise Linux/"
+
+
+def simulated_sample(layout: Layout, seed: int) -> Sample:
+    """What one report is written from."""
     rng = random.Random(seed)
 
     def counts(number: int) -> list[int]:
@@ -95,37 +105,33 @@ def simulated_report(layout: Layout, seed: int) -> str:
         for engine in engines
     )
     started = datetime(2024, 3, 1, 12) + timedelta(days=seed)
-    return "\n".join(
-        write(
-            Sample(
-                server=f"PROD_{seed}",
-                version=f"Adaptive Server Enterprise/{layout}/EBF 30367 SMP/P/x86_64/Enterprise Linux/",
-                layout=layout,
-                started=started,
-                ended=started + timedelta(seconds=60),
-                interval_s=60,
-                elapsed_ms=60_000,
-                cleared=datetime(2024, 1, 1),
-                engines=engines,
-                threads=threads,
-                controllers=(Controller("NetController", *counts(4)), Controller("DiskController")),
-                caches=tuple(
-                    CacheSample(  # type: ignore[call-arg]
-                        name,
-                        *counts(5),  # type: ignore[arg-type]
-                        tuple(PoolSample(size, *counts(5)) for size in (2, 16)[: rng.randint(0, 2)]),
-                        *counts(8),
-                    )
-                    for name in _CACHES[: rng.randint(1, 4)]
-                ),
-                devices=tuple(
-                    DeviceSample(f"data_{number}", f"/sybase/data_{number}.dat", *counts(3))
-                    for number in range(rng.randint(1, 4))
-                ),
-                buckets=(Bucket("LFB memory pool", 64, *counts(3)),),
-                descriptors=(Descriptors("Object", *counts(5)), Descriptors("Index", *counts(5))),
-                counts=dict(zip(COUNT_NAMES, counts(len(COUNT_NAMES)), strict=True)),
-                spinlocks={"Object Manager": (1000, 40), "page": (0, 0), "table": (900, 7)},
+    return Sample(
+        server=f"PROD_{seed}",
+        version=version(layout),
+        layout=layout,
+        started=started,
+        ended=started + timedelta(seconds=60),
+        interval_s=60,
+        elapsed_ms=60_000,
+        cleared=datetime(2024, 1, 1),
+        engines=engines,
+        threads=threads,
+        controllers=(Controller("NetController", *counts(4)), Controller("DiskController")),
+        caches=tuple(
+            CacheSample(  # type: ignore[call-arg]
+                name,
+                *counts(5),  # type: ignore[arg-type]
+                tuple(PoolSample(size, *counts(5)) for size in (2, 16)[: rng.randint(0, 2)]),
+                *counts(8),
             )
-        ).lines
+            for name in _CACHES[: rng.randint(1, 4)]
+        ),
+        devices=tuple(
+            DeviceSample(f"data_{number}", f"/sybase/data_{number}.dat", *counts(3))
+            for number in range(rng.randint(1, 4))
+        ),
+        buckets=(Bucket("LFB memory pool", 64, *counts(3)),),
+        descriptors=(Descriptors("Object", *counts(5)), Descriptors("Index", *counts(5))),
+        counts=dict(zip(COUNT_NAMES, counts(len(COUNT_NAMES)), strict=True)),
+        spinlocks={"Object Manager": (1000, 40), "page": (0, 0), "table": (900, 7)},
     )

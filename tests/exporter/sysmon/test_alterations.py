@@ -156,9 +156,9 @@ def test_parts_of_two_reports_are_never_one(kind: str) -> None:
 
 
 def check_digits(seed: int, cases: int) -> tuple[float, float]:
-    """The shares of digit errors that are found: of all figures, and of those in rows that print a count as a rate too.
+    """The shares of digit errors that are found: of all, and of those in rows that print a count as a rate too.
 
-    No wrong figure is ever verified.
+    Each digit of a figure is as likely as any other. No wrong figure is ever verified.
     """
     rng = random.Random(seed)
     found: dict[bool, list[bool]] = {True: [], False: []}
@@ -166,8 +166,14 @@ def check_digits(seed: int, cases: int) -> tuple[float, float]:
         name = rng.choice(sources(2))
         lines = report_text(name).split("\n")
         [whole] = parse_all(report_text(name))
-        row, cell = rng.choice([(row, cell) for _, row, cell in whole.cells()])
-        at = rng.choice([at for at, letter in enumerate(cell.text) if letter.isdigit()])
+        row, cell, at = rng.choice(
+            [
+                (row, cell, at)
+                for _, row, cell in whole.cells()
+                for at, letter in enumerate(cell.text)
+                if letter.isdigit()
+            ]
+        )
         wrong = cell.text[:at] + rng.choice("0123456789".replace(cell.text[at], "")) + cell.text[at + 1 :]
         line = lines[row.line - 1].expandtabs(8)
         lines[row.line - 1] = line[: cell.column] + wrong + line[cell.column + len(cell.text) :]
@@ -199,7 +205,7 @@ def test_digit_errors_are_found(seed: int) -> None:
 def test_a_thousand_digit_errors() -> None:
     of_all, of_counts = check_digits(7, 1000)
     print(f"found of 1,000 digit errors: {of_all:.1%}; of those in counts and their rates: {of_counts:.1%}")
-    assert of_all >= 0.93
+    assert of_all >= 0.95
     assert of_counts >= 0.95
 
 

@@ -1,17 +1,20 @@
 """A comparison of two reports says what matters to a DBA."""
 
 import re
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import row, section, table
-from tests.exporter.sysmon.simulated import simulated_report
+from tests.exporter.sysmon.simulated import simulated_report, simulated_sample, version
 
 from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.sysmon.difference import changes, headline_changes
+from ase_exporter.sysmon.grammar import renamed_rows
 from ase_exporter.sysmon.report import parse
-from ase_exporter.sysmon.structure import Report
+from ase_exporter.sysmon.structure import COUNT, Report
+from ase_simulator.sysmon_report.report import write
 
 
 def log_semaphore(granted: str, waited: str) -> Report:
@@ -123,3 +126,22 @@ def test_reports_that_are_not_comparable_are_warned_of() -> None:
     text = " ".join(obstacles([before], [after]))
     assert "different versions: 15.7, 16.0" in text and "different servers" in text
     assert obstacles([before], [before]) == ["the second report does not begin after the end of the first"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_renamed_rows_are_compared_across_releases(seed: int) -> None:
+    sample = simulated_sample("16.0", seed)
+    old = parse("\n".join(write(replace(sample, layout="15.0.3", version=version("15.0.3"))).lines))
+    new = parse("\n".join(write(sample).lines))
+    renamed = {
+        (section, " / ".join((*path, label))) for (section, *_), (path, label) in renamed_rows().items()
+    }
+    there = {
+        (section.name, " / ".join((*row.path, row.label)))
+        for section in new.sections
+        for row in section.rows
+        if row.get(COUNT) is not None
+    }
+    assert len(renamed & there) >= 30
+    # The sample is the same, and so is each of its figures.
+    assert [change for change in changes([old], [new]) if (change.section, change.name) in renamed] == []

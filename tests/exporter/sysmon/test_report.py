@@ -2,12 +2,14 @@
 
 import gzip
 import io
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import UNDERLINE, row, section, table
+from tests.exporter.sysmon.simulated import simulated_report
 
 from ase_exporter.sysmon.report import MAX_REPORT_LINES, NotAReportError, parse, parse_all, read_reports
 from ase_exporter.sysmon.text import decode, open_lines
@@ -420,3 +422,18 @@ def test_a_server_keeps_its_name_where_it_looks_like_a_number() -> None:
     header = samples.HEADER.replace("PROD_DS", "0_900")
     [report] = parse_all(samples.report(section("Data Cache Management", samples.cache("a")), header=header))
     assert report.header.server == "0_900"
+
+
+@pytest.mark.parametrize("name", ["9_10", "0_900", "1,000", "7'000"])
+def test_a_device_keeps_its_name_where_it_looks_like_a_number(name: str) -> None:
+    text = re.sub(r"data_0\b( {0,6})", name.ljust(6), simulated_report("16.0", 3))
+    [report] = parse_all(text)
+    assert report.find("Disk I/O Management", "Writes", "Device Activity Detail", name)
+    assert report.complete
+
+
+def test_a_total_above_0_has_its_parts() -> None:
+    text = simulated_report("16.0", 3)
+    [line] = re.findall(r"\n *Total Timeouts.*", text)
+    [report] = parse_all(text.replace(line, line.replace("0.0 ", "0.1 ", 1).replace("  0 ", "  6 ")))
+    assert report.missing == ["parts of Lock Management / Lock Timeouts by Lock Type / Total Timeouts"]
