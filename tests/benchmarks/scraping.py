@@ -13,6 +13,8 @@ from typing import Protocol
 
 import numpy as np
 import psutil
+from rich.console import Console
+from rich.table import Table
 
 TIMEOUT = 60.0
 # The share by which size and number of series of an answer may differ from the first: numbers get longer, rows come.
@@ -182,3 +184,34 @@ def machine() -> str:
     with open("/proc/cpuinfo", encoding="utf-8") as lines:  # noqa: PTH123  # a line and no more
         model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "?")
     return f"{model}, {os.cpu_count()} CPUs, Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
+
+
+def show(title: str, costs: Mapping[str, Costs], memory: Mapping[str, Memory] | None = None) -> None:
+    """Absolute figures, and those of the first as ratios to each: latency, CPU, and CPU for each kilobyte."""
+    console = Console(width=150)
+    table = Table(title=title)
+    heads = ["", "p50, ms", "p99, ms", "CPU, ms", "answer, kB", "series", "CPU, µs/kB"]
+    heads += ["RSS, MiB", "once", "PSS"] if memory else []
+    for head in (*heads, "p50: first / it", "CPU: first / it", "CPU/kB: first / it"):
+        table.add_column(head, justify="right")
+    first = next(iter(costs.values()))
+    for name, cost in costs.items():
+        cells = [f"{seconds * 1000:.2f}" for seconds in (cost.latency, cost.p99, cost.cpu)]
+        cells += (
+            [f"{cost.size / 1000:,.0f}", f"{cost.series:,}", f"{cost.cpu / cost.size * 1e9:.0f}"]
+            if cost.size
+            else [""] * 3
+        )
+        if memory:
+            held = memory.get(name)
+            cells += (
+                [f"{(size or 0) / 2**20:.0f}" for size in (held.summed, held.pages, held.fair)]
+                if held
+                else [""] * 3
+            )
+        ratios = [first.latency / cost.latency, first.cpu / cost.cpu]
+        ratios += [first.cpu / first.size / (cost.cpu / cost.size)] if cost.size else []
+        table.add_row(name, *cells, *(f"{ratio:.3f}" for ratio in ratios))
+    console.print()
+    console.print(table)
+    console.print(f"{len(first.each)} rounds; {machine()}")

@@ -14,10 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from rich.console import Console
-from rich.table import Table
 from tests.benchmarks.peers import HOST, Floor, Peer, await_port, floor_of, free_port, program
-from tests.benchmarks.scraping import Costs, Measured, Memory, in_turn, machine
+from tests.benchmarks.scraping import Measured, in_turn, show
 from tests.exporter.host.postgres import postgres
 from tests.exporter.running_exporter import exporter
 
@@ -181,43 +179,3 @@ def postgres_exporter() -> Iterator[Peer]:
         with program(*command) as process:
             await_port(process, port)
             yield Peer("postgres_exporter", port, "/metrics", psutil.Process(process.pid))
-
-
-def show(title: str, costs: dict[str, Costs], memory: dict[str, Memory]) -> None:
-    """Absolute figures, and those of the first as ratios to each: latency, CPU, and CPU for each kilobyte."""
-    console = Console(width=150)
-    table = Table(title=title)
-    columns = (
-        "",
-        "p50, ms",
-        "p99, ms",
-        "CPU, ms",
-        "answer, kB",
-        "series",
-        "CPU, µs/kB",
-        "RSS, MiB",
-        "once",
-        "PSS",
-    )
-    for column in (*columns, "p50: first / it", "CPU: first / it", "CPU/kB: first / it"):
-        table.add_column(column, justify="right")
-    first = next(iter(costs.values()))
-    for name, cost in costs.items():
-        held = memory.get(name)
-        sizes = (held.summed, held.pages, held.fair) if held else ()
-        table.add_row(
-            name,
-            f"{cost.latency * 1000:.1f}",
-            f"{cost.p99 * 1000:.1f}",
-            f"{cost.cpu * 1000:.1f}",
-            f"{cost.size / 1000:,.0f}" if cost.size else "",
-            f"{cost.series:,}" if cost.series else "",
-            f"{cost.cpu / cost.size * 1e9:.0f}" if cost.size else "",
-            *([f"{(size or 0) / 2**20:.0f}" for size in sizes] or ["", "", ""]),
-            f"{first.latency / cost.latency:.2f}",
-            f"{first.cpu / cost.cpu:.2f}",
-            f"{first.cpu / first.size / (cost.cpu / cost.size):.2f}" if cost.size else "",
-        )
-    console.print()
-    console.print(table)
-    console.print(f"{ROUNDS} rounds; {machine()}")

@@ -13,8 +13,8 @@ import httpx2
 import psutil
 import pytest
 import yaml
-from tests.e2e.running import free_ports
 from tests.e2e.simulated_time import RULES, metrics_in_rules
+from tests.ports import free_block
 from tests.simulator.tds.running import running
 
 from ase_exporter.catalogue import load_catalogue
@@ -43,7 +43,7 @@ def test_every_rule_group_over_a_thousand_servers_takes_less_than_a_third_of_the
     families = [family for family in scraped() if family.name in metrics_in_rules()]
     series = sum(len(family.samples) for family in families)
     with served(families) as port, Processes(tmp_path) as processes:
-        prometheus_port = free_ports().prometheus
+        prometheus_port = free_block(1)
         configuration = tmp_path / "prometheus.yml"
         configuration.write_text(yaml.safe_dump(prometheus_configuration(port)))
         command = ["prometheus", f"--config.file={configuration}"]

@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import yaml
 from tests.dashboards import machine
 from tests.paths import REPOSITORY
@@ -22,7 +24,7 @@ from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.scaling import Pace
 
-PACE = Pace(speed=50, scrape_interval=2.0)
+PACE = Pace(speed=50, scrape_interval=4.0)
 
 # The case studies, and three more servers: healthy, on an old version, with problems.
 FLEET = {
@@ -68,6 +70,16 @@ class Filled:
                 pass
             assert time.monotonic() < deadline, f"no result of {expr} in {timeout} s"
             time.sleep(0.2)
+
+    def freeze(self, *programs: str) -> None:
+        """End these programs, and scrapes and rules of Prometheus: nothing is added to what it holds."""
+        for name in programs:
+            process = psutil.Process(self.processes.pid(name))
+            process.terminate()
+            process.wait(60)
+        if "vmalert" not in programs:
+            (self.directory / "prometheus.yml").write_text("{}")
+            os.kill(self.processes.pid("prometheus"), signal.SIGHUP)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from pathlib import Path
 
 from tests.exporter.compare.conftest import Phase, openmetrics, running_prometheus
 from tests.paths import REPOSITORY
+from tests.programs import TIMEOUT, listening
 
 TOOLS = Path(sys.executable).parent
-TIMEOUT = 60.0
 # Whose past Prometheus holds -> the change that was made in the middle of it.
 SERVER, MACHINES = {"ASE1": "TSX"}, {"dbhost1:10150": "enabled", "db1": "commits no longer wait for the disk"}
 # SAP's isql is not available; FreeTDS has one with the same options. The simulated sa needs no password.
@@ -90,7 +89,7 @@ def world(directory: Path) -> Iterator[World]:
 
         def start(command: str, *more: str) -> int:
             log = directory / f"{command}.log"
-            return running.enter_context(listening([*command.split(), *more], environment, log))
+            return running.enter_context(listening(log, *command.split(), *more, environment=environment))
 
         simulator = start("ase-simulator", "--port=0", "--speed=60", "--login=sa:")
         environment["ASE_PORT"] = str(simulator)
@@ -155,22 +154,6 @@ def history(name: str, change: str) -> str:
     ]
     start = float(int(time.time()) - 4 * 3600)
     return openmetrics(start, phases).removesuffix("# EOF\n").replace("ASE1", name)
-
-
-@contextlib.contextmanager
-def listening(command: list[str], environment: dict[str, str], log: Path) -> Iterator[int]:
-    """A command, running from here to the end of the block, and the port that it says it listens on."""
-    with log.open("w") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
-    try:
-        deadline = time.monotonic() + TIMEOUT
-        while not (said := re.search(r"listen.*127\.0\.0\.1:(\d+)", log.read_text(), re.IGNORECASE)):
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        yield int(said[1])
-    finally:
-        process.terminate()
-        process.wait(TIMEOUT)
 
 
 def recorded(name: str) -> str:

@@ -7,11 +7,11 @@ import secrets
 import signal
 import socket
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -19,6 +19,7 @@ import psutil
 import yaml
 from tests.paths import REPOSITORY
 from tests.ports import free_block
+from tests.programs import answers, eventually
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.prometheus import Prometheus, Sample
@@ -96,19 +97,13 @@ class Fleet:
         process.wait(60)
 
     def wait_ready(self, *services: str, timeout: float = 60) -> None:
-        deadline = time.monotonic() + timeout
-        with httpx2.Client(timeout=5.0, trust_env=False) as client:
-            for service in services:
-                while not answers(client, self.url(service) + READY.get(service, "/-/ready")):
-                    assert time.monotonic() < deadline, f"{service} does not answer: see {self.directory}"
-                    time.sleep(0.1)
+        for service in services:
+            url = self.url(service) + READY.get(service, "/-/ready")
+            eventually(f"{service} answers (see {self.directory})", partial(answers, url), timeout)
 
     def wait(self, expr: str, timeout: float) -> None:
         """Wait until an expression has a result."""
-        deadline = time.monotonic() + timeout
-        while not self.ask(expr):
-            assert time.monotonic() < deadline, f"no result of {expr} in {timeout} s"
-            time.sleep(1)
+        eventually(f"a result of {expr}", lambda: bool(self.ask(expr)), timeout)
 
     def _here(self, service: str, word: str) -> str:
         """An argument with the paths and ports of this run."""
@@ -126,13 +121,6 @@ class Fleet:
             r"=(/prometheus|/alertmanager|/victoria-metrics-data)$", f"={self.directory / service}", word
         )
         return addressed(word, self.ports)
-
-
-def answers(client: httpx2.Client, url: str) -> bool:
-    try:
-        return client.get(url).is_success
-    except httpx2.TransportError:
-        return False
 
 
 def command_of(service: str) -> list[str]:
@@ -211,9 +199,10 @@ def _ours(processes: Processes, name: str, *command: str) -> None:
 
 def _await_servers(servers: dict[str, int]) -> None:
     """Wait until each server accepts connections."""
-    deadline = time.monotonic() + 120
     for port in servers.values():
-        with socket.socket() as probe:
-            while probe.connect_ex((HOST, port)):
-                assert time.monotonic() < deadline, f"nobody listens on port {port}"
-                time.sleep(0.2)
+        eventually(f"a listener on port {port}", partial(_listens, port), 120)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.e2e.running import free_ports
 from tests.exporter.running_exporter import RunningExporter
+from tests.ports import free_block
 from tests.simulator.tds.running import running
 
 from ase_exporter.demo.ports import HOST
@@ -52,7 +52,7 @@ def test_a_wrong_password_is_one_line(port: int) -> None:
 
 
 def test_a_wrong_port_is_one_line() -> None:
-    code, (line,) = probe(environment(free_ports().simulator))
+    code, (line,) = probe(environment(free_block(1)))
     assert code == 2
     assert "refused the connection" in line
 

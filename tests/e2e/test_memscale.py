@@ -6,30 +6,44 @@ Nothing here depends on the machine's load. tests/e2e/test_whole_chain.py runs t
 """
 
 import csv
+import math
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from tests.e2e.evaluation import EvaluatedSample, Query, evaluate, firing_queries, timeline_of
+from tests.e2e.evaluation import (
+    EvaluatedSample,
+    Query,
+    evaluate,
+    firing_queries,
+    timeline_of,
+    with_sources,
+)
 from tests.e2e.expected_timeline import FiredAlert
 from tests.e2e.simulated_time import INTERVAL, Recording, record
-from tests.exporter.compare.conftest import running_prometheus
+from tests.exporter.compare.conftest import prometheus_with
 from tests.paths import SHARED
 
-from ase_exporter.compare.comparison import Comparison, ComparisonRow, sweet_spot
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
+from ase_exporter.compare.marks import marks_between
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.report import markdown
-from ase_exporter.compare.request import Request, answer
+from ase_exporter.compare.request import Request, answer, windows_around
 from ase_exporter.compare.statistics import WindowDifference
+from ase_exporter.config import Module
 from ase_exporter.demo.replay import CACHES, published
 
 CASE_STUDY = SHARED / "casestudy" / "memscale_runs.csv"
 RUNS = list(published())
 RUN_SECONDS = 600
 SERIES = ("series 1", "series 2")
-COLLECTORS = frozenset({"state", "engines", "threads", "spinlocks"})
+COLLECTORS = {"state", "engines", "threads", "spinlocks"}
+# Seconds between snapshots of the configuration.
+SNAPSHOTS = 7 * INTERVAL
+# In the demo a run takes a minute: the same samples, ten times as fast.
+SPEED = 10
 # The case study prints one digit after the decimal point of a percentage, and of a throughput.
 PRINTED_RATIO, PRINTED_THROUGHPUT = 0.0005, 0.05
 # The median over the part of a run in which the rules' windows hold nothing of the run before.
@@ -56,7 +70,8 @@ def end_of(run: str) -> int:
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    return record("memscale", len(RUNS) * RUN_SECONDS, collectors=COLLECTORS)
+    module = Module(collectors={name: name in COLLECTORS for name in load_catalogue()[0].collectors})
+    return record("memscale", len(RUNS) * RUN_SECONDS, module=module, snapshots=SNAPSHOTS)
 
 
 @dataclass(frozen=True)
@@ -89,7 +104,8 @@ class Evaluated:
 def evaluated(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     figures = [(expression, end_of(run)) for expression in (CPU_BUSY, THROUGHPUT, CONTENTION) for run in RUNS]
     queries = [*firing_queries(recording), *figures]
-    results = evaluate(recording, tmp_path_factory.mktemp("rules"), queries)
+    rules = with_sources("cpu.rules.yaml", "spinlocks.alerts.yaml")
+    results = evaluate(recording, tmp_path_factory.mktemp("rules"), queries, rules)
     return Evaluated(results, timeline_of(recording, results))
 
 
@@ -99,19 +115,8 @@ def comparisons(
 ) -> Iterator[dict[str, Comparison]]:
     """The runs of each series as `ase-exporter compare` sees them."""
     folder = tmp_path_factory.mktemp("prometheus")
-    (folder / "recording.txt").write_text(recording.openmetrics(SERVER, START), encoding="utf-8")
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
-    create_blocks(folder / "recording.txt", folder / "data")
-    with running_prometheus(folder) as url:
+    with prometheus_with(recording.openmetrics(SERVER, START), folder) as url:
         yield {series: compared(url, series) for series in SERIES}
-
-
-def create_blocks(openmetrics: Path, data: Path) -> None:
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", openmetrics, data],
-        check=True,
-        capture_output=True,
-    )
 
 
 def compared(url: str, series: str) -> Comparison:
@@ -202,8 +207,9 @@ def test_the_alert_for_the_system_tables_cache_fires_at_the_baseline_and_resolve
 
 
 def test_the_alert_for_the_log_cache_goes_on_firing(evaluated: Evaluated) -> None:
-    last = [each for each in evaluated.alerts if each.subject == "log cache"][-1]
-    assert (last.alert, last.severity) == ("AseSpinlockContention", "warning")
+    contended = [each for each in evaluated.alerts if each.alert == "AseSpinlockContention"]
+    last = [each for each in contended if each.subject == "log cache"][-1]
+    assert last.severity == "warning"
     assert last.fired < end_of("series 2 run 13")
     assert last.resolved is None
 
@@ -264,3 +270,52 @@ def test_series_one_gained_137_percent_which_is_236_percent_of_before(
     assert gain is not None
     assert gain.relative == pytest.approx(1.365, abs=0.001)
     assert re.search(r"\+136\.5% \(x2\.36\) better", markdown(comparisons["series 1"]))
+
+
+@pytest.fixture(scope="module")
+def demo(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus that holds the replay at the pace of the demo."""
+    folder = tmp_path_factory.mktemp("demo")
+    with prometheus_with(faster(recording), folder) as url, Prometheus(url) as found:
+        yield found
+
+
+def faster(recording: Recording) -> str:
+    """The samples at the times of the demo."""
+    lines = []
+    for line in recording.openmetrics(SERVER, START).splitlines():
+        if line.startswith("#"):
+            lines.append(line)
+            continue
+        head, value, at = line.rsplit(" ", 2)
+        if "_change_" in head and "_timestamp_seconds" in head:
+            value = repr(START + (float(value) - START) / SPEED)
+        lines.append(f"{head} {value} {START + (float(at) - START) / SPEED}")
+    return "\n".join([*lines, ""])
+
+
+def around(prometheus: Prometheus, run: str) -> Comparison:
+    """The comparison around the switches that begin a run, with the windows that `compare --around` takes."""
+    selector, length, now = f'instance="{SERVER}"', RUN_SECONDS / SPEED, START + end_of(RUNS[-1]) / SPEED
+    began = START + start_of(run) / SPEED
+    marks = marks_between(prometheus, selector, began - 1, began + SNAPSHOTS / SPEED + 5, now)
+    assert marks, run
+    found, spans = windows_around(
+        prometheus, selector, marks[0], None, now, length=length, settle=INTERVAL / SPEED
+    )
+    return compare_windows(prometheus, selector, spans, marks=found)
+
+
+@pytest.mark.parametrize("number", range(1, len(RUNS)), ids=RUNS[1:])
+def test_around_a_switch_both_windows_have_the_printed_figures(demo: Prometheus, number: int) -> None:
+    comparison = around(demo, RUNS[number])
+    for window, run in enumerate((RUNS[number - 1], RUNS[number])):
+        printed = published()[run]
+        rows = {(row.key, row.name): row.values[window] for row in comparison.rows}
+        assert rows["cpu_busy", ""] == pytest.approx(printed.cpu_busy, abs=0.005)
+        # The case study's throughput is per second of the server, and the replay is faster.
+        throughput = rows["throughput_per_cpu_unit", ""] or math.nan
+        assert throughput == pytest.approx(printed.throughput, rel=0.01)
+        for cache, contention in printed.contention.items():
+            if contention is not None:
+                assert rows["cache_contention", cache] == pytest.approx(contention, abs=0.005)

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -18,6 +17,7 @@ import pytest
 from tests.exporter.host.postgres import postgres
 from tests.paths import DOCS
 from tests.ports import HOST, free_block
+from tests.programs import answers, eventually, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -30,38 +30,6 @@ NEEDED = {
     "prometheus-mysqld-exporter": "prometheus-mysqld-exporter",
 }
 SECONDS = 45
-TIMEOUT = 60
-
-
-@contextmanager
-def running(log: Path, *command: str | Path, **environment: str) -> Iterator[None]:
-    """Run a program until the end of the block."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(word) for word in command],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=os.environ | environment,
-        )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def wait_until(what: str, condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < limit, f"{what} did not happen in time"
-        time.sleep(0.1)
-
-
-def answers(url: str) -> bool:
-    try:
-        return bool(httpx2.get(url, trust_env=False).is_success)
-    except httpx2.TransportError:
-        return False
 
 
 @contextmanager
@@ -89,7 +57,7 @@ def mariadb(directory: Path, port: int) -> Iterator[Callable[..., str]]:
 
     with running(directory / "mariadb.log", *command):
         ping = ["mariadb-admin", "--no-defaults", f"--socket={socket}", "--user=root", "ping"]
-        wait_until("MariaDB", lambda: subprocess.run(ping, capture_output=True).returncode == 0)
+        eventually("MariaDB", lambda: subprocess.run(ping, capture_output=True).returncode == 0)
         client("mariadb", "-e", "create database shop")
         yield client
 
@@ -116,7 +84,7 @@ def test_marks_and_compare_include_the_figures_of_other_exporters(tmp_path: Path
         client = stack.enter_context(mariadb(tmp_path, mariadb_port))
 
         def start(name: str, *words: str | Path, **more: str) -> None:
-            stack.enter_context(running(tmp_path / f"{name}.log", *words, **more))
+            stack.enter_context(running(tmp_path / f"{name}.log", *words, environment=more))
 
         start(
             "pg",
@@ -139,9 +107,9 @@ def test_marks_and_compare_include_the_figures_of_other_exporters(tmp_path: Path
         storage = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/tsdb"]
         start("prometheus", "prometheus", *storage, f"--web.listen-address={HOST}:{web}")
         for port in (host, pg, my):
-            wait_until(str(port), partial(answers, f"http://{HOST}:{port}/metrics"))
+            eventually(str(port), partial(answers, f"http://{HOST}:{port}/metrics"))
         query = f"http://{HOST}:{web}/api/v1/query?query=sum(up)"
-        wait_until("all three in Prometheus", lambda: answers(query) and '"3"' in httpx2.get(query).text)
+        eventually("all three in Prometheus", lambda: answers(query) and '"3"' in httpx2.get(query).text)
 
         server.run("pgbench", "-i", "-q", "-s", "5")
 

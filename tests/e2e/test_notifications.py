@@ -1,12 +1,11 @@
 """The shipped Alertmanager configuration in a real Alertmanager: routing, grouping, inhibition, texts."""
 
 import json
-import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,11 @@ from typing import Any
 import httpx2
 import pytest
 import yaml
-from tests.e2e.running import free_ports
 from tests.paths import DEPLOY
+from tests.programs import answers, eventually, listening
 
 from ase_exporter.demo import scaling
 from ase_exporter.demo.ports import HOST
-from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.webhook import Notification, Webhook
 
 ALERTMANAGER = DEPLOY / "alertmanager"
@@ -52,22 +50,12 @@ class Alertmanager:
 
 @contextmanager
 def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
-    port = free_ports().alertmanager
     (directory / "alertmanager.yml").write_text(configuration)
-    with Processes(directory) as processes:
-        command = ["prometheus-alertmanager", f"--config.file={directory / 'alertmanager.yml'}"]
-        command += [f"--storage.path={directory / 'data'}", f"--web.listen-address={HOST}:{port}"]
-        processes.start("alertmanager", [*command, "--cluster.listen-address="], os.environ)
+    options = [f"--config.file={directory / 'alertmanager.yml'}", f"--storage.path={directory / 'data'}"]
+    options += [f"--web.listen-address={HOST}:0", "--cluster.listen-address="]
+    with listening(directory / "alertmanager.log", "prometheus-alertmanager", *options) as port:
         url = f"http://{HOST}:{port}"
-        deadline = time.monotonic() + 60
-        while True:
-            processes.check()
-            try:
-                if httpx2.get(f"{url}/-/ready", trust_env=False).is_success:
-                    break
-            except httpx2.TransportError:
-                assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually("Alertmanager is ready", partial(answers, f"{url}/-/ready"))
         yield Alertmanager(url)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.e2e.evaluation import evaluate
+from tests.e2e.evaluation import evaluate, with_sources
 from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.top.watching import one_step
 
@@ -85,7 +85,8 @@ def test_figures_equal_the_recording_rules(tmp_path: Path, scenario: str, step: 
     recording = record(one_step(scenario, step, tmp_path), SCRAPES * INTERVAL)
     shown = frame(sample(recording, SCRAPES - IN_A_MINUTE, SCRAPES - 1)).figures
     at = SCRAPES * INTERVAL
-    recorded = evaluate(recording, tmp_path, [(rule, at) for rule in (*RULES, HOTTEST, BURNT)])
+    queries = [(rule, at) for rule in (*RULES, HOTTEST, BURNT)]
+    recorded = evaluate(recording, tmp_path, queries, with_sources("cpu.rules.yaml", "dashboards.rules.yaml"))
     for rule, (label, of) in RULES.items():
         expected = {each.labels.get(label, ""): each.value for each in recorded[rule, at]}
         assert expected, rule

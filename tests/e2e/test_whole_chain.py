@@ -7,25 +7,61 @@ figures are checked on simulated time, in tests/e2e/test_memscale.py.
 import importlib.resources
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import httpx2
 import pytest
 import yaml
-from tests.e2e.running import REPLAY_PACE, Running, running
+from tests.ports import free_block
+from tests.programs import eventually
 
 from ase_exporter.ase.connection import Connection, Endpoint
-from ase_exporter.demo.ports import HOST
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.demo.ports import HOST, Ports
+from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.replay import CACHES, measured
-from ase_exporter.demo.webhook import Notification
+from ase_exporter.demo.scaling import Pace
+from ase_exporter.demo.scenario import Scenario
+from ase_exporter.demo.stack import LOGIN, Stack
+from ase_exporter.demo.webhook import Notification, Webhook
 
+# Of the shortened case study: a run takes 20 s.
+REPLAY_PACE = Pace(speed=30.0, scrape_interval=1.0)
 BASELINE = "series 2 run 05"
 CACHE = "system tables cache"
 TIMEOUT = 240.0
 FIRST_SAMPLE_SECONDS = 30.0
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(900)]
+
+
+@dataclass(frozen=True)
+class Running:
+    """The stack as the demo starts it, and the clients and receivers that observe it."""
+
+    stack: Stack
+    processes: Processes
+    prometheus: Prometheus
+    scenario: Scenario
+    webhook: Webhook
+
+
+@contextmanager
+def running(directory: Path, *simulator: str) -> Iterator[Running]:
+    """Simulator, exporter, Prometheus and Alertmanager from here to the end of the block."""
+    ports = Ports.from_base(free_block(len(fields(Ports))))
+    with Webhook(HOST, ports.webhook) as webhook, Processes(directory) as processes:
+        stack = Stack(processes, ports, REPLAY_PACE, directory, simulator)
+        stack.start()
+        server = Endpoint(HOST, ports.simulator)
+        with (
+            Prometheus(stack.url("prometheus")) as prometheus,
+            Scenario(server, LOGIN, stack.password(), REPLAY_PACE.speed) as scenario,
+        ):
+            yield Running(stack, processes, prometheus, scenario, webhook)
 
 
 def baseline_only(directory: Path) -> Path:
@@ -57,11 +93,11 @@ def heard(notifications: Sequence[Notification], status: str) -> list[Notificati
 
 
 def wait_for_first_sample(stack: Running) -> None:
-    deadline = time.monotonic() + FIRST_SAMPLE_SECONDS
-    while not stack.prometheus.query("ase_up == 1"):
+    def sampled() -> bool:
         stack.processes.check()
-        assert time.monotonic() < deadline, "no sample in Prometheus"
-        time.sleep(0.1)
+        return bool(stack.prometheus.query("ase_up == 1"))
+
+    eventually("a sample in Prometheus", sampled, FIRST_SAMPLE_SECONDS)
 
 
 def assert_promtool_accepts(metrics: str) -> None:
@@ -75,7 +111,7 @@ def test_contention_alerts_reach_the_webhook_and_resolve_once_the_cache_is_lockl
     directory = tmp_path / "stack"
     directory.mkdir()
     scenario = baseline_only(tmp_path)
-    with running(directory, REPLAY_PACE, f"--scenario={scenario}") as stack:
+    with running(directory, f"--scenario={scenario}") as stack:
         wait_for_first_sample(stack)
         assert stack.scenario.wait_for_runs(1, timeout=TIMEOUT)
         assert [run.name for run in stack.scenario.runs()] == [BASELINE]

@@ -8,7 +8,8 @@ from typing import Literal
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.simulated import run
-from tests.faults.test_server_faults import connect, failed, scrape, scraper, text
+from tests.faults.scraping import failed, scrape, scraper_of, text
+from tests.faults.test_server_faults import connect
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend
 
@@ -124,7 +125,7 @@ def test_a_cache_with_an_invalid_name_costs_no_more_than_its_name(monkeypatch: p
     with run("16.0 SP04", "idle", speed=0.0) as server:
         server.model.configure_cache("K\xf6ln", size_kb=10240)
         monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
-        one = scraper(server.address)
+        one = scraper_of(server.address)
         results = [scrape(one) for _ in range(3)]
         one.close()
     for result in results:
@@ -141,7 +142,7 @@ def test_nulls_in_a_catalogue_cost_one_line_and_no_traceback(
 ) -> None:
     monkeypatch.setattr(facts, "DATABASES", "select convert(int, null), name from master..sysdatabases")
     with run("16.0 SP04", "idle", speed=0.0) as server:
-        one = scraper(server.address)
+        one = scraper_of(server.address)
         result = scrape(one)
         one.close()
     assert result.error_kind == "lost"

@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,7 +12,7 @@ import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.exporter.clocks import ShiftedClock, opener
+from tests.exporter.clocks import ShiftedClock
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.faults.login_server import (
     ACCEPTED,
@@ -28,15 +27,13 @@ from tests.faults.login_server import (
     message,
     session,
 )
+from tests.faults.scraping import scrape, scraper_of
 
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.config import Scrape
 from ase_exporter.scraping.target_scraper import TargetScraper
 
-CATALOGUE, _ = load_catalogue()
 NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
 SCRAPES = 8
 
@@ -68,21 +65,13 @@ def scraper(
     host: str = "127.0.0.1",
     connect_timeout: float = 60.0,
 ) -> TargetScraper:
-    target = Target(name="ONE", host=host, port=port)
-    auth = Auth(user="monitor", password="planted-wrong")
-    scrape = Scrape(connect_timeout=connect_timeout, budget=None)
-    if clock is None:
-        return TargetScraper(target, auth, Module(), scrape, CATALOGUE, timing=NO_PAUSE)
-    return TargetScraper(
-        target, auth, Module(), scrape, CATALOGUE,
-        timing=NO_PAUSE, clock=clock.clock, open_connection=opener(clock.clock),
-    )  # fmt: skip
+    settings = Scrape(connect_timeout=connect_timeout, budget=None)
+    return scraper_of((host, port), password="planted-wrong", clock=clock, settings=settings, timing=NO_PAUSE)
 
 
 def kind(one: TargetScraper, clock: ShiftedClock | None = None) -> str:
     """The error of one scrape, '' if it reached the server."""
-    monotonic = clock.monotonic if clock else time.monotonic
-    one.scrape(result := ScrapeResult(monotonic() + 60))
+    result = scrape(one, clock=clock)
     return "" if result.summary.up else result.error_kind
 
 

@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import pytest
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 from tests.exporter.web.authority import Authority
+from tests.programs import eventually
 
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.store import LOCK_WAIT
@@ -61,16 +62,6 @@ def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> 
     return answer.text
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    """False if it does not come true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def test_a_driver_that_crashes_costs_its_target_one_scrape_and_the_others_none(
     server: Simulated, tmp_path: Path
 ) -> None:
@@ -100,7 +91,10 @@ def test_a_caller_that_leaves_within_a_scrape_holds_nothing(server: Simulated, t
         assert "\nase_up 0.0\n" in probe(running, seconds=3)
         server.faults.hang = False
         assert "\nase_up 1.0\n" in probe(running)
-        assert eventually(lambda: front.num_fds() <= open_before + 1 and server.listener.connections <= 1)
+        eventually(
+            "everything is closed",
+            lambda: front.num_fds() <= open_before + 1 and server.listener.connections <= 1,
+        )
 
 
 def test_when_descriptors_run_out_those_who_are_served_stay_and_it_recovers(

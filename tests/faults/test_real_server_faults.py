@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.exporter.clocks import ShiftedClock, opener
 from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.faults.scraping import failed, samples, scrape, scraper_of
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.database_error import login_error
@@ -21,18 +22,12 @@ from ase_exporter.ase.login import Login
 from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
-from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Auth, Module, Scrape, Target
+from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.module_collector import PLAN_LIFETIME
-from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sysmon import runner
 from ase_simulator.model.database_states import DATABASE_STATES
 from ase_simulator.model.timeline import FaultSettings
-
-CATALOGUE, _ = load_catalogue()
-
-Samples = dict[tuple[str, ...], float]
 
 
 @pytest.fixture(scope="module")
@@ -51,38 +46,9 @@ def server(shared: Simulated) -> Iterator[Simulated]:
 
 @pytest.fixture
 def scraper(server: Simulated) -> Iterator[TargetScraper]:
-    one = scraper_of(server)
+    one = scraper_of(server.address)
     yield one
     one.close()
-
-
-def scraper_of(server: Simulated, **seams: Any) -> TargetScraper:
-    host, port = server.address
-    target = Target(name="ONE", host=host, port=port)
-    auth = Auth(user="monitor", password=PASSWORD)
-    return TargetScraper(
-        target, auth, Module(), Scrape(connect_timeout=60.0, budget=None), CATALOGUE, **seams
-    )
-
-
-def scrape(scraper: TargetScraper, seconds: float = 60.0) -> ScrapeResult:
-    result = ScrapeResult(time.monotonic() + seconds)
-    scraper.scrape(result)
-    return result
-
-
-def failed(result: ScrapeResult) -> dict[str, str]:
-    """The collectors that were not read whole, and why."""
-    return {name: outcome.reason for name, outcome in result.outcomes.items() if outcome.reason}
-
-
-def samples(result: ScrapeResult) -> dict[str, Samples]:
-    """What was read of the server, by metric."""
-    return {
-        family.name: {tuple(labels): value for labels, value in family.samples}
-        for families in result.collected.values()
-        for family in families
-    }
 
 
 def test_a_column_of_another_type_costs_its_metric_alone(server: Simulated, scraper: TargetScraper) -> None:
@@ -169,13 +135,13 @@ UNAVAILABLE = DATABASE_STATES.keys() - READABLE
 @pytest.mark.parametrize("version", ["15.0.3", "16.0 SP04"])
 def test_a_database_that_cannot_be_opened_costs_its_own_free_space_alone(version: str) -> None:
     with run(version, "quiet-oltp", speed=0.0) as server:
-        one = scraper_of(server)
+        one = scraper_of(server.address)
         usual = samples(scrape(one))
         one.close()
         databases = {labels[0] for labels in usual["ase_database_size_bytes"]}
         for state, bits in DATABASE_STATES.items():
             server.model.world.database_status = {"orders": bits}
-            later = scraper_of(server)
+            later = scraper_of(server.address)
             seen = scrape(later)
             later.close()
             assert failed(seen) == {}
@@ -210,7 +176,9 @@ def test_locks_on_catalogues_are_not_waited_for(server: Simulated, scraper: Targ
 def test_a_catalogue_that_hangs_costs_neither_ase_up_nor_the_other_collectors(server: Simulated) -> None:
     # The cancelled statement may come back late, and what hangs leaves the others enough time.
     timing = replace(TIMING, cancel_grace=20.0, collector_share=0.05)
-    scraper = scraper_of(server, timing=timing, open_connection=partial(Connection.open, timing=timing))
+    scraper = scraper_of(
+        server.address, timing=timing, open_connection=partial(Connection.open, timing=timing)
+    )
     server.faults.hang, server.faults.only = True, "sysdatabases"
     seen = scrape(scraper)
     scraper.close()
@@ -231,13 +199,12 @@ def test_a_server_that_answers_the_first_question_alone_is_up(
 def test_a_collector_of_another_version_does_not_have_the_facts_read_again(version: str) -> None:
     shifted = ShiftedClock()
     with run(version, "quiet-oltp", speed=0.0) as server:
-        one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
-        first = ScrapeResult(shifted.monotonic() + 60)
-        one.scrape(first)
+        one = scraper_of(server.address, clock=shifted)
+        first = scrape(one, clock=shifted)
         assert set(first.unavailable.values()) == {"version"}
         statements = one.cost.statements
         shifted.ahead = 2 * Scrape().recheck_interval
-        one.scrape(ScrapeResult(shifted.monotonic() + 60))
+        scrape(one, clock=shifted)
         one.close()
     # The facts take a dozen statements.
     assert one.cost.statements - statements <= len(first.outcomes)
@@ -247,18 +214,14 @@ def test_a_collector_that_times_out_again_and_again_is_tried_less_and_less_often
     shifted = ShiftedClock()
     timing = replace(TIMING, cancel_grace=20.0, collector_share=0.01, min_collector_seconds=0.5)
     opened = partial(Connection.open, timing=timing, watchdog=Watchdog(shifted.clock))
-    one = scraper_of(server, clock=shifted.clock, timing=timing, open_connection=opened)
+    one = scraper_of(server.address, clock=shifted, timing=timing, open_connection=opened)
 
-    def scrape() -> ScrapeResult:
-        one.scrape(result := ScrapeResult(shifted.monotonic() + 60))
-        shifted.ahead += 15.0
-        return result
-
-    scrape()
+    scrape(one, clock=shifted)
     server.faults.hang, server.faults.only = True, "monDeviceIO"
     tried = []
     for turn in range(36):
-        seen = scrape()
+        shifted.ahead += 15.0
+        seen = scrape(one, clock=shifted)
         assert failed(seen) == {"devices": "deadline"}
         assert {"state", "spinlocks"} <= set(seen.collected)
         if seen.outcomes["devices"].seconds:
@@ -269,8 +232,8 @@ def test_a_collector_that_times_out_again_and_again_is_tried_less_and_less_often
     assert [pytest.approx(gap, abs=1.5) for gap in gaps[1:]] == [4, 8, 16, 20][: len(gaps) - 1]
     assert len(gaps) >= 4
     server.faults.hang = False
-    shifted.ahead += 300.0
-    assert failed(scrape()) == {}
+    shifted.ahead += 315.0
+    assert failed(scrape(one, clock=shifted)) == {}
     one.close()
 
 
@@ -280,7 +243,7 @@ def test_a_hundred_thousand_slots_of_spinlocks_cost_a_hundred_rows() -> None:
         server.model.set_option("lock spinlock ratio", 5, "sa")
         server.model.restart()
         server.model.advance(10_000_000.0)
-        one = scraper_of(server)
+        one = scraper_of(server.address)
         scrape(one)
         before = slots(server)
         rows = one.cost.rows
@@ -310,7 +273,7 @@ def slots(server: Simulated) -> dict[str, list[int]]:
 def test_a_column_that_only_the_dictionary_has_costs_its_metric_alone(version: str) -> None:
     with run(version, "quiet-oltp", speed=0.0) as server:
         server.model.advance(60.0)
-        one = scraper_of(server)
+        one = scraper_of(server.address)
         usual = samples(scrape(one))
         one.close()
         server.model.faults.missing_columns = frozenset({"monDeviceIO.APFReads", "monEngine.Yields"})
@@ -333,16 +296,11 @@ def test_what_a_login_trigger_sets_is_undone(server: Simulated, scraper: TargetS
 
 
 def test_a_server_that_requires_encrypted_passwords_is_named_with_its_remedy(server: Simulated) -> None:
-    host, port = server.address
-    auth = Auth(user="monitor", password=PASSWORD)
     try:
         for level in (1, 2, 3):
             server.model.set_option("net password encryption reqd", level, "sa")
             for encrypted in (False, True):
-                target = Target(name="ONE", host=host, port=port, encrypt_password=encrypted)
-                one = TargetScraper(
-                    target, auth, Module(), Scrape(connect_timeout=60.0, budget=None), CATALOGUE
-                )
+                one = scraper_of(server.address, encrypt_password=encrypted)
                 seen = scrape(one)
                 one.close()
                 assert seen.summary.up == encrypted
@@ -357,7 +315,7 @@ def test_all_instances_of_a_cluster_are_read_whatever_its_default_view(default_v
     with run("15.7 SP138 CE", "quiet-oltp", speed=0.0) as server:
         server.model.faults.instances = 3
         server.model.faults.system_view = default_view
-        one = scraper_of(server)
+        one = scraper_of(server.address)
         seen = samples(scrape(one))
         one.close()
     assert {labels[-1] for labels in seen["ase_connections"]} == {"1", "2", "3"}
@@ -433,17 +391,17 @@ def test_start_and_clear_keep_their_times_when_the_clocks_change(zone: str, tmp_
         start = datetime.fromisoformat(change)
         with run("16.0 SP04", str(scenario), speed=0.0, start=start) as server:
             shifted = ShiftedClock()
-            one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
+            one = scraper_of(server.address, clock=shifted)
             started = []
             for _ in range(4):
-                one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
+                seen = scrape(one, clock=shifted)
                 started.append(samples(seen)["ase_start_timestamp_seconds"][()])
                 server.model.advance(PLAN_LIFETIME + 1)
                 shifted.ahead += PLAN_LIFETIME + 1
-            one.scrape(ScrapeResult(shifted.monotonic() + 60))
+            scrape(one, clock=shifted)
             server.model.clear_monitors()
             cleared = server.model.now().replace(tzinfo=UTC).timestamp()
-            one.scrape(seen := ScrapeResult(shifted.monotonic() + 60))
+            seen = scrape(one, clock=shifted)
             one.close()
         expected = start.replace(tzinfo=UTC).timestamp() - 3 * 3600
         assert started == [pytest.approx(expected, abs=0.01)] * 4
@@ -465,7 +423,7 @@ LOG = {
 @pytest.mark.parametrize("version", ["12.5.4", "16.0 SP04"])
 def test_problems_in_the_error_log_are_counted_by_their_text(version: str) -> None:
     with run(version, "quiet-oltp", speed=0.0) as server:
-        one = scraper_of(server)
+        one = scraper_of(server.address)
         scrape(one)
         world = server.model.world
         for number, text in enumerate(LOG):
@@ -530,11 +488,10 @@ def test_after_an_outage_of_the_directory_the_login_is_tried_every_hour(
 def test_the_scraper_knows_who_checked_its_password(server: Simulated) -> None:
     server.model.faults.authentication = "ldap"
     shifted = ShiftedClock()
-    one = scraper_of(server, clock=shifted.clock, open_connection=opener(shifted.clock))
+    one = scraper_of(server.address, clock=shifted)
 
     def up() -> bool:
-        one.scrape(result := ScrapeResult(shifted.monotonic() + 60))
-        return result.summary.up
+        return scrape(one, clock=shifted).summary.up
 
     assert up()
     server.model.faults.directory_down = True

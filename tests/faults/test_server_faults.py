@@ -5,32 +5,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.exporter.clocks import ShiftedClock, opener
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.clocks import ShiftedClock
+from tests.exporter.simulated import Simulated, run
+from tests.faults.scraping import failed, scrape, scraper_of, text
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
 from ase_exporter.ase.connection import MAX_ROWS, Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.detect import ConfigWatcher
-from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Column, Message, Rows, Type
 from ase_simulator.server import Listener
-from ase_simulator.tds import charsets
-
-# What a busy machine may add to a deadline before a test calls it missed.
-SLACK = 20.0
-CATALOGUE, _ = load_catalogue()
 
 
 @pytest.fixture(scope="module")
@@ -57,31 +48,6 @@ def scripted(backend: ScriptedBackend) -> Iterator[Running]:
         yield server
 
 
-def scraper(address: tuple[str, int], user: str = "monitor", **seams: Any) -> TargetScraper:
-    target = Target(name="ONE", host=address[0], port=address[1])
-    auth = Auth(user=user, password=PASSWORD)
-    return TargetScraper(
-        target, auth, Module(), Scrape(connect_timeout=60.0, budget=None), CATALOGUE, **seams
-    )
-
-
-def scrape(scraper: TargetScraper, seconds: float = 60.0) -> ScrapeResult:
-    """One scrape, which must be over by its deadline."""
-    result = ScrapeResult(time.monotonic() + seconds)
-    scraper.scrape(result)
-    assert time.monotonic() < result.deadline + SLACK
-    return result
-
-
-def text(result: ScrapeResult) -> str:
-    return render_text(result.all_families(stuck=False))
-
-
-def failed(result: ScrapeResult) -> dict[str, str]:
-    """The collectors that gave nothing, and why."""
-    return {name: outcome.reason for name, outcome in result.outcomes.items() if outcome.reason}
-
-
 def connect(server: Running) -> Connection:
     endpoint = Endpoint("127.0.0.1", server.port)
     return Connection.open(endpoint, USER, "password", deadline=time.monotonic() + 60)
@@ -103,7 +69,7 @@ def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
-        seen = scrape(scraper(full.getsockname()), 3.0)
+        seen = scrape(scraper_of(full.getsockname()), 3.0)
     assert not seen.summary.up
     assert seen.error_kind in ("deadline", "unreachable")
     assert "\nase_up 0.0\n" in text(seen)
@@ -111,7 +77,7 @@ def test_packets_that_are_dropped_cost_no_more_than_the_deadline() -> None:
 
 def test_a_server_that_closes_new_connections_is_down_and_comes_back(server: Simulated) -> None:
     server.faults.refuse = True
-    one = scraper(server.address)
+    one = scraper_of(server.address)
     assert "\nase_up 0.0\n" in text(scrape(one))
     server.faults.refuse = False
     assert scrape(one).summary.up
@@ -129,7 +95,7 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
         return full
 
     monkeypatch.setattr(backend, "login", refuse)
-    one = scraper(("127.0.0.1", scripted.port))
+    one = scraper_of(("127.0.0.1", scripted.port))
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 1)]
     assert kinds == ["no_connections"] * (LOGIN_ATTEMPTS + 1)
     # No password was refused, so the login does not back off.
@@ -138,14 +104,14 @@ def test_a_server_without_a_free_connection_is_named_and_asked_again(
 
 def test_a_locked_login_is_tried_twice_and_then_left_alone(server: Simulated) -> None:
     server.model.world.locked = frozenset({"monitor"})
-    one = scraper(server.address, timing=replace(TIMING, login_pause=(0.0, 0.0)))
+    one = scraper_of(server.address, timing=replace(TIMING, login_pause=(0.0, 0.0)))
     kinds = [scrape(one).error_kind for _ in range(LOGIN_ATTEMPTS + 3)]
     assert kinds == ["login_failed"] * LOGIN_ATTEMPTS + ["login_suspended"] * 3
     assert "ase_exporter_connects_total 2.0" in text(scrape(one))
 
 
 def test_load_database_costs_nothing_but_that_database(server: Simulated) -> None:
-    one = scraper(server.address)
+    one = scraper_of(server.address)
     whole = scrape(one)
     server.model.world.loading = frozenset({"payroll"})
     seen = scrape(one)
@@ -160,7 +126,7 @@ def test_load_database_costs_nothing_but_that_database(server: Simulated) -> Non
 
 def test_a_server_that_shuts_down_is_down_until_it_is_started_again() -> None:
     with run("16.0 SP04") as server:
-        one = scraper(server.address)
+        one = scraper_of(server.address)
         assert scrape(one).summary.up
         server.model.shutdown()
         down = [scrape(one), scrape(one)]
@@ -201,25 +167,10 @@ def test_hostile_names_arrive_as_they_are(backend: ScriptedBackend, scripted: Ru
     connection.close()
 
 
-def test_bytes_that_are_no_text_cost_no_more_than_their_name(
-    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connection = connect(scripted)
-    # The server says utf8 and sends something else.
-    monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
-    backend.answers["names"] = lambda: [
-        Rows([Column("n", Type("varchar", 30))], [("cach\xe9 one",), ("\xff",), ("fine",)])
-    ]
-    rows = connection.query("names", time.monotonic() + 60)
-    connection.close()
-    assert len(rows) == 3
-    assert rows[2][0] == "fine"
-
-
 def test_hostile_names_of_caches_make_no_line_of_their_own(server: Simulated) -> None:
     name = 'we"ird\nase_up 7\n# EOF\\'
     server.model.configure_cache(name, size_kb=10240)
-    one = scraper(server.address)
+    one = scraper_of(server.address)
     shown = text(scrape(one))
     one.close()
     families = {family.name: family for family in text_string_to_metric_families(shown)}
@@ -233,7 +184,7 @@ def test_a_jump_of_the_exporters_clock_changes_no_counter_and_no_deadline(
 ) -> None:
     shifted = ShiftedClock()
     watch = ConfigWatcher(0.0, shifted.clock)
-    one = scraper(server.address, watch=watch, clock=shifted.clock, open_connection=opener(shifted.clock))
+    one = scraper_of(server.address, clock=shifted, watch=watch)
     scrape(one)
     before = counters(scrape(one))
     shifted.jump = jump

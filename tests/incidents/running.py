@@ -29,6 +29,7 @@ INTERVAL, BEFORE, WARM_UP = 5, 20, 60
 OUTAGE = 30
 CPU, THREADS = "ase_engine_cpu_seconds_total", "ase_thread_cpu_seconds_total"
 POOL = "syb_default_pool"
+Values = Mapping[LabelValues, float]
 # What a server of another size has more or fewer of, and what it holds for longer or shorter.
 SCALED_OPTIONS = ("max online engines", "number of user connections", "number of locks", "max memory")
 
@@ -239,9 +240,7 @@ def _shown(
     return found
 
 
-def _slowed(
-    values: Mapping[LabelValues, float], start: Mapping[LabelValues, float], work: float
-) -> dict[LabelValues, float]:
+def _slowed(values: Values, start: Values, work: float) -> Values:
     return {key: start.get(key, 0.0) + work * (value - start.get(key, 0.0)) for key, value in values.items()}
 
 
@@ -253,13 +252,7 @@ def _busy(incident: Incident, engine: str, size: int) -> float | None:
     return None
 
 
-def _engines(
-    incident: Incident,
-    values: Mapping[LabelValues, float],
-    start: Mapping[LabelValues, float],
-    since: float,
-    size: int,
-) -> dict[LabelValues, float]:
+def _engines(incident: Incident, values: Values, start: Values, since: float, size: int) -> Values:
     """CPU seconds by engine and mode: what is not busy is idle."""
     found = dict(values)
     for engine in {key[0] for key in values}:
@@ -273,13 +266,7 @@ def _engines(
     return found
 
 
-def _threads(
-    incident: Incident,
-    values: Mapping[LabelValues, float],
-    start: Mapping[LabelValues, float],
-    since: float,
-    size: int,
-) -> dict[LabelValues, float]:
+def _threads(incident: Incident, values: Values, start: Values, since: float, size: int) -> Values:
     """CPU seconds that the operating system gave each thread: of engines, of what they are busy for."""
     found = dict(values)
     for mode, pool, thread in values:
@@ -290,9 +277,7 @@ def _threads(
     return found
 
 
-def _laid(
-    overlay: Overlay, reading: Reading, start: Mapping[LabelValues, float], since: float, size: int
-) -> dict[LabelValues, float]:
+def _laid(overlay: Overlay, reading: Reading, start: Values, since: float, size: int) -> Values:
     factor = size / _usual_engines() if overlay.per_engine else 1.0
     found = dict(reading.values)
     wanted = overlay.labels.items()

@@ -53,13 +53,6 @@ def chain_heads(t: Tables) -> list[tuple[Any, ...]]:
     return sorted((row["spid"],) for row in rows if row["spid"] in blockers and not row["blocked"])
 
 
-def locks_by_type(t: Tables) -> list[tuple[Any, ...]]:
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    for row in t("monLocks"):
-        counts[row["LockType"], row["LockState"]] += 1
-    return sorted((*key, count) for key, count in counts.items())
-
-
 def space(t: Tables) -> list[tuple[Any, ...]]:
     pages: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in t("sysusages"):
@@ -120,18 +113,6 @@ def pending_options(t: Tables) -> list[tuple[Any, ...]]:
 
 def engines(t: Tables) -> list[Row]:
     return t("monEngine")
-
-
-def thread_pools(t: Tables) -> list[tuple[Any, ...]]:
-    found = sums(t("monThread"), "ThreadPoolName", "BusyTicks", "TotalTicks")
-    return sorted((name, busy, total) for name, (busy, total) in found.items())
-
-
-def load_by_statistic(t: Tables) -> list[tuple[Any, ...]]:
-    peaks: dict[str, float] = {}
-    for row in t("monSysLoad"):
-        peaks[row["Statistic"]] = max(peaks.get(row["Statistic"], row["Peak"]), row["Peak"])
-    return sorted(peaks.items())
 
 
 def sysmonitor_contention(t: Tables) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""DBA queries about CPU, spinlocks, caches, waits and blocking: SQL and expected answer."""
+"""Queries of DBAs, each with a construct of its own: SQL and expected answer."""
 
 from decimal import Decimal
 
@@ -7,10 +7,16 @@ from tests.simulator.sql.dba_answers import (
     blocking_chains,
     chain_heads,
     cut,
+    database,
     engines,
+    lock_holders,
+    never_used_indexes,
+    objects,
+    pending_options,
+    space,
     spinlock_contention,
     sums,
-    thread_pools,
+    sysmonitor_contention,
     top,
     wait_names,
     waits_by_class,
@@ -23,17 +29,6 @@ QUERIES: dict[str, tuple[str, Expected]] = {
         "sum(Spins)/sum(Waits) from master..monSpinlockActivity group by SpinlockName having sum(Waits) > 0 "
         "order by sum(Waits) desc, SpinlockName",
         spinlock_contention,
-    ),
-    "slots of each spinlock": (
-        "select name = SpinlockName, slots = count(*) from master..monSpinlockActivity "
-        "group by SpinlockName having count(*) > 1 order by SpinlockName",
-        lambda t: sorted(
-            (name, count[0])
-            for name, count in sums(
-                [r | {"one": 1} for r in t("monSpinlockActivity")], "SpinlockName", "one"
-            ).items()
-            if count[0] > 1
-        ),
     ),
     "caches beside their spinlocks": (
         "select c.CacheName, c.CachePartitions, s.waits from master..monDataCache c, (select SpinlockName, "
@@ -65,19 +60,6 @@ QUERIES: dict[str, tuple[str, Expected]] = {
             for p in sorted(t("monCachePool"), key=lambda p: (p["CacheName"], p["IOBufferSize"]))
         ],
     ),
-    "engine busy": (
-        "select EngineNumber, busy = 100 * (UserCPUTime + SystemCPUTime) / (UserCPUTime + SystemCPUTime + IdleCPUTime) "
-        "from master..monEngine where Status = 'online' order by EngineNumber",
-        lambda t: [
-            (
-                e["EngineNumber"],
-                100
-                * (e["UserCPUTime"] + e["SystemCPUTime"])
-                // (e["UserCPUTime"] + e["SystemCPUTime"] + e["IdleCPUTime"]),
-            )
-            for e in engines(t)
-        ],
-    ),
     "engines and their threads": (
         "select e.EngineNumber, t.ThreadPoolName, t.KTID from master..monEngine e inner join master..monThread t "
         "on e.ThreadID = t.ThreadID and e.InstanceID = t.InstanceID order by 1",
@@ -88,29 +70,10 @@ QUERIES: dict[str, tuple[str, Expected]] = {
             if x["ThreadID"] == e["ThreadID"]
         ],
     ),
-    "ticks of thread pools": (
-        "select ThreadPoolName, sum(BusyTicks), sum(TotalTicks) from master..monThread group by "
-        "ThreadPoolName order by 1",
-        thread_pools,
-    ),
-    "thread pool sizes": (
-        "select ThreadPoolName, Size, Type from master..monThreadPool order by ThreadPoolID",
-        lambda t: [
-            (p["ThreadPoolName"], p["Size"], p["Type"])
-            for p in sorted(t("monThreadPool"), key=lambda p: p["ThreadPoolID"])
-        ],
-    ),
     "server state": (
         "select Transactions, Connections, datediff(ss, StartDate, getdate()) from master..monState",
         lambda t: [
             (s["Transactions"], s["Connections"] + 1, t("seconds up")[0]["seconds"]) for s in t("monState")
-        ],
-    ),
-    "work by kind": (
-        "select Selects + Inserts + Updates + Deletes, convert(bigint, LogicalReads) * 1 from master..monState",
-        lambda t: [
-            (s["Selects"] + s["Inserts"] + s["Updates"] + s["Deletes"], s["LogicalReads"])
-            for s in t("monState")
         ],
     ),
     "ten longest waits": (
@@ -160,67 +123,116 @@ QUERIES: dict[str, tuple[str, Expected]] = {
             if r["blocked"] and r["spid"] not in {o["blocked"] for o in t("sysprocesses")}
         ),
     ),
-    "blocked as MDA sees it": (
-        "select SPID, BlockingSPID, WaitEventID from master..monProcess where BlockingSPID is not null order by SPID",
-        lambda t: sorted(
-            (p["SPID"], p["BlockingSPID"], p["WaitEventID"])
-            for p in t("monProcess")
-            if p["BlockingSPID"] is not None
-        ),
-    ),
     "who is there": (
         "select p.spid, l.name, d.name, p.status, p.cmd from master..sysprocesses p, master..syslogins l, "
         "master..sysdatabases d where p.suid *= l.suid and p.dbid *= d.dbid and p.suid > 0 and p.spid != @@spid "
         "order by p.spid",
         who,
     ),
-    "processes by status": (
-        "select status, count(*) from master..sysprocesses where spid <> @@spid group by status order by status",
+    "locks by process": (
+        "select l.spid, v.name, count(*) from master..syslocks l, master..spt_values v where l.type = v.number "
+        "and v.type = 'L' group by l.spid, v.name order by l.spid, v.name",
+        lock_holders,
+    ),
+    "locked objects": (
+        "select object_name(l.id, l.dbid), count(*) from master..syslocks l where db_name(l.dbid) = 'trading' "
+        "group by object_name(l.id, l.dbid) order by 1",
         lambda t: sorted(
-            (s.ljust(12), c[0])
-            for s, c in sums([r | {"one": 1} for r in t("sysprocesses")], "status", "one").items()
+            (name, count[0])
+            for name, count in sums(
+                [
+                    {"name": objects(t, "trading")[r["id"]], "one": 1}
+                    for r in t("syslocks")
+                    if database(t, r["dbid"]) == "trading"
+                ],
+                "name",
+                "one",
+            ).items()
         ),
     ),
-    "applications by host": (
-        "select program_name, hostname, count(*) c from master..sysprocesses where suid > 1 group by "
-        "program_name, hostname "
-        "having count(*) > 5 order by c desc, hostname",
+    "space of databases": (
+        "select db_name(u.dbid), sum(case when u.segmap != 4 then u.size else 0 end) / (1048576/@@maxpagesize), "
+        "sum(case when u.segmap = 4 then u.size else 0 end) / (1048576/@@maxpagesize), "
+        "sum(curunreservedpgs(u.dbid, u.lstart, u.unreservedpgs)) / (1048576/@@maxpagesize) "
+        "from master..sysusages u group by u.dbid order by 1",
+        space,
+    ),
+    "oldest transactions": (
+        "select db_name(h.dbid), h.spid, datediff(ss, h.starttime, getdate()), p.hostname from master..syslogshold h "
+        "left join master..sysprocesses p on h.spid = p.spid where h.name != '$replication_truncation_point'",
         lambda t: [
-            ("trading simulation", host, count[0])
-            for host, count in sorted(
-                sums([r | {"one": 1} for r in t("sysprocesses") if r["suid"] > 1], "hostname", "one").items(),
-                key=lambda i: (-i[1][0], i[0]),
+            (
+                database(t, h["dbid"]),
+                h["spid"],
+                2,
+                next(p["hostname"] for p in t("sysprocesses") if p["spid"] == h["spid"]),
+            )
+            for h in t("syslogshold")
+        ],
+    ),
+    "device service time": (
+        "select LogicalName, convert(numeric(10,2), IOTime / convert(real, Reads + APFReads + Writes)) "
+        "from master..monDeviceIO where Reads + APFReads + Writes > 0 order by LogicalName",
+        lambda t: sorted(
+            (
+                d["LogicalName"],
+                Decimal(repr(d["IOTime"] / (d["Reads"] + d["APFReads"] + d["Writes"]))).quantize(
+                    Decimal("0.01"), "ROUND_HALF_UP"
+                ),
+            )
+            for d in t("monDeviceIO")
+            if d["Reads"] + d["APFReads"] + d["Writes"] > 0
+        ),
+    ),
+    "indexes that nobody uses": (
+        "select object_name(ObjectID, DBID), IndexID from master..monOpenObjectActivity where "
+        "UsedCount = 0 and IndexID > 0 order by 1, 2",
+        never_used_indexes,
+    ),
+    "objects with lock waits": (
+        "select ObjectName, sum(LockRequests), sum(LockWaits) from master..monOpenObjectActivity "
+        "where LockWaits > 0 group by ObjectName order by 1",
+        lambda t: sorted(
+            (n, r, w)
+            for n, (r, w) in sums(
+                [o for o in t("monOpenObjectActivity") if o["LockWaits"]],
+                "ObjectName",
+                "LockRequests",
+                "LockWaits",
+            ).items()
+        ),
+    ),
+    "costly cached statements": (
+        "select SSQLID, substring(show_cached_text(SSQLID), 1, 30) from master..monCachedStatement "
+        "order by UseCount * AvgLIO desc, SSQLID",
+        lambda t: [
+            (s["SSQLID"], s["SQLText"][:30])
+            for s in sorted(
+                t("monCachedStatement"), key=lambda s: (-s["UseCount"] * s["AvgLIO"], s["SSQLID"])
             )
         ],
     ),
-    "busiest processes": (
-        "select top 5 p.SPID, p.Login, a.CPUTime from master..monProcess p, master..monProcessActivity a "
-        "where p.SPID = a.SPID and p.KPID = a.KPID order by a.CPUTime desc, p.SPID",
-        lambda t: top(
-            (
-                (a["SPID"], next(p["Login"] for p in t("monProcess") if p["SPID"] == a["SPID"]), a["CPUTime"])
-                for a in t("monProcessActivity")
-            ),
-            5,
-            lambda row: (-row[2], row[0]),
+    "options that wait for a restart": (
+        "select a.name, a.value, b.value from master..sysconfigures a, master..syscurconfigs b where "
+        "a.config = b.config "
+        "and a.parent != 19 and a.value != b.value order by a.name",
+        pending_options,
+    ),
+    "spinlock ratios": (
+        "select b.comment, b.value, b.defvalue, b.type from master..syscurconfigs b where b.comment "
+        "like '%spinlock ratio' order by 1",
+        lambda t: sorted(
+            (o["name"], o["run"], str(o["default"]), "static" if o["static"] else "dynamic")
+            for o in t("options")
+            if o["name"].endswith("spinlock ratio")
         ),
     ),
-    "statements that run now": (
-        "select count(*), min(s.SPID) from master..monProcessStatement s, master..monProcessSQLText x "
-        "where s.SPID = x.SPID and s.KPID = x.KPID and s.BatchID = x.BatchID",
-        lambda t: [
-            (
-                sum(
-                    x["SPID"] == s["SPID"] and x["BatchID"] == s["BatchID"]
-                    for s in t("monProcessStatement")
-                    for x in t("monProcessSQLText")
-                ),
-                min(
-                    s["SPID"]
-                    for s in t("monProcessStatement")
-                    if any(x["SPID"] == s["SPID"] for x in t("monProcessSQLText"))
-                ),
-            )
-        ],
+    "spinlocks of the monitor counters": (
+        "select p.field_name, p.grabs, w.waits from (select field_name, sum(convert(numeric(18,0), value)) grabs from "
+        "master..sysmonitors where group_name = 'spinlock_p' group by field_name) p, (select field_name, "
+        "sum(convert(numeric(18,0), value)) waits from master..sysmonitors where group_name = "
+        "'spinlock_w' group by field_name) w "
+        "where p.field_name = w.field_name and p.grabs > 0 and w.waits > 0 order by p.field_name",
+        sysmonitor_contention,
     ),
 }

@@ -42,35 +42,6 @@ def test_a_monitoring_table_comes_with_the_types_of_its_definition(client: Clien
     assert [row[2] for row in result.rows] == [20, 10]
 
 
-def test_counters_that_outgrow_their_column_wrap_as_the_servers_do(client: Client) -> None:
-    assert client.rows("select Transactions from master..monState") == [(-(2**31) + 5,)]
-
-
-def test_slots_sum_up_by_name(client: Client) -> None:
-    sql = "select SpinlockName, sum(Grabs) from master..monSpinlockActivity group by SpinlockName order by 1"
-    assert client.rows(sql) == [("default data cache", 10**12 + 100), ("fglockspins", 7)]
-
-
-@pytest.mark.parametrize(
-    ("sql", "number"),
-    [
-        ("select * from nosuchtable", 208),
-        ("select * from monState", 0),
-        ("use tempdb select * from monState", 208),
-        ("select nosuch from master..monState", 207),
-        ("select transactions from master..monState", 207),
-        ("select * from master..monstate", 208),
-        ("select 1 +", 102),
-        ("select from where", 156),
-        ("select @undeclared", 137),
-        ("use nosuch", 911),
-        ("sp_nosuch", 2812),
-    ],
-)
-def test_errors_carry_the_numbers_of_ase(client: Client, sql: str, number: int) -> None:
-    assert client.errors(sql) == ([number] if number else [])
-
-
 def test_monitoring_tables_need_mon_role() -> None:
     from ase_simulator.sql.backend import SqlBackend
     from ase_simulator.sql.logins import Login

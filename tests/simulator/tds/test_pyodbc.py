@@ -37,11 +37,6 @@ def test_null_arrives_as_null_for_every_nullable_type(server: Running) -> None:
         assert got is None or kind.name == "bit", kind
 
 
-def test_login_is_refused_with_the_backends_message(server: Running) -> None:
-    with pytest.raises(pyodbc.Error, match=r"Login failed.*\(4002\)"), connected(server.port, password="no"):
-        pass
-
-
 @pytest.mark.parametrize("encryption", ["require", "request", "off"])
 def test_password_may_travel_encrypted(server: Running, backend: ScriptedBackend, encryption: str) -> None:
     with connected(server.port, f"Encryption={encryption}") as connection:
@@ -56,41 +51,12 @@ def test_a_big_result_crosses_packets_of_any_size(server: Running, size: int) ->
     assert [tuple(row) for row in rows] == [(n, f"row {n}", n << 20) for n in range(5000)]
 
 
-def test_errors_carry_number_and_text(server: Running) -> None:
-    with connected(server.port) as connection:
-        with pytest.raises(pyodbc.Error, match=r"nothing not found\. \(208\)"):
-            connection.execute("error")
-        assert connection.execute("numbers 1").fetchval() == 0
-
-
-def test_print_reaches_the_client_as_a_message(server: Running) -> None:
-    with connected(server.port) as connection, closing(connection.cursor()) as cursor:
-        cursor.execute("print")
-        assert cursor.messages == [("[01000] (0)", "[FreeTDS][SQL Server]hello from ASE")]
-
-
-def test_several_sets_and_counts_keep_their_order(server: Running) -> None:
-    with connected(server.port) as connection, closing(connection.cursor()) as cursor:
-        cursor.execute("sets")
-        seen: list[object] = [len(cursor.fetchall())]
-        while cursor.nextset():
-            seen.append(len(cursor.fetchall()) if cursor.description else cursor.rowcount)
-    assert seen == [2, 5, 0, 3]
-
-
 def test_prepared_parameters_come_back_typed(server: Running) -> None:
     values = [7, 2**40, "Spinlöck", 1.5, Decimal("12.34"), None]
     with connected(server.port) as connection:
         row = connection.execute("select ?, ?, ?, ?, ?, ?", values).fetchone()
         assert list(row) == values
         assert list(connection.execute("select ?, ?, ?, ?, ?, ?", values).fetchone()) == values
-
-
-def test_a_procedure_call_returns_rows_and_then_its_status(server: Running, backend: ScriptedBackend) -> None:
-    with connected(server.port) as connection, closing(connection.cursor()) as cursor:
-        cursor.execute("{call double(?)}", 21)
-        assert [tuple(row) for row in cursor.fetchall()] == [(21,)]
-    assert backend.heard[-1][0] == "double"
 
 
 def test_a_timeout_cancels_and_the_connection_stays_usable(server: Running, backend: ScriptedBackend) -> None:

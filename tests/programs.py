@@ -1,0 +1,63 @@
+"""Programs that tests run beside themselves, and waiting for what they do."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+
+TIMEOUT = 60.0
+
+
+def eventually(what: str, condition: Callable[[], bool], seconds: float = TIMEOUT) -> None:
+    """Wait until the condition holds. Raises AssertionError if it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+
+
+def answers(url: str) -> bool:
+    """Whether a server answers there without an error."""
+    try:
+        return bool(httpx2.get(url, trust_env=False).is_success)
+    except httpx2.TransportError:
+        return False
+
+
+@contextmanager
+def running(
+    log: Path, *command: str | Path, environment: Mapping[str, str] | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program until the end of the block. log: gets its output; environment: added to that of the tests."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | dict(environment or {}),
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(TIMEOUT)
+
+
+@contextmanager
+def listening(log: Path, *command: str | Path, environment: Mapping[str, str] | None = None) -> Iterator[int]:
+    """The same for a program that says on which port of loopback it listens: yields the port."""
+    with running(log, *command, environment=environment) as process:
+        said: list[str] = []
+
+        def heard() -> bool:
+            said[:] = re.findall(r"listen.*127\.0\.0\.1:(\d+)", log.read_text(), re.IGNORECASE)
+            assert said or process.poll() is None, log.read_text()
+            return bool(said)
+
+        eventually(f"a port in {log}", heard)
+        yield int(said[0])
