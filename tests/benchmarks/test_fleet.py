@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -26,9 +27,8 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 from tests.benchmarks.scraping import cpu_seconds, machine
-from tests.exporter.running_exporter import RunningExporter, exporter
-from tests.exporter.scraper import Scrape, Scraper
-from tests.exporter.simulated import PASSWORD
+from tests.exporter.running_exporter import RunningExporter, configuration
+from tests.exporter.scraper import Scrape, Scraper, scraped
 
 
 def cores() -> tuple[list[int], list[int]]:
@@ -142,31 +142,16 @@ async def fleet(directory: Path, good: int, faulty: int) -> AsyncIterator[Fleet]
             assert servers.stdout
             ports = json.loads(await asyncio.to_thread(servers.stdout.readline))
             names = [f"S{number:04}" for number in range(good + faulty)]
-            configuration = {
-                "targets": [
-                    {"name": name, "host": "127.0.0.1", "port": port}
-                    for name, port in zip(names, ports, strict=True)
-                ],
-                "auth": {"default": {"user": "monitor", "password": PASSWORD}},
-                # A scrape that leaves out what is too expensive would be cheap.
-                "scrape": {"budget": None},
-            }
-            opened = exporter(directory, json.dumps(configuration))
-
-            def start() -> RunningExporter:
-                with bound_to(EXPORTER_CORES):
-                    return opened.__enter__()
-
-            running = await asyncio.to_thread(start)
-            scraper = Scraper(running.url, ACCEPT)
-            going = asyncio.create_task(go_round(scraper, names))
-            try:
-                yield Fleet(running, psutil.Process(servers.pid), scraper, frozenset(names[good:]))
-            finally:
-                going.cancel()
-                scraper.close()
-                await asyncio.to_thread(opened.__exit__, None, None, None)
-                (directory / "log").write_text(running.log)
+            addresses = {name: ("127.0.0.1", port) for name, port in zip(names, ports, strict=True)}
+            # A scrape that leaves out what is too expensive would be cheap.
+            settings = configuration(addresses, scrape={"budget": None}, changes={})
+            bound = partial(os.sched_setaffinity, 0, EXPORTER_CORES)
+            async with scraped(directory, settings, ACCEPT, before=bound) as (running, scraper):
+                going = asyncio.create_task(go_round(scraper, names))
+                try:
+                    yield Fleet(running, psutil.Process(servers.pid), scraper, frozenset(names[good:]))
+                finally:
+                    going.cancel()
         finally:
             servers.terminate()
 

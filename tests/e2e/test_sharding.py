@@ -1,6 +1,5 @@
 """Two exporters share targets: Prometheus scrapes each target through exactly one of them."""
 
-import json
 import re
 import time
 from collections import Counter
@@ -10,8 +9,8 @@ import httpx2
 import pytest
 from tests.deploy.fenced import blocks
 from tests.exporter.compare.conftest import running_prometheus
-from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
-from tests.exporter.simulated import PASSWORD, run
+from tests.exporter.running_exporter import RunningExporter, configuration, exporter
+from tests.exporter.simulated import run
 
 from ase_exporter.compare.prometheus import Prometheus, Sample
 
@@ -47,17 +46,8 @@ def test_prometheus_gives_each_target_to_exactly_one_of_two_exporters(tmp_path: 
     for folder in folders:
         folder.mkdir()
     with run("16.0 SP04") as server:
-        host, port = server.address
-        configuration = json.dumps(
-            {
-                "targets": [{"name": name, "host": host, "port": port} for name in NAMES],
-                "auth": {"default": {"user": "monitor", "password": PASSWORD}},
-                "changes": {"enabled": False},
-                "scrape": PATIENT,
-                "workers": 1,
-            }
-        )
-        with exporter(folders[0], configuration) as zero, exporter(folders[1], configuration) as one:
+        settings = configuration(dict.fromkeys(NAMES, server.address), workers=1)
+        with exporter(folders[0], settings) as zero, exporter(folders[1], settings) as one:
             (folders[2] / "prometheus.yml").write_text(of_the_page(zero, one), encoding="utf-8")
             with running_prometheus(folders[2]) as url:
                 prometheus = Prometheus(url)

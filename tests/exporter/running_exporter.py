@@ -1,14 +1,16 @@
 """`ase-exporter serve` as a real process, for tests of TLS, signals, output and limits."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+from tests.planted import DATABASE
 
 # Scrape settings for a busy machine, where starting a worker and logging in may take long.
 PATIENT = {"timeout": "60s", "connect_timeout": "60s"}
@@ -75,6 +77,24 @@ class RunningExporter:
                 self._written.notify_all()
         with self._written:
             self._written.notify_all()
+
+
+def configuration(
+    addresses: Mapping[str, tuple[str, int]], password: str = DATABASE, **settings: object
+) -> str:
+    """The configuration for targets by name: without changes, and patient, unless the settings say otherwise."""
+    usual = {"scrape": PATIENT, "changes": {"enabled": False}}
+    # YAML reads JSON.
+    return json.dumps(
+        {
+            "targets": [
+                {"name": name, "host": host, "port": port} for name, (host, port) in addresses.items()
+            ],
+            "auth": {"default": {"user": "monitor", "password": password}},
+            **usual,
+            **settings,
+        }
+    )
 
 
 @contextmanager

@@ -4,7 +4,12 @@ import asyncio
 import gzip
 import re
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+
+from tests.exporter.running_exporter import RunningExporter, exporter
 
 from ase_exporter.web.app import TIMEOUT_HEADER
 
@@ -79,3 +84,19 @@ class Scraper:
         """Close the idle connections."""
         for _, writer in self._idle:
             writer.close()
+
+
+@asynccontextmanager
+async def scraped(
+    directory: Path, configuration: str, accept: str = "text/plain", before: Callable[[], None] | None = None
+) -> AsyncIterator[tuple[RunningExporter, Scraper]]:
+    """An exporter in a process of its own and a scraper of it; its log is in `directory` afterwards."""
+    opened = exporter(directory, configuration, before=before)
+    running = await asyncio.to_thread(opened.__enter__)
+    scraper = Scraper(running.url, accept)
+    try:
+        yield running, scraper
+    finally:
+        scraper.close()
+        await asyncio.to_thread(opened.__exit__, None, None, None)
+        (directory / "log").write_text(running.log)

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import math
 import random
 import time
@@ -13,15 +12,15 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.parrot import Parrot, Recording, listening
-from tests.exporter.running_exporter import RunningExporter, exporter
-from tests.exporter.scraper import Scraper
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.running_exporter import configuration as configured
+from tests.exporter.scraper import Scraper, scraped
+from tests.exporter.simulated import Simulated, run
 from tests.faults.corruption import DAMAGES, Campaign, Corruptor
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.catalogue import load_catalogue
 
-WORKERS, TARGETS = 4, 32
+WORKERS, TARGETS = 4, 16
 # Columns of all types, counters and gauges; each read in every scrape, so that nothing wrong is shown once more.
 COLLECTORS = {"state", "threads", "engines", "data_caches", "cache_pools", "devices", "databases", "network"}
 # While answers are corrupted nobody cares for the scrape; what is right may take its time.
@@ -64,7 +63,6 @@ class Fuzzed:
     server: Simulated
     recording: Recording
     campaign: Campaign
-    running: RunningExporter
     scraper: Scraper
 
     async def corrupt(self, count: int) -> None:
@@ -127,20 +125,9 @@ def values(text: str) -> Values:
 
 def configuration(addresses: dict[str, tuple[str, int]]) -> str:
     """addresses: of each target."""
-    wanted = {name: name in COLLECTORS for name in load_catalogue()[0].collectors}
-    return json.dumps(
-        {
-            "targets": [
-                {"name": name, "host": host, "port": port, "module": "some"}
-                for name, (host, port) in addresses.items()
-            ],
-            "auth": {"default": {"user": "monitor", "password": PASSWORD}},
-            "modules": {"some": {"collectors": wanted}},
-            "changes": {"enabled": False},
-            "scrape": {"budget": None},
-            "workers": WORKERS,
-        }
-    )
+    collectors = {name: name in COLLECTORS for name in load_catalogue()[0].collectors}
+    modules = {"default": {"collectors": collectors}}
+    return configured(addresses, modules=modules, scrape={"budget": None}, workers=WORKERS)
 
 
 async def fuzz(directory: Path, rounds: int, count: int, seed: int) -> None:
@@ -151,27 +138,24 @@ async def fuzz(directory: Path, rounds: int, count: int, seed: int) -> None:
         async with (
             listening(lambda: Parrot(recording)) as (good,),
             listening(lambda: Corruptor(recording, campaign)) as (bad,),
+            scraped(directory, configuration(dict.fromkeys(names(), bad) | {REFERENCE: good})) as (
+                running,
+                scraper,
+            ),
         ):
-            opened = exporter(directory, configuration(dict.fromkeys(names(), bad) | {REFERENCE: good}))
-            running = await asyncio.to_thread(opened.__enter__)
-            scraper = Scraper(running.url)
-            try:
-                front = psutil.Process(running.process.pid)
-                fuzzed = Fuzzed(server, recording, campaign, running, scraper)
-                for turn in range(1, rounds + 1):
-                    await fuzzed.corrupt(turn * count)
-                    right, *found = await fuzzed.recovered()
-                    assert len(right.after) > 200
-                    assert [figures.wrong(right) for figures in found] == [{}] * TARGETS
-                    assert front.is_running()
-                    print(
-                        f"{campaign.made.total()} corrupted answers, {await fuzzed.restarts():.0f} workers replaced"
-                    )
-                assert len(campaign.made) == len(DAMAGES)
-            finally:
-                scraper.close()
-                recording.close()
-                await asyncio.to_thread(opened.__exit__, None, None, None)
+            front = psutil.Process(running.process.pid)
+            fuzzed = Fuzzed(server, recording, campaign, scraper)
+            for turn in range(1, rounds + 1):
+                await fuzzed.corrupt(turn * count)
+                right, *found = await fuzzed.recovered()
+                assert len(right.after) > 200
+                assert [figures.wrong(right) for figures in found] == [{}] * TARGETS
+                assert front.is_running()
+                print(
+                    f"{campaign.made.total()} corrupted answers, {await fuzzed.restarts():.0f} workers replaced"
+                )
+            assert len(campaign.made) == len(DAMAGES)
+        recording.close()
 
 
 async def damage_logins(directory: Path, seed: int) -> None:
@@ -180,10 +164,8 @@ async def damage_logins(directory: Path, seed: int) -> None:
     with run("16.0 SP04", "quiet-oltp", speed=0.0) as server:
         recording = Recording(server.address)
         async with listening(lambda: Corruptor(recording, campaign, login_answers=0), TARGETS) as addresses:
-            opened = exporter(directory, configuration(dict(zip(names(), addresses, strict=True))))
-            running = await asyncio.to_thread(opened.__enter__)
-            scraper = Scraper(running.url)
-            try:
+            settings = configuration(dict(zip(names(), addresses, strict=True)))
+            async with scraped(directory, settings) as (running, scraper):
                 front = psutil.Process(running.process.pid)
                 for _ in range(LOGIN_ATTEMPTS + 1):
                     texts = await asyncio.gather(
@@ -194,10 +176,7 @@ async def damage_logins(directory: Path, seed: int) -> None:
                 assert campaign.made.total() > TARGETS
                 suspended = [text for text in texts if 'reason="login_suspended"' in text]
                 assert 0 < len(suspended) < TARGETS
-            finally:
-                scraper.close()
-                recording.close()
-                await asyncio.to_thread(opened.__exit__, None, None, None)
+        recording.close()
 
 
 def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
@@ -205,8 +184,8 @@ def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_two_thousand_corrupted_answers_cost_no_more_than_their_scrapes(tmp_path: Path) -> None:
-    asyncio.run(fuzz(tmp_path, 1, 2_000, seed=11))
+def test_a_thousand_corrupted_answers_cost_no_more_than_their_scrapes(tmp_path: Path) -> None:
+    asyncio.run(fuzz(tmp_path, 1, 1_000, seed=11))
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Refusals that do not look like one, or arrive too late: none may get a login locked, and outages still end."""
 
-import json
 import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
+from tests.exporter.running_exporter import configuration as configured
 from tests.faults.login_server import (
     ACCEPTED,
     DONE,
@@ -224,15 +224,8 @@ def test_a_server_that_is_down_is_asked_at_each_scrape(how: str) -> None:
 
 
 def configuration(port: int, *hosts: str, workers: int = 1, **scrape: str) -> str:
-    targets = [{"name": f"T{number}", "host": host, "port": port} for number, host in enumerate(hosts)]
-    return json.dumps(
-        {
-            "targets": targets,
-            "auth": {"default": {"user": "monitor", "password": "planted-wrong"}},
-            "scrape": PATIENT | scrape,
-            "workers": workers,
-        }
-    )
+    addresses = {f"T{number}": (host, port) for number, host in enumerate(hosts)}
+    return configured(addresses, "planted-wrong", scrape=PATIENT | scrape, changes={}, workers=workers)
 
 
 def probe(running: RunningExporter, target: str = "T0") -> str:

@@ -16,8 +16,9 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.running_exporter import RunningExporter, exporter
+from tests.exporter.running_exporter import configuration as configured
+from tests.exporter.simulated import Simulated, run
 from tests.exporter.web.authority import Authority
 from tests.programs import eventually
 
@@ -35,19 +36,7 @@ def server() -> Iterator[Simulated]:
 
 
 def configuration(server: Simulated, count: int = 1) -> str:
-    host, port = server.address
-    names = [f"S{number}" for number in range(count)]
-    targets = [{"name": name, "host": host, "port": port} for name in names]
-    # YAML reads JSON.
-    return json.dumps(
-        {
-            "targets": targets,
-            "auth": {"default": {"user": "monitor", "password": PASSWORD}},
-            "scrape": PATIENT,
-            "changes": {"enabled": False},
-            "workers": count,
-        }
-    )
+    return configured({f"S{number}": server.address for number in range(count)}, workers=count)
 
 
 def probe(running: RunningExporter, target: str = "S0", seconds: float = 60) -> str:

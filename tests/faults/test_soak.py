@@ -1,7 +1,6 @@
 """Very many scrapes with faults among them: nothing grows, on neither side."""
 
 import asyncio
-import json
 import os
 import random
 import time
@@ -13,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.exporter.parrot import ATTENTION, HEADER, Parrot, Recording, listening
-from tests.exporter.running_exporter import RunningExporter, exporter
-from tests.exporter.scraper import Scraper
-from tests.exporter.simulated import PASSWORD, run
+from tests.exporter.running_exporter import RunningExporter, configuration
+from tests.exporter.scraper import scraped
+from tests.exporter.simulated import run
 
 SCRAPES = 50_000
 SAMPLES = 20
@@ -131,18 +130,10 @@ async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Coun
         recording = Recording(server.address)
         async with listening(lambda: Moody(recording, moods), TARGETS) as addresses:
             names = [f"S{number}" for number in range(TARGETS)]
-            configuration = {
-                "targets": [
-                    {"name": name, "host": host, "port": port}
-                    for name, (host, port) in zip(names, addresses, strict=True)
-                ],
-                "auth": {"default": {"user": "monitor", "password": PASSWORD}},
-                "workers": WORKERS,
-            }
-            opened = exporter(directory, json.dumps(configuration))
-            running = await asyncio.to_thread(opened.__enter__)
-            scraper = Scraper(running.url)
-            try:
+            settings = configuration(
+                dict(zip(names, addresses, strict=True)), scrape={}, changes={}, workers=WORKERS
+            )
+            async with scraped(directory, settings) as (running, scraper):
                 front = psutil.Process(running.process.pid)
 
                 async def some(name: str) -> None:
@@ -154,12 +145,8 @@ async def soak(directory: Path, scrapes: int) -> tuple[list[Sample], Moods, Coun
                     samples.append(Sample.of(running, len(scraper.scrapes), len(moods.open)))
                     print(samples[-1], flush=True)
                 assert front.is_running()
-                return samples, moods, Counter(scrape.missed for scrape in scraper.scrapes)
-            finally:
-                scraper.close()
-                recording.close()
-                await asyncio.to_thread(opened.__exit__, None, None, None)
-                (directory / "log").write_text(running.log)
+        recording.close()
+    return samples, moods, Counter(scrape.missed for scrape in scraper.scrapes)
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Counters continue through kills of the exporter and its workers, redeployments and damage to the saved totals."""
 
 import contextlib
-import json
 import os
 import random
 import re
@@ -19,8 +18,8 @@ import httpx2
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from tests.exporter.compare.conftest import prometheus_with, running_prometheus
-from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.running_exporter import RunningExporter, configuration, exporter
+from tests.exporter.simulated import Simulated, run
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.web.app import TIMEOUT_HEADER
@@ -84,17 +83,11 @@ class Deployment:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        host, port = self.server.address
-        targets = [{"name": f"S{number}", "host": host, "port": port} for number in range(self.targets)]
-        configuration = {
-            "targets": targets,
-            "auth": {"default": {"user": "monitor", "password": PASSWORD}},
-            "scrape": PATIENT,
-            "changes": {"enabled": False},
-            "workers": 1,
-        }
+        addresses = {f"S{number}": self.server.address for number in range(self.targets)}
         options = [f"--state-dir={self.directory / 'state'}"] if self.state else []
-        self.running = self._stack.enter_context(exporter(self.directory, json.dumps(configuration), options))
+        self.running = self._stack.enter_context(
+            exporter(self.directory, configuration(addresses, workers=1), options)
+        )
 
     def stop(self) -> None:
         self._stack.close()

@@ -1,9 +1,10 @@
 """Histories of a server whose every figure is known, stored in a real Prometheus."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ class Recorded:
     offset: float = 0.0
     booted: Sequence[float] = ()
     gaps: Sequence[tuple[float, float]] = ()
+    server: str = SERVER
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def total(self, at: float, figure: str) -> float:
@@ -70,18 +72,15 @@ class Recorded:
         """The true rate of a counter between two times."""
         return (self.total(end, figure) - self.total(start, figure)) / (end - start)
 
-    def openmetrics(self) -> str:
-        """All samples, for `promtool tsdb create-blocks-from openmetrics`."""
+    def lines(self) -> Mapping[str, list[str]]:
+        """All samples in OpenMetrics, by metric."""
         self._lines.clear()
         at = self.start + self.offset
         while at <= self.end:
             if not any(start <= at <= end for start, end in self.gaps):
                 self._scrape(at)
             at += self.interval
-        text = [
-            line for name, lines in self._lines.items() for line in (f"# TYPE {name} {_kind(name)}", *lines)
-        ]
-        return "\n".join([*text, "# EOF", ""])
+        return self._lines
 
     def _scrape(self, at: float) -> None:
         booted = max((each for each in self.booted if each <= at), default=self.start - 86400)
@@ -106,7 +105,7 @@ class Recorded:
             self._add("ase_change_not_before_timestamp_seconds", labels, change.not_before, at)
 
     def _add(self, name: str, labels: str, value: float, at: float) -> None:
-        pairs = ",".join(filter(None, [f'job="ase",instance="{SERVER}"', labels]))
+        pairs = ",".join(filter(None, [f'job="ase",instance="{self.server}"', labels]))
         self._lines.setdefault(name.removesuffix("_total"), []).append(f"{name}{{{pairs}}} {value!r} {at}")
 
 
@@ -115,9 +114,14 @@ def _kind(name: str) -> str:
 
 
 @contextmanager
-def stored(recorded: Recorded, folder: Path) -> Iterator[str]:
-    """A real Prometheus that holds the history; its URL."""
+def stored(folder: Path, *lives: Recorded) -> Iterator[str]:
+    """A real Prometheus that holds the lives of servers; its URL."""
     if not shutil.which("prometheus") or not shutil.which("promtool"):
         pytest.skip("prometheus is not installed")
-    with prometheus_with(recorded.openmetrics(), folder) as url:
+    samples: dict[str, list[str]] = {}
+    for life in lives:
+        for name, lines in life.lines().items():
+            samples.setdefault(name, [f"# TYPE {name} {_kind(name)}"]).extend(lines)
+    text = "\n".join([*chain(*samples.values()), "# EOF", ""])
+    with prometheus_with(text, folder) as url:
         yield url

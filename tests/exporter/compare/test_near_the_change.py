@@ -14,7 +14,7 @@ LENGTH, SETTLE = 240.0, 15.0
 
 def around(recorded: Recorded, folder: Path, text: str, **options: float) -> Comparison:
     request = {"length": LENGTH, "settle": SETTLE} | options
-    with stored(recorded, folder) as url:
+    with stored(folder, recorded) as url:
         return answer(Request(url, [SERVER], change=text, **request))  # type: ignore[arg-type]
 
 
