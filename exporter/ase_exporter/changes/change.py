@@ -10,6 +10,21 @@ from ase_exporter.changes.snapshot import Difference, Event, shorten
 
 HOST = "host"
 ANNOTATION = "annotation"
+# docs/changes.md describes them.
+_SERVER_KINDS = (
+    "option",
+    "cache",
+    "binding",
+    "engine",
+    "thread_pool",
+    "database",
+    "version",
+    "restart",
+    "counters_cleared",
+    "trace_flag",
+)
+_HOST_KINDS = ("thp", "hugepages", "cpus", "memory", "kernel", "numa_balancing", "restart")
+KINDS = frozenset({ANNOTATION, *_SERVER_KINDS, *_HOST_KINDS})
 # Where a change comes from: two snapshots, the audit trail, a user, or a comparison of before and after.
 ChangeSource = Literal["snapshot", "audit", "user", "verdict"]
 # Types of audit events that no snapshot shows, and the kind of change they become.

@@ -3,8 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from ase_exporter.changes.change import HOST
-from ase_exporter.changes.kinds import KINDS
+from ase_exporter.changes.change import HOST, KINDS
 from ase_exporter.changes.store import ChangeFilter
 from ase_exporter.config.times import moment_option
 from ase_exporter.errors import UserError

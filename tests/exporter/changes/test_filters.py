@@ -5,10 +5,10 @@ import re
 import pytest
 from tests.paths import DOCS
 
+from ase_exporter.changes.change import KINDS
 from ase_exporter.changes.detect import SOURCES
 from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.host_snapshot import HostWatcher
-from ase_exporter.changes.kinds import KINDS
 from ase_exporter.errors import UserError
 
 

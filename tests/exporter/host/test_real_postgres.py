@@ -76,13 +76,3 @@ def _memlock(server: Postgres) -> float:
     limits = Path(f"/proc/{server.pid}/limits").read_text()
     soft = limits[limits.index("Max locked memory") :].split()[3]
     return float("inf") if soft == "unlimited" else float(soft)
-
-
-def test_a_pool_too_small_for_the_database_is_short(kernel: KernelSettings) -> None:
-    kernel.pages(NR_HUGEPAGES, 16)
-    with postgres(huge_pages="try", shared_buffers="64MB") as server:
-        memory, pages = shared_memory(server)
-        states = verdict(server, memory)
-        assert states["short"]
-        assert states["not_used"]
-        assert scrape(memory)["dbhost_hugepages_short{2048kB}"] == pages - 16

@@ -146,12 +146,12 @@ def replay(kind: str, readings: list[Reading]) -> Iterator[tuple[Reading, list[l
         yield reading, [[totals[table.series((number,))] for totals in table.totals] for number in range(3)]
 
 
-def check_truth(kind: str, readings: list[Reading]) -> None:
+def check_truth(history: tuple[str, list[Reading]]) -> None:
     """Growth of every total is the true growth, as far as it could be seen."""
     before: list[list[float]] | None = None
     owed = [[0] * COLUMNS for _ in range(3)]
     paced: set[int] = set()
-    for reading, totals in replay(kind, readings):
+    for reading, totals in replay(*history):
         for number, growth in reading.growth.items():
             owed[number] = [debt + part for debt, part in zip(owed[number], growth, strict=True)]
             if number not in reading.rows:
@@ -167,14 +167,14 @@ def check_truth(kind: str, readings: list[Reading]) -> None:
         before = totals
 
 
-def check_safety(kind: str, readings: list[Reading]) -> None:
+def check_safety(history: tuple[str, list[Reading]]) -> None:
     """No total falls, and none grows by more than truly happened, but for a row that restarts at the edge."""
     before: list[list[float]] | None = None
     owed = [[0] * COLUMNS for _ in range(3)]
     last = [[0.0] * COLUMNS for _ in range(3)]
     times = [0.0] * 3
     previous = 0.0
-    for reading, totals in replay(kind, readings):
+    for reading, totals in replay(*history):
         for number, growth in reading.growth.items():
             owed[number] = [debt + part for debt, part in zip(owed[number], growth, strict=True)]
         if before is not None:
@@ -196,32 +196,17 @@ def check_safety(kind: str, readings: list[Reading]) -> None:
         before, previous = totals, reading.now
 
 
-@settings(max_examples=500)
-@given(histories(calm=True))
-def test_growth_is_the_truth_where_it_can_be_known(history: tuple[str, list[Reading]]) -> None:
-    check_truth(*history)
+EXAMPLES = [500, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 
 
-@settings(max_examples=500)
-@given(histories(calm=False))
-def test_growth_is_never_negative_and_never_a_spike(history: tuple[str, list[Reading]]) -> None:
-    check_safety(*history)
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_growth_is_the_truth_where_it_can_be_known(examples: int) -> None:
+    settings(max_examples=examples)(given(histories(calm=True))(check_truth))()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@settings(max_examples=10_000)
-@given(histories(calm=True))
-def test_growth_is_the_truth_in_ten_thousand_histories(history: tuple[str, list[Reading]]) -> None:
-    check_truth(*history)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@settings(max_examples=10_000)
-@given(histories(calm=False))
-def test_growth_is_no_spike_in_ten_thousand_histories(history: tuple[str, list[Reading]]) -> None:
-    check_safety(*history)
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_growth_is_never_negative_and_never_a_spike(examples: int) -> None:
+    settings(max_examples=examples)(given(histories(calm=False))(check_safety))()
 
 
 @settings(max_examples=200)
@@ -260,8 +245,4 @@ def _as_a_naive_exporter(
 
 def test_these_histories_find_the_faults_of_raw_values() -> None:
     with patch.object(TableCounters, "_explain_fall", _as_a_naive_exporter), pytest.raises(AssertionError):
-        settings(max_examples=500, report_multiple_bugs=False)(given(histories(calm=True))(check_history))()
-
-
-def check_history(history: tuple[str, list[Reading]]) -> None:
-    check_truth(*history)
+        settings(max_examples=500, report_multiple_bugs=False)(given(histories(calm=True))(check_truth))()
