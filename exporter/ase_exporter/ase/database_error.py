@@ -1,9 +1,11 @@
 """DatabaseError: what can go wrong with a server, classified from the driver's error texts."""
 
+import csv
 import os
 import re
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from ase_exporter.errors import AseExporterError
 
@@ -37,25 +39,18 @@ _SERVER_MESSAGE = re.compile(
 )
 # FreeTDS's own numbers: broken streams, dead sockets.
 _FREETDS_MESSAGES = range(20000, 21000)
-_KIND_BY_MESSAGE: dict[int, Kind] = {
-    4001: "login_failed",
-    4002: "login_failed",
-    4066: "login_locked",
-    4067: "login_failed",
-    4095: "login_failed",  # LDAP refused it
-    4099: "login_failed",  # its password in LDAP has expired
-    1601: "no_connections",
-    1640: "encryption_required",
-    937: "loading",
-    938: "loading",
-    6002: "shutting_down",
-    6004: "shutting_down",
-    20003: "deadline",
-    20009: "refused",
-    20012: "unknown_host",
-    20013: "unknown_host",
-    20014: "login_failed",
-}
+
+
+@cache
+def _messages() -> dict[int, dict[str, str]]:
+    with Path(__file__).with_name("messages.csv").open(newline="", encoding="utf-8") as file:
+        return {int(row["number"]): row for row in csv.DictReader(file)}
+
+
+def known_of_message(number: int | None, column: Literal["kind", "reason", "names_database"]) -> str:
+    """What messages.csv says of a message: its kind, why a collector is unavailable, or `yes` if the first name in
+    quotes is that of a database that refuses to be opened; '' if nothing."""
+    return _messages().get(number or 0, {}).get(column, "")
 
 
 class DatabaseError(AseExporterError):
@@ -88,7 +83,7 @@ def login_error(driver_text: str, address: str, *, timed_out: bool) -> DatabaseE
     number, text = _server_message(driver_text)
     if problem := _driver_problem(text):
         return DatabaseError("driver_missing", problem)
-    kind = _KIND_BY_MESSAGE.get(number or 0, "unreachable")
+    kind = cast(Kind, known_of_message(number, "kind") or "unreachable")
     if timed_out and kind not in ("login_failed", "login_locked"):
         return DatabaseError("deadline", f"{address} did not answer the login in time")
     error = _login_error(kind, number, text, address)
@@ -130,7 +125,8 @@ def query_error(driver_text: str) -> DatabaseError:
     number, text = _server_message(driver_text)
     if not number:
         return DatabaseError("lost", text)
-    kind = _KIND_BY_MESSAGE.get(number, "lost" if number in _FREETDS_MESSAGES else "query_failed")
+    unknown = "lost" if number in _FREETDS_MESSAGES else "query_failed"
+    kind = cast(Kind, known_of_message(number, "kind") or unknown)
     return DatabaseError(kind, text, number, usable=kind in ("query_failed", "loading"))
 
 

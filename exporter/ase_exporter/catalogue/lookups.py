@@ -1,49 +1,17 @@
 """Lookups: translate a column's value to a label's, such as a wait event id to its description."""
 
+import csv
 import re
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
 
 # What a spinlock protects, by prefix of its name; the first match counts. Sources: DbxTune's texts and names seen
 # on real servers.
-_SPINLOCK_PREFIXES = (
-    ("fglockspins", "lock_hashtable"),
-    ("tablockspins", "lock_hashtable"),
-    ("addrlockspins", "lock_hashtable"),
-    ("Resource->rdesmgr_spin", "object_manager"),
-    ("Des Upd", "object_descriptor"),
-    ("DES Name", "object_descriptor"),
-    ("Ides", "index_descriptor"),
-    ("Pdes", "partition_descriptor"),
-    ("Resource->rproccache_spin", "procedure_cache"),
-    ("Resource->rprocmgr_spin", "procedure_cache"),
-    ("Resource->rqueryplan_spin", "procedure_cache"),
-    ("SSQLCACHE", "statement_cache"),
-    ("User Log Cache", "user_log_cache"),
-    ("Dbtable", "database"),
-    ("Dbt->", "database"),
-    ("bufspin", "data_cache"),
-    ("Sched Q", "scheduler"),
-    ("global sched", "scheduler"),
-    ("Deferred Queue", "scheduler"),
-    ("threadpool", "scheduler"),
-    ("syb_", "scheduler"),
-    ("Resource->rmda_spinlock", "monitoring"),
-    ("Monitor spinlock", "monitoring"),
-    ("XDES", "transaction"),
-    ("NetController", "io_controller"),
-    ("DiskController", "io_controller"),
-    ("CtlibController", "io_controller"),
-    ("Disk Controller", "io_controller"),
-    ("Network Controller", "io_controller"),
-    ("Ct-Lib Controller", "io_controller"),
-    ("kda", "disk_io"),
-    ("kdm", "disk_io"),
-    ("Kernel", "kernel"),
-    ("Resource->", "resource"),
-)
+_SPINLOCK_CLASSES = Path(__file__).with_name("spinlock_classes.csv")
 
 # Problems by the text of a message in the error log; the first match counts. Stack traces have the severity 99 or 0 and
 # no number, and each line is a message, so their last one counts. Source: DbxTune, CmErrorLog; sysmessages 3414, 3475.
@@ -61,11 +29,17 @@ def log_problem(text: str) -> str:
     return next((problem for pattern, problem in _LOG_PROBLEMS if pattern.search(text)), "other")
 
 
+@cache
+def _spinlock_prefixes() -> list[tuple[str, str]]:
+    with _SPINLOCK_CLASSES.open(newline="", encoding="utf-8") as file:
+        return [(row["prefix"], row["class"]) for row in csv.DictReader(file)]
+
+
 def spinlock_class(name: str, caches: frozenset[str]) -> str:
     """The class of a spinlock. There are few classes, so that thresholds can be set for each."""
     if name in caches or name == "default data cache":
         return "data_cache"
-    return next((kind for prefix, kind in _SPINLOCK_PREFIXES if name.startswith(prefix)), "other")
+    return next((kind for prefix, kind in _spinlock_prefixes() if name.startswith(prefix)), "other")
 
 
 def lookup(name: str, facts: ServerFacts) -> Callable[[Any], str]:

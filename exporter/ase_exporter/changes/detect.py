@@ -3,16 +3,17 @@
 A part that the server refuses, or answers too slowly, is left out alone and tried again later, less and less often.
 """
 
+import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.backoff import Backoff
-from ase_exporter.changes import volatile
 from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
@@ -34,8 +35,6 @@ _MAX_EVENTS = 500
 _NO_SUCH_TABLE = 208
 # How the names of parts begin that are read inside of a database.
 _IN_DATABASE = "in database "
-_VOLATILE_OPTIONS = frozenset(map(str.lower, volatile.OPTIONS))
-_VOLATILE_DATABASE_OPTIONS = frozenset(map(str.lower, volatile.DATABASE_OPTIONS))
 
 OPTIONS = (
     "select c.name, c.value, c.value2, u.value, u.value2"
@@ -81,6 +80,14 @@ EVENTS = (
     "select type, target, element, oldvalue, newvalue, username, timestamp, datediff(ms, timestamp, getdate())"
     " from sybsecurity..ch_events where timestamp > dateadd(ss, -{seconds}, getdate())"
 )
+
+
+@cache
+def volatile(of: str) -> frozenset[str]:
+    """Options of a server or a database, in lower case, that change without anybody setting them: never reported."""
+    file = Path(__file__).with_name("volatile.csv")
+    with file.open(newline="", encoding="utf-8") as lines:
+        return frozenset(row["name"].lower() for row in csv.DictReader(lines) if row["of"] == of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +305,7 @@ def read_options(query: Query) -> Objects:
     objects: Objects = {}
     for name, value, text, run, run_text in query(OPTIONS):
         name = _text(name)
-        if name and name.lower() not in _VOLATILE_OPTIONS:
+        if name and name.lower() not in volatile("server"):
             setting = Setting(_text(text) or _number(value), _text(run_text) or _number(run))
             objects[name] = {"": setting}
     return objects
@@ -379,7 +386,7 @@ def read_databases(query: Query) -> Objects:
     options = [
         (columns[_text(kind)], int(bit), _text(name))
         for kind, bit, name in query(OPTION_BITS)
-        if _text(name).lower() not in _VOLATILE_DATABASE_OPTIONS and int(bit).bit_count() == 1
+        if _text(name).lower() not in volatile("database") and int(bit).bit_count() == 1
     ]
     return {
         _text(name): {"": Setting("exists")}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.ase.database_error import DatabaseError, known_of_message
 from ase_exporter.backoff import Backoff
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
@@ -17,8 +17,6 @@ log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-# Messages that name a database that cannot be opened or used, as the first name in quotes.
-MESSAGES = frozenset({911, 916, 921, 922, 923, 924, 926, 927, 930, 937, 938, 950, 959, 969})
 # Where a select lists the databases that it leaves out.
 _LIST = "d.name not in ('model'"
 _NAME = re.compile("'([^']+)'")
@@ -72,7 +70,7 @@ class RefusedDatabases:
         """Leave out the database that an error names; whether there is a new one."""
         found = _NAME.search(str(error))
         now = self._clock.monotonic()
-        if not error.usable or error.number not in MESSAGES or not found:
+        if not error.usable or not known_of_message(error.number, "names_database") or not found:
             return False
         name = found[1]
         if self._refused.seconds_left(name, now):

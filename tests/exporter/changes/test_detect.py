@@ -10,9 +10,8 @@ import pytest
 from tests.simulator.tds.running import running
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
-from ase_exporter.changes import volatile
 from ase_exporter.changes.change import Change, from_differences
-from ase_exporter.changes.detect import ConfigWatcher, Query
+from ase_exporter.changes.detect import ConfigWatcher, Query, volatile
 from ase_exporter.changes.snapshot import Difference, Event, Part, compare, decode
 from ase_exporter.clock import Clock
 from ase_simulator.model import load_scenario
@@ -108,7 +107,7 @@ def option(name: str, value: int, run: int) -> tuple[object, ...]:
     return (name, value, None, run, None)
 
 
-@pytest.mark.parametrize("name", sorted(volatile.OPTIONS))
+@pytest.mark.parametrize("name", sorted(volatile("server")))
 def test_options_that_the_server_changes_itself_are_not_reported(name: str) -> None:
     def parts_now(value: int) -> dict[str, Part]:
         rows = [option(name, value, value), option("max memory", 1, 1)]
