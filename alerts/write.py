@@ -1,4 +1,4 @@
-"""Writes the alerting rules, the PrometheusRule for Kubernetes and the table of alerts in runbooks/README.md.
+"""Writes the alerting rules, the PrometheusRule for Kubernetes, and the tables of alerts and of the error log.
 
 Rules come from definitions/*.yaml and from the thresholds in parameters.yaml; ase_exporter.rules.definitions says how.
 """
@@ -14,12 +14,14 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis import recorded
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import adapted, dump
+from ase_exporter.rules.messages import known
 from ase_exporter.rules.parameters import DefinitionError, parameters
 
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
 RULES_60S = HERE / "rules-60s"
 TABLE = HERE / "runbooks" / "README.md"
+MESSAGES = HERE.parent / "docs" / "error-log.md"
 PROMETHEUS_RULE = HERE.parent / "deploy" / "kubernetes" / "monitoring" / "prometheusrule.yaml"
 
 DIAGNOSIS_HEADER = (
@@ -29,6 +31,12 @@ HEADER = """\
 # The alerts
 
 Written by `make generate`. `critical` needs somebody now, `warning` in working hours, `info` is for the record.
+"""
+MESSAGES_HEADER = """\
+# Messages of the error log
+
+Written by `make generate` from `exporter/ase_exporter/rules/messages.yaml`. AseErrorLogSevere is critical for those
+that page and a warning for tickets; what is not here pages from severity 17 on. Severities are those of ASE 16.0.
 """
 PROMETHEUS_RULE_HEADER = "# Written by alerts/write.py from alerts/rules (make generate): edit those.\n"
 
@@ -69,6 +77,23 @@ def alert_table() -> str:
     return "\n".join([HEADER, "| alert | severity | fires when |", "| --- | --- | --- |", *rows, ""])
 
 
+def message_table() -> str:
+    """Return the page of the messages of the error log."""
+    parts = [MESSAGES_HEADER]
+    for group in known()["groups"]:
+        rows = [
+            f"| {number} | {severity} | {cause} |" for number, (severity, cause) in group["messages"].items()
+        ]
+        parts += [
+            f"## {group['about']}: {group['who']}",
+            f"{group['action']}. Source: {group['source']}.",
+            "",
+        ]
+        parts += ["| number | severity | cause |", "| --- | --- | --- |", *rows, ""]
+    sources = [f"- {name}: {source}." for name, source in known()["sources"].items()]
+    return "\n".join([*parts, "## Sources", *sources, ""])
+
+
 def diagnosis() -> str:
     """Return the definition of the rules ase:diagnosis..., which follow from the exporter's findings.yaml, as text."""
     return DIAGNOSIS_HEADER + dump(recorded.definition(*recorded.own_labels(load_catalogue()[0])))
@@ -81,6 +106,7 @@ def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:
         yield directory / name, text
     if directory == RULES:
         yield TABLE, alert_table()
+        yield MESSAGES, message_table()
         yield PROMETHEUS_RULE, prometheus_rule()
         shipped = {path.name: path.read_text() for path in sorted(directory.glob("*.yaml"))}
         for name, text in shipped.items():

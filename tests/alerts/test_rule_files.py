@@ -10,6 +10,7 @@ from alerts import write
 from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import DEFINITIONS, rule_files
+from ase_exporter.rules.messages import known
 from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
 
 
@@ -27,6 +28,14 @@ def test_every_parameter_is_used() -> None:
     used = set().union(*(write.placeholders(path) for path in DEFINITIONS.glob("*.yaml")))
     unused = {name for name in parameters() if not name.startswith(("links.", "fleet."))} - used
     assert not unused
+
+
+def test_each_message_of_the_error_log_is_listed_once_with_a_source() -> None:
+    groups, sources = known()["groups"], known()["sources"]
+    numbers = [number for group in groups for number in group["messages"]]
+    assert len(numbers) == len(set(numbers)) >= 120
+    assert {group["who"] for group in groups} == {"page", "ticket", "ignore"}
+    assert all(re.search("|".join(sources), group["source"]) for group in groups)
 
 
 def test_every_ratio_is_a_parameter() -> None:

@@ -414,7 +414,9 @@ LOG = {
     "timeslice error: spid 451 exhausted its 'time slice' of 100 milliseconds": "other",
     "pc: 0x0000000001324e07 pcstkwalk+0x28()": "other",
     "end of stack trace, spid 451, kpid 405078453, suid 0": "stack_trace",
-    "Can't allocate space for object 'syslogs' in database 'orders'.": "out_of_space",
+    "Can't allocate space for object 'syslogs' in database 'orders' because 'logsegment' segment is full": "log_full",
+    "Can't allocate space for object 'temp worktable' in database 'tempdb' because 'system' segment": "tempdb_full",
+    "Can't allocate space for object 'trade' in database 'orders' because 'default' segment is full": "segment_full",
     "Database 'orders' (dbid 4): Recovery failed. Check the ASE errorlog for further information.": "recovery_failed",
     "engine 3, os pid 4711  online": "other",
 }

@@ -14,13 +14,16 @@ from ase_exporter.catalogue.facts import ServerFacts
 _SPINLOCK_CLASSES = Path(__file__).with_name("spinlock_classes.csv")
 
 # Problems by the text of a message in the error log; the first match counts. Stack traces have the severity 99 or 0 and
-# no number, and each line is a message, so their last one counts. Source: DbxTune, CmErrorLog; sysmessages 3414, 3475.
+# no number, and each line is a message, so their last one counts. Sources: DbxTune, CmErrorLog; sysmessages 1105, 3414,
+# 3475.
 _LOG_PROBLEMS = (
     (re.compile(r"timeslice .*current process infected at"), "time_slice"),
     (re.compile(r"Current process \(.*infected with"), "infected"),
     (re.compile(r"end of stack trace"), "stack_trace"),
     (re.compile(r"Recovery failed|marked.* suspect"), "recovery_failed"),
-    (re.compile(r"no space available in SYSLOGS|Can't allocate space for object"), "out_of_space"),
+    (re.compile(r"no space available in SYSLOGS|Can't allocate space for object 'syslogs'"), "log_full"),
+    (re.compile(r"Can't allocate space for object .* in database 'tempdb"), "tempdb_full"),
+    (re.compile(r"Can't allocate space for object"), "segment_full"),
 )
 
 

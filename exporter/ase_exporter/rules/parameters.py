@@ -11,6 +11,7 @@ import yaml
 
 from ase_exporter import assets
 from ase_exporter.errors import UserError
+from ase_exporter.rules.messages import patterns
 
 PARAMETERS = assets.directory("parameters.yaml")
 
@@ -27,7 +28,7 @@ def parameters(own: Path | None = None) -> dict[str, str]:
 
     own: a file in the form of parameters.yaml that names only what differs. Raises DefinitionError and OSError.
     """
-    shipped = _read(PARAMETERS)
+    shipped = _read(PARAMETERS) | patterns()
     overrides = _read(own) if own else {}
     _check(str(own), overrides, shipped)
     return {name: str(value) for name, value in (shipped | overrides).items()}
@@ -38,7 +39,7 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
 
     NAME is group.name, name alone if only one group has it, or a short name. Raises DefinitionError.
     """
-    shipped = _read(PARAMETERS)
+    shipped = _read(PARAMETERS) | patterns()
     overrides: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
