@@ -128,7 +128,8 @@ def diagnose(
     for order, (name, definition) in enumerate(catalogue().findings.items()):
         fits = judge.fits(definition)
         if fits and not {each.name for each in findings} & set(definition.unless):
-            findings.append(judge.finding(name, definition, order))
+            doubts = [each for each in unknown if each.vital and each.name in definition.unless]
+            findings.append(judge.finding(name, definition, order, doubts))
         elif fits is None:
             unknown.append(Unknown(name, definition.word, judge.reason(definition), definition.vital))
     findings.sort(key=lambda finding: -finding.rank)
@@ -171,18 +172,22 @@ def _verdict(
     if busy.unknown == TOO_FEW or (blind and all(each.reason == TOO_FEW for each in blind)):
         return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
     if blind or busy.value is None:
-        reasons = "; ".join(dict.fromkeys(each.reason for each in blind)) or busy.unknown
-        words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))
+        why = _not_judged(blind, busy.unknown)
         return (
             NOT_KNOWN,
             "NOT KNOWN",
-            f"nothing is wrong in what was read; not judged: {words} ({reasons}); see ase-exporter check",
+            f"nothing is wrong in what was read; {why}; see ase-exporter check",
             "warn",
         )
     text = f"engines {busy.text} busy, {measures['spinning_share'].text} spinning{_not_compared(measures, unknown)}"
     if busy.value < threshold("diagnosis.idle"):
         return IDLE, "IDLE", text, "good"
     return WORKS, "WORKS", text, "good"
+
+
+def _not_judged(unknown: Sequence[Unknown], otherwise: str = "") -> str:
+    reasons = "; ".join(dict.fromkeys(each.reason for each in unknown)) or otherwise
+    return f"not judged: {', '.join(dict.fromkeys(each.word.lower() for each in unknown))} ({reasons})"
 
 
 def _not_compared(measures: Measures, unknown: Iterable[Unknown]) -> str:
@@ -222,22 +227,25 @@ class _Judge:
         reasons += [self.measures[name].unknown for name in catalogue().inputs_of(definition)]
         return "; ".join(dict.fromkeys(filter(None, reasons)))
 
-    def finding(self, name: str, definition: FindingDefinition, order: int) -> Finding:
-        """One that holds."""
+    def finding(
+        self, name: str, definition: FindingDefinition, order: int, doubts: Sequence[Unknown]
+    ) -> Finding:
+        """One that holds. doubts: findings that would say more, were they known; then it comes after all others."""
         share = self._share(definition)
         usual = self._of_part(definition, self.baseline.shares.get(definition.part or ""))
-        rank = self._rank(definition, share, usual) - ORDER * order
+        rank = (definition.stops or RISK) if doubts else self._rank(definition, share, usual)
+        rank -= ORDER * order
         inputs = catalogue().inputs_of(definition)
         says = {each.name: each.text for each in self.measures.values()}
         says[SHARE] = "an unknown share" if share is None else shown(share, "ratio")
         return Finding(
             name=name,
             word=definition.word,
-            text=definition.says.format(**says),
+            text=definition.says.format(**says) + (f"; {_not_judged(doubts)}" if doubts else ""),
             share=share,
             rank=rank,
             level="bad" if rank >= threshold("diagnosis.severe_share", self.own) else "warn",
-            confidence=self._confidence(definition),
+            confidence="low" if doubts else self._confidence(definition),
             usual=usual,
             subject=self._subject(definition),
             evidence=tuple(self.measures[each] for each in inputs),

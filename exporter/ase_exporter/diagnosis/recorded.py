@@ -107,7 +107,11 @@ class _Writer:
         yield {"record": CAUSED, "expr": expr, "labels": {"part": RUN_QUEUE}}
 
     def findings(self) -> Iterator[Rule]:
-        """The rank of each finding that holds."""
+        """Which vital findings are known not to hold, then the rank of each finding that holds."""
+        vital = {name: each for name, each in self._known.findings.items() if each.vital}
+        for name, finding in vital.items():
+            clear = "\nand ".join(f"({self._none(finding, limits)})" for limits in finding.when)
+            yield {"record": CLEAR, "expr": f"0 * ({clear}) + 1", "labels": {"finding": name}}
         for order, (name, finding) in enumerate(self._known.findings.items()):
             holds = "\nor ".join(f"({self._all(finding, limits)})" for limits in finding.when)
             if finding.unless:
@@ -121,11 +125,8 @@ class _Writer:
 
     def states(self) -> Iterator[Rule]:
         """The rank of states without a finding, then whatever comes first."""
-        vital = {name: each for name, each in self._known.findings.items() if each.vital}
-        for name, finding in vital.items():
-            clear = "\nand ".join(f"({self._none(finding, limits)})" for limits in finding.when)
-            yield {"record": CLEAR, "expr": f"0 * ({clear}) + 1", "labels": {"finding": name}}
-        clear = f"(count without (finding) ({CLEAR}) == {len(vital)})"
+        vital = sum(each.vital for each in self._known.findings.values())
+        clear = f"(count without (finding) ({CLEAR}) == {vital})"
         idle = "<<diagnosis.idle>>"
         busy = self._value("busy_share")
         for state, condition in (
@@ -270,6 +271,9 @@ class _Writer:
         )
         counted = f"<<diagnosis.usual_counts>> * {share}"
         known = f"({share} - {usual} >= {counted}) or ({counted} and {usual}) or {share}"
+        # It comes after all others where a finding that would say more is not known.
+        for other in (each for each in finding.unless if self._known.findings[each].vital):
+            known = f'({known})\nand sum without (finding) ({CLEAR}{{finding="{other}"}})'
         return f"(({known})\nand ({holds}))\nor 0 * ({holds})"
 
 

@@ -76,6 +76,27 @@ def test_a_saturated_server_whose_spinlocks_are_unread_is_not_said_to_work() -> 
     assert "spinning" in {each.name for each in found.unknown if each.vital}
 
 
+def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_known() -> None:
+    usual = Baseline({"cpu_per_transaction": 0.002, "reads_per_transaction": 60.0}, {})
+    state = healthy(1.0)
+    assert diagnose(state, usual).state == "costlier"
+    state.switched_off = {"spinlocks"}
+    found = diagnose(state, usual)
+    assert [each.name for each in found.findings] == ["saturated", "costlier"]
+    assert "not judged: spins (switched off)" in found.findings[-1].text
+    assert found.findings[-1].confidence == "low"
+
+
+@pytest.mark.parametrize(("busy", "states"), [(0.25, "works"), (0.8, "starved")])
+def test_cpu_in_whole_seconds_does_not_look_like_a_machine_that_is_overcommitted(
+    busy: float, states: str
+) -> None:
+    state = healthy(busy)
+    for thread in "0123":
+        state.set("ase_thread_cpu_seconds_total", 0.73 * busy, thread=thread, mode="user")
+    assert diagnose(state).state == states
+
+
 def test_a_full_log_comes_before_everything() -> None:
     state = healthy(0.0)
     state.set("ase_database_log_full", 1.0, database="orders")
