@@ -5,7 +5,7 @@ A part that the server refuses, or answers too slowly, is left out alone and tri
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -420,15 +420,6 @@ SOURCES: Sequence[PartSource] = (
     PartSource("database", "sysdatabases", read_database_names),
     PartSource("version", "@@version", read_version),
 )
-
-
-def option_values(parts: Parts) -> Iterator[tuple[str, float]]:
-    """Name and run value of every numeric option."""
-    for name, attributes in parts["option"].objects.items() if "option" in parts else ():
-        try:
-            yield name, float(attributes[""].run or "")
-        except ValueError:
-            continue
 
 
 def _without_main_pools(objects: Objects) -> Objects:

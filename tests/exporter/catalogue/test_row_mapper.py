@@ -25,24 +25,25 @@ CLUSTER = ServerFacts(parse_version("Adaptive Server Enterprise/15.7/EBF 1 Clust
 WAITS = {"help": "Times waited.", "column": "Waits"}
 
 
-def collector(**keys: Any) -> Collector:
-    return TypeAdapter(Collector).validate_python({"help": "A table.", "table": "monX", **keys})
-
-
 class Reading:
     """A collector read again and again, rows given by hand."""
 
     def __init__(
         self,
-        read: Collector,
-        columns: Mapping[str, str],
+        columns: str | Mapping[str, str],
+        metrics: Mapping[str, Any] | None = None,
         facts: ServerFacts = SMP,
-        top: int = 2,
         *,
         grouped: bool = False,
+        **keys: Any,
     ) -> None:
+        """columns: names and types, as in `Name varchar, Waits int`."""
+        if isinstance(columns, str):
+            columns = dict(column.split() for column in columns.split(", "))
+        keys |= {"metrics": metrics or {"ase_x_waits_total": WAITS}, "grouped": grouped}
+        read = TypeAdapter(Collector).validate_python({"help": "A table.", "table": "monX", **keys})
         self.counters = CounterStore()
-        self.mapper = RowMapper("x", read, columns, facts, top, grouped=grouped)
+        self.mapper = RowMapper("x", read, columns, facts, 2, grouped=grouped)
         self.now = 0.0
 
     def __call__(self, *rows: Sequence[Any]) -> dict[str, dict[tuple[str, ...], float]]:
@@ -52,10 +53,7 @@ class Reading:
 
 
 def test_slots_are_unwrapped_each_before_they_are_summed() -> None:
-    read = Reading(
-        collector(labels={"spinlock": "Name"}, key=["Slot"], metrics={"ase_x_waits_total": WAITS}),
-        {"Name": "varchar", "Slot": "int", "Waits": "int"},
-    )
+    read = Reading("Name varchar, Slot int, Waits int", labels={"spinlock": "Name"}, key=["Slot"])
     edge = 1 << 31
     read(("c", 0, edge - 300), ("c", 1, 500))
     read(("c", 0, edge - 200), ("c", 1, 600))
@@ -64,21 +62,17 @@ def test_slots_are_unwrapped_each_before_they_are_summed() -> None:
 
 
 def test_rows_that_nothing_tells_apart_are_summed_first() -> None:
-    read = Reading(
-        collector(labels={"spinlock": "Name"}, metrics={"ase_x_waits_total": WAITS}),
-        {"Name": "varchar", "Waits": "bigint"},
-    )
+    read = Reading("Name varchar, Waits bigint", labels={"spinlock": "Name"})
     read(("c", 100), ("c", 200))
     assert read(("c", 250), ("c", 110)) == {"ase_x_waits_total": {("c",): 60}}
 
 
 def test_instances_of_a_cluster_have_series_of_their_own() -> None:
-    given = collector(labels={"cache": "Name"}, metrics={"ase_x_bytes": {"help": "Size.", "column": "Size"}})
-    columns = {"Name": "varchar", "InstanceID": "tinyint", "Size": "int"}
-    assert Reading(given, columns, CLUSTER)(("c", 1, 5), ("c", 2, 7)) == {
-        "ase_x_bytes": {("c", "1"): 5, ("c", "2"): 7}
-    }
-    assert Reading(given, columns)(("c", 0, 5)) == {"ase_x_bytes": {("c",): 5}}
+    metrics = {"ase_x_bytes": {"help": "Size.", "column": "Size"}}
+    columns, labels = "Name varchar, InstanceID tinyint, Size int", {"cache": "Name"}
+    cluster = Reading(columns, metrics, facts=CLUSTER, labels=labels)
+    assert cluster(("c", 1, 5), ("c", 2, 7)) == {"ase_x_bytes": {("c", "1"): 5, ("c", "2"): 7}}
+    assert Reading(columns, metrics, labels=labels)(("c", 0, 5)) == {"ase_x_bytes": {("c",): 5}}
 
 
 @pytest.mark.parametrize(
@@ -93,36 +87,26 @@ def test_instances_of_a_cluster_have_series_of_their_own() -> None:
     ],
 )
 def test_values_are_converted_to_base_units(unit: str, raw: object, value: float) -> None:
-    read = Reading(
-        collector(metrics={"ase_x": {"help": "A value.", "column": "V", "unit": unit}}), {"V": "int"}
-    )
+    read = Reading("V int", {"ase_x": {"help": "A value.", "column": "V", "unit": unit}})
     assert read((raw,))["ase_x"][()] == pytest.approx(value)
 
 
 def test_a_date_before_time_began_is_no_sample() -> None:
-    read = Reading(
-        collector(metrics={"ase_x_seconds": {"help": "When.", "column": "At", "unit": "timestamp"}}),
-        {"At": "datetime"},
-    )
+    read = Reading("At datetime", {"ase_x_seconds": {"help": "When.", "column": "At", "unit": "timestamp"}})
     assert read((datetime(1900, 1, 1),)) == {}
 
 
 def test_the_last_date_of_ase_is_a_time_west_of_greenwich_too() -> None:
     west = ServerFacts(parse_version("16.0 SP04"), utc_offset=timedelta(hours=-5))
     read = Reading(
-        collector(metrics={"ase_x_time": {"help": "Time.", "column": "At", "unit": "timestamp"}}),
-        {"At": "datetime"},
-        west,
+        "At datetime", {"ase_x_time": {"help": "Time.", "column": "At", "unit": "timestamp"}}, facts=west
     )
     assert read((datetime(9999, 12, 31, 23, 59, 59),)) == {"ase_x_time": {(): 253402300799 + 5 * 3600}}
     assert read((None,)) == {}
 
 
 def test_null_is_no_sample_but_keeps_the_total() -> None:
-    read = Reading(
-        collector(labels={"index": "Index"}, metrics={"ase_x_waits_total": WAITS}),
-        {"Index": "int", "Waits": "int"},
-    )
+    read = Reading("Index int, Waits int", labels={"index": "Index"})
     read((0, 10), (1, None))
     assert read((0, 30), (1, None)) == {"ase_x_waits_total": {("0",): 20}}
     assert read((0, None), (1, None)) == {}
@@ -131,56 +115,43 @@ def test_null_is_no_sample_but_keeps_the_total() -> None:
 
 def test_several_columns_become_one_metric() -> None:
     read = Reading(
-        collector(
-            labels={"zone": "Zone"},
-            metrics={"ase_x": {"help": "Seconds.", "by": "mode", "columns": {"user": "U", "idle": "I"}}},
-        ),
-        {"Zone": "varchar", "U": "int", "I": "int"},
+        "Zone varchar, U int, I int",
+        {"ase_x": {"help": "Seconds.", "by": "mode", "columns": {"user": "U", "idle": "I"}}},
+        labels={"zone": "Zone"},
     )
     assert read(("z", 1, 2)) == {"ase_x": {("user", "z"): 1, ("idle", "z"): 2}}
 
 
 def test_a_column_that_is_missing_takes_only_its_metric() -> None:
-    given = collector(
-        labels={"cache": "Name", "state": "Status"},
-        metrics={
-            "ase_x_waits_total": WAITS,
-            "ase_x_new": {"help": "New in 16.", "column": "New"},
-            "ase_x_traffic": {
-                "help": "Bytes.",
-                "column": "TrafficMB",
-                "unit": "megabytes",
-                "fallback": {"column": "Traffic", "unit": "bytes"},
-            },
-        },
-    )
-    made = Reading(given, {"Name": "varchar", "Waits": "int", "Traffic": "int"})(("c", 1, 5))
+    other = {"column": "Traffic", "unit": "bytes"}
+    metrics = {
+        "ase_x_waits_total": WAITS,
+        "ase_x_new": {"help": "New in 16.", "column": "New"},
+        "ase_x_traffic": {"help": "Bytes.", "column": "TrafficMB", "unit": "megabytes", "fallback": other},
+    }
+    labels = {"cache": "Name", "state": "Status"}
+    made = Reading("Name varchar, Waits int, Traffic int", metrics, labels=labels)(("c", 1, 5))
     assert made == {"ase_x_waits_total": {("c",): 0}, "ase_x_traffic": {("c",): 5}}
 
 
 def test_facts_in_labels_are_one_however_many_rows_say_so() -> None:
-    read = Reading(
-        collector(labels={"licence": "Name"}, metrics={"ase_x_info": {"help": "1; in labels."}}),
-        {"Name": "varchar"},
-    )
+    read = Reading("Name varchar", {"ase_x_info": {"help": "1; in labels."}}, labels={"licence": "Name"})
     assert read(("a",), ("a ",), ("b",)) == {"ase_x_info": {("a",): 1, ("b",): 1}}
 
 
 def test_rows_are_counted_and_totals_lose_the_labels() -> None:
     read = Reading(
-        collector(
-            labels={"engine": "Engine"},
-            metrics={
-                "ase_x_engines": {
-                    "help": "By state.",
-                    "total": True,
-                    "count": True,
-                    "labels": {"state": "Status"},
-                },
-                "ase_x_yields_total": {"help": "Yields.", "total": True, "column": "Yields"},
+        "Engine int, Status varchar, Yields int",
+        {
+            "ase_x_engines": {
+                "help": "By state.",
+                "total": True,
+                "count": True,
+                "labels": {"state": "Status"},
             },
-        ),
-        {"Engine": "int", "Status": "varchar", "Yields": "int"},
+            "ase_x_yields_total": {"help": "Yields.", "total": True, "column": "Yields"},
+        },
+        labels={"engine": "Engine"},
     )
     read((0, "online", 5), (1, "online", 5), (2, "offline", 5))
     made = read((0, "online", 6), (1, "online", 7), (2, "offline", 5))
@@ -189,13 +160,10 @@ def test_rows_are_counted_and_totals_lose_the_labels() -> None:
 
 def ranked() -> Reading:
     return Reading(
-        collector(
-            labels={"object": "Name"},
-            top={"by": ["Waits"]},
-            metrics={"ase_x_waits_total": WAITS, "ase_x_kept": {"help": "A level.", "column": "Kept"}},
-        ),
-        {"Name": "varchar", "Waits": "int", "Kept": "int"},
-        top=2,
+        "Name varchar, Waits int, Kept int",
+        {"ase_x_waits_total": WAITS, "ase_x_kept": {"help": "A level.", "column": "Kept"}},
+        labels={"object": "Name"},
+        top={"by": ["Waits"]},
     )
 
 
@@ -234,12 +202,10 @@ def test_increases_of_all_series_sum_to_the_truth_while_rows_rise_and_fall() -> 
 
 def test_events_are_counted_from_the_first_reading_on_and_only_once() -> None:
     read = Reading(
-        collector(
-            events="At",
-            labels={"error": "Number"},
-            metrics={"ase_x_messages_total": {"help": "Messages.", "count": True}},
-        ),
-        {"Number": "int", "At": "datetime"},
+        "Number int, At datetime",
+        {"ase_x_messages_total": {"help": "Messages.", "count": True}},
+        events="At",
+        labels={"error": "Number"},
     )
     one, two = datetime(2024, 1, 1), datetime(2024, 1, 2)
     assert read((1105, one)) == {"ase_x_messages_total": {("1105",): 0}}
@@ -252,8 +218,8 @@ def test_events_are_counted_from_the_first_reading_on_and_only_once() -> None:
 
 def test_state_tells_the_store_of_a_restart() -> None:
     read = Reading(
-        collector(epoch={"started": "StartDate", "cleared": "Cleared"}, metrics={"ase_x_waits_total": WAITS}),
-        {"StartDate": "datetime", "Cleared": "datetime", "ReadAt": "datetime", "Waits": "int"},
+        "StartDate datetime, Cleared datetime, ReadAt datetime, Waits int",
+        epoch={"started": "StartDate", "cleared": "Cleared"},
     )
     started = datetime(2024, 1, 1)
     seen = started + timedelta(hours=1)
@@ -265,11 +231,7 @@ def test_state_tells_the_store_of_a_restart() -> None:
 
 @given(st.data())
 def test_sums_made_by_the_server_never_grow_by_more_than_their_rows(data: st.DataObject) -> None:
-    read = Reading(
-        collector(labels={"spinlock": "Name"}, metrics={"ase_x_waits_total": WAITS}, grouped=True),
-        {"Name": "varchar", "Waits": "bigint"},
-        grouped=True,
-    )
+    read = Reading("Name varchar, Waits bigint", grouped=True, labels={"spinlock": "Name"})
     slots = dict(enumerate(data.draw(st.lists(st.integers(1, 10**12), min_size=1, max_size=8), "slots")))
     total = sum(read(("c", sum(slots.values())))["ase_x_waits_total"].values())
     for _ in range(data.draw(st.integers(1, 10), "readings")):
@@ -288,11 +250,7 @@ def test_sums_made_by_the_server_never_grow_by_more_than_their_rows(data: st.Dat
 
 
 def test_sums_made_by_the_server_start_again_with_it() -> None:
-    read = Reading(
-        collector(labels={"spinlock": "Name"}, metrics={"ase_x_waits_total": WAITS}, grouped=True),
-        {"Name": "varchar", "Waits": "bigint"},
-        grouped=True,
-    )
+    read = Reading("Name varchar, Waits bigint", grouped=True, labels={"spinlock": "Name"})
     read.counters.observe({None: EpochReading(0.0, 0.0, 0.0)}, 0.0)
     read(("c", 1000))
     read.counters.observe({None: EpochReading(5.0, 0.0, 15.0)}, 15.0)
@@ -302,9 +260,7 @@ def test_sums_made_by_the_server_start_again_with_it() -> None:
 @pytest.mark.parametrize("columns", [{}, {"Started": "datetime"}, {"Cleared": "datetime"}])
 def test_a_table_without_the_times_of_its_counters_gives_its_metrics(columns: dict[str, str]) -> None:
     epoch = {"started": "Started", "cleared": "Cleared"}
-    read = Reading(
-        collector(epoch=epoch, metrics={"ase_x_waits_total": WAITS}), {**columns, "Waits": "bigint"}
-    )
+    read = Reading({**columns, "Waits": "bigint"}, epoch=epoch)
     date = [datetime(2026, 1, 1)] * len(columns)
     read((*date, 100))
     assert read((*date, 130)) == {"ase_x_waits_total": {(): 30}}
@@ -316,11 +272,9 @@ def test_a_number_that_no_type_of_ase_can_count_to_is_left_out_and_spoils_no_tot
     odd: float, rows: int
 ) -> None:
     read = Reading(
-        collector(
-            labels={"cache": "Name"},
-            metrics={"ase_x_waits_total": WAITS, "ase_x_size": {"help": "Size.", "column": "Size"}},
-        ),
-        {"Name": "varchar", "Waits": "float", "Size": "float"},
+        "Name varchar, Waits float, Size float",
+        {"ase_x_waits_total": WAITS, "ase_x_size": {"help": "Size.", "column": "Size"}},
+        labels={"cache": "Name"},
     )
 
     def table(value: Any, growth: float) -> list[tuple[str, Any, Any]]:
@@ -337,10 +291,7 @@ def test_a_number_that_no_type_of_ase_can_count_to_is_left_out_and_spoils_no_tot
 
 
 def test_such_numbers_are_left_out_of_arrays_too() -> None:
-    read = Reading(
-        collector(labels={"cache": "Name"}, metrics={"ase_x_waits_total": WAITS}),
-        {"Name": "varchar", "Waits": "float"},
-    )
+    read = Reading("Name varchar, Waits float", labels={"cache": "Name"})
     names, samples = [f"n{number}" for number in range(1000)], []
     for first in (5.0, float("inf"), 8.0):
         waits = np.full(1000, 5.0)
