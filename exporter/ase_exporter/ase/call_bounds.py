@@ -85,7 +85,7 @@ class CallBounds:
         due = (self._limit, self._shut_down_at, math.inf)[self._steps]
         if not self._flooded:
             due = min(due, self._watchdog.clock.monotonic() + _CHECK_INTERVAL)
-        self._unschedule = self._watchdog.at(due, self._act) if due < math.inf else _nothing
+        self._unschedule = self._watchdog.at(due, self._act) if due < math.inf else lambda: None
 
     def _act(self) -> None:
         """Called by the watchdog, so after the call has lasted for a while."""
@@ -113,7 +113,3 @@ class CallBounds:
         if read - self._first > self._max_bytes:
             self._flooded = True
             self._socket.shut_down()
-
-
-def _nothing() -> None:
-    pass

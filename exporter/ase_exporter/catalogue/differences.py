@@ -101,7 +101,8 @@ def absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:
 
 def _mismatches(name: str, collector: Collector, types: Mapping[str, str]) -> Iterator[TypeMismatch]:
     kinds = {column.lower(): kind for column, kind in types.items()}
-    dates = {*filter(None, [collector.events]), *(_epoch(collector))}
+    epoch = collector.epoch
+    dates = {*filter(None, [collector.events]), *((epoch.started, epoch.cleared) if epoch else ())}
     metrics: dict[str, list[str]] = {column: [] for column in dates}
     for metric_name, metric in collector.metrics.items():
         present = [column for column in metric.all_sources() if column.lower() in kinds]
@@ -122,10 +123,6 @@ def _mismatches(name: str, collector: Collector, types: Mapping[str, str]) -> It
                 "a date" if column in dates else "a number",
                 tuple(names),
             )
-
-
-def _epoch(collector: Collector) -> tuple[str, ...]:
-    return (collector.epoch.started, collector.epoch.cleared) if collector.epoch else ()
 
 
 def _base_type(kind: str) -> str:

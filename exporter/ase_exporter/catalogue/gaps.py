@@ -62,7 +62,13 @@ def find_gaps(
         for cause in _causes(collector, facts, login):
             causes.setdefault(cause, []).append(name)
     gaps = [
-        Gap(cause, remedies, note, tuple(names), _metrics(wanted[name] for name in names))
+        Gap(
+            cause,
+            remedies,
+            note,
+            tuple(names),
+            tuple(metric for name in names for metric in wanted[name].metrics),
+        )
         for (cause, remedies, note), names in causes.items()
     ]
     return sorted(gaps, key=lambda gap: (not gap.remedies, -len(gap.metrics), gap.cause))
@@ -84,7 +90,3 @@ def _causes(
     if collector.table and facts.tables and collector.table not in facts.tables:
         note = "run installmaster (before 15.0: installmontables) of this very version"
         yield f"this server has no table {collector.table}", (), note
-
-
-def _metrics(collectors: Iterable[Collector]) -> tuple[str, ...]:
-    return tuple(metric for collector in collectors for metric in collector.metrics)

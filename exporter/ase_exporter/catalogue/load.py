@@ -51,7 +51,9 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
         if not directory.is_dir():
             problems.append(f"{directory}: no such directory; expected one with catalogue files (*.yaml)")
             continue
-        for path in sorted(directory.glob("*.yaml"), key=_reading_order):
+        for path in sorted(
+            directory.glob("*.yaml"), key=lambda path: (FIRST.get(path.name, len(FIRST)), path.name)
+        ):
             try:
                 read = load_shipped if directory == HERE else yaml_files.load
                 _add(catalogue, path, read(path, schema))
@@ -66,10 +68,6 @@ def load_shipped(path: Path, schema: "TypeAdapter[dict[str, Collector]]") -> dic
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return schema.validate_python(yaml.load(path.read_text(encoding="utf-8"), loader))
-
-
-def _reading_order(path: Path) -> tuple[int, str]:
-    return FIRST.get(path.name, len(FIRST)), path.name
 
 
 def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:

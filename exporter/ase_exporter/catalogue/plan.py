@@ -115,7 +115,9 @@ def _plan_one(
         return PlannedCollector(
             name, collector.interval, "columns_missing", f"{collector.table} has none of the columns read"
         )
-    grouped = _is_grouped(collector, columns)
+    # The server sums the rows, but not if a counter may wrap, as sums of wrapped values cannot be unwrapped.
+    summed = _sources(collector) & columns.keys()
+    grouped = collector.grouped and not any(is_narrow(columns[column]) for column in summed)
     if grouped:
         kept = _sources(collector) | {label.column for label in collector.labels.values()} | {"InstanceID"}
         columns = {column: kind for column, kind in columns.items() if column in kept}
@@ -162,12 +164,6 @@ def _columns(collector: Collector, facts: ServerFacts) -> dict[str, str]:
     }
     chosen = {column: types[column.lower()] for column in present if column not in unused}
     return chosen | {READ_AT: "datetime"} if collector.epoch else chosen
-
-
-def _is_grouped(collector: Collector, columns: Mapping[str, str]) -> bool:
-    """Whether the server sums the rows: not if a counter may wrap, as sums of wrapped values cannot be unwrapped."""
-    sources = _sources(collector)
-    return collector.grouped and not any(is_narrow(columns[column]) for column in sources & columns.keys())
 
 
 def _sources(collector: Collector) -> set[str]:

@@ -190,7 +190,7 @@ class RowMapper:
             value = ValueSource(
                 name,
                 None if column is None else self._indexes[column],
-                _factor(metric.unit, self._facts),
+                self._facts.page_size if metric.unit == "server pages" else UNITS[metric.unit][0],
                 "max" if facts_in_labels else metric.fold,
                 metric.unit == "timestamp",
                 (all_names.index(metric.by), by_value) if metric.by else None,
@@ -249,7 +249,7 @@ class RowMapper:
         numbers: Any = []
         if group.counters or group.ranked:
             unique = columns if rows.first_rows is None else rows.summed_by_key(columns)
-            generations = self._generations(table, rows)
+            generations = None if self._generation is None else rows.per_key(table.listed(self._generation))
             deltas = totals.growth(rows.keys, unique, now, generations, sums=self._grouped)
             if group.ranked:
                 previous = self._rank(totals, group, table, rows, deltas)
@@ -282,9 +282,6 @@ class RowMapper:
             values, whole = group.shown(index, rows, column, self._facts.utc_seconds)
             (found[value.metric].add if whole else found[value.metric].add_some)(value.by, values)
         return {name: values.samples(texts) for name, values in found.items()}
-
-    def _generations(self, table: Columns, rows: RowSeries) -> list[object] | None:
-        return None if self._generation is None else rows.per_key(table.listed(self._generation))
 
     def _rank(
         self,
@@ -382,10 +379,6 @@ def _possible(column: Any) -> Any:
 def is_narrow(kind: str) -> bool:
     """Whether counters of an ASE type wrap."""
     return _WIDTHS.get(kind, "wide") != "wide"
-
-
-def _factor(unit: str, facts: ServerFacts) -> float:
-    return facts.page_size if unit == "server pages" else UNITS[unit][0]
 
 
 def help_text(collector: Collector, metric: Metric) -> str:

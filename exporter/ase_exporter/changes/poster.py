@@ -1,6 +1,7 @@
 """The task that posts queued annotations to Grafana, in order, each once, with retries."""
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
@@ -60,7 +61,8 @@ class Poster:
                     backoff = first_backoff
                     self.last_error = ""
                     continue
-                await self._wait(self._settle / 4)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wakeup.wait(), self._settle / 4)
                 continue
             except (GrafanaError, UserError, StoreError) as error:
                 self._note_failure(str(error))
@@ -125,9 +127,3 @@ class Poster:
         except ForbiddenError as error:
             log.warning("Grafana has change %s more than once: %s", post.change.id, error)
         await self._in_store(lambda: self._store.end_post(post, post.grafana_id))
-
-    async def _wait(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self._wakeup.wait(), seconds)
-        except TimeoutError:
-            return

@@ -139,11 +139,9 @@ def _follows_from(difference: Difference, differences: Sequence[Difference]) -> 
     """
     if difference.kind == "counters_cleared":
         return any(other.kind == "restart" for other in differences)
-    return difference.kind == "engine" and any(_resizes_pool(other) for other in differences)
-
-
-def _resizes_pool(difference: Difference) -> bool:
-    return difference.kind == "thread_pool" and difference.name.endswith(": size")
+    return difference.kind == "engine" and any(
+        other.kind == "thread_pool" and other.name.endswith(": size") for other in differences
+    )
 
 
 def _attributes(

@@ -98,15 +98,11 @@ def _meant(loc: _Loc, missing: Mapping[_Loc, object]) -> _Loc | None:
 
 def _key(loc: _Loc, message: str) -> str:
     """The path to a key, without what may be a secret."""
-    shown = [_shown(part) for part in loc]
+    # Not a part that may be a password in the place of a key.
+    shown = [str(part) if isinstance(part, int) or _KEY.fullmatch(part) else _NOT_SHOWN for part in loc]
     if message.startswith(_UNKNOWN_KEY) and not _SETTING.fullmatch(shown[-1]):
         shown[-1] = _NOT_SHOWN
     return ".".join(shown) or "(top level)"
-
-
-def _shown(part: int | str) -> str:
-    """A part of a path, unless it may be a password that got into the place of a key."""
-    return str(part) if isinstance(part, int) or _KEY.fullmatch(part) else _NOT_SHOWN
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -22,6 +22,8 @@ _TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Lines of /proc/PID/status that count what processes share: the largest of them stands for the server. Of the other
 # lines the sum does.
 _SHARED = frozenset(("RssShmem", "HugetlbPages", "VmLck"))
+# The process that touched most memory, by these lines, is the one whose smaps are read.
+_TOUCHED = ("VmRSS", "HugetlbPages")
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class ProcessCollector:
         }
         yield _memlock_family(limits)
         largest = {
-            key: max(processes, key=lambda pid: _touched(processes[pid]))
+            key: max(processes, key=lambda pid: sum(processes[pid].get(line, 0) for line in _TOUCHED))
             for key, processes in statuses.items()
             if processes
         }
@@ -129,10 +131,6 @@ def _state(
         touched=status.get("HugetlbPages", 0),
         mapped=snapshot.smaps.mapped_hugetlb if snapshot and snapshot.smaps else None,
     )
-
-
-def _touched(status: Mapping[str, int]) -> int:
-    return status.get("VmRSS", 0) + status.get("HugetlbPages", 0)
 
 
 def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]]]) -> Iterator[Family]:

@@ -80,15 +80,11 @@ class CounterStore:
 
     def __init__(
         self,
-        max_absent_rows: int = MAX_ABSENT_ROWS,
-        max_idle_series: int = MAX_IDLE_SERIES,
         *,
         starts_at_raw: bool = False,
         created: float | None = None,
         on_rebase: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.max_absent_rows = max_absent_rows
-        self.max_idle_series = max_idle_series
         self.starts_at_raw = starts_at_raw
         self.created = created
         self.on_rebase = on_rebase
@@ -514,7 +510,7 @@ class TableCounters:
         self.reads += 1
 
     def _forget_rows(self, now: float) -> None:
-        surplus = len(self.absent) - self._store.max_absent_rows
+        surplus = len(self.absent) - MAX_ABSENT_ROWS
         for key in list(self.absent):
             if surplus <= 0 and now - self.absent[key].seen_at <= FORGET_AFTER:
                 break
@@ -526,15 +522,14 @@ class TableCounters:
 
     def _forget_series(self, now: float, rows: int) -> None:
         """Drop series that have had no row for a long time; the others get new numbers."""
-        max_idle = self._store.max_idle_series
-        if len(self.labels) <= max_idle + rows:
+        if len(self.labels) <= MAX_IDLE_SERIES + rows:
             return
         self.note_owners()
         self._owners = ()
         by_age = sorted(range(len(self.labels)), key=self.series_read.__getitem__, reverse=True)
         kept = [
             number
-            for number in by_age[: rows + max_idle // 2]
+            for number in by_age[: rows + MAX_IDLE_SERIES // 2]
             if now - self.series_read[number] <= FORGET_AFTER
         ]
         self.renumbered += 1

@@ -85,8 +85,11 @@ class TargetScraper:
         self._budget = Budget(target.budget or scrape.budget)
 
         def collector(module: Module) -> ModuleCollector:
+            text = "target %s: counters re-based, which leaves a gap: %s"
             counters = CounterStore(
-                starts_at_raw=raw_counters, created=clock.time(), on_rebase=self._log_rebase
+                starts_at_raw=raw_counters,
+                created=clock.time(),
+                on_rebase=lambda why: log.warning(text, target.name, why),
             )
             interval = scrape.recheck_interval
             return ModuleCollector(target.name, module, self._budget, interval, clock, timing, counters)
@@ -283,9 +286,6 @@ class TargetScraper:
         stretches = self._stretches()
         result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)
         return self._budget.families(stretches)
-
-    def _log_rebase(self, why: str) -> None:
-        log.warning("target %s: counters re-based, which leaves a gap: %s", self.name, why)
 
     def _fail(self, result: ScrapeResult, kind: str, text: str) -> None:
         result.error_kind, result.summary.error = kind, text

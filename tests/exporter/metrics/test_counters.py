@@ -169,8 +169,9 @@ def test_instances_of_a_cluster_restart_leave_and_join_alone() -> None:
     assert reading(75, on1=1050, on2=80, on3=9_001, on4=6) == {"on1": 50, "on2": 80, "on3": 1, "on4": 6}
 
 
-def test_rows_that_were_forgotten_do_not_count_from_zero() -> None:
-    store = CounterStore(max_absent_rows=2)
+def test_rows_that_were_forgotten_do_not_count_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MAX_ABSENT_ROWS", 2)
+    store = CounterStore()
     table = store.table("t", ["wide"])
     read(table, 0, a=100, b=200, c=300, d=400)
     read(table, 15, d=400)
@@ -185,8 +186,10 @@ def test_a_new_generation_counts_from_zero() -> None:
     assert +store.events == {"reset": 1}
 
 
-def test_memory_is_bounded_whatever_rows_come_and_go() -> None:
-    table = CounterStore(max_absent_rows=100, max_idle_series=100).table("t", ["int"])
+def test_memory_is_bounded_whatever_rows_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MAX_ABSENT_ROWS", 100)
+    monkeypatch.setattr(counters, "MAX_IDLE_SERIES", 100)
+    table = CounterStore().table("t", ["int"])
     read(table, -15.0)
     for reading in range(200):
         names = [f"{reading}-{row}" for row in range(50)]
@@ -196,8 +199,9 @@ def test_memory_is_bounded_whatever_rows_come_and_go() -> None:
         assert len(table.known_series()) <= 250
 
 
-def test_a_series_in_use_survives_the_tidying_of_others() -> None:
-    table = CounterStore(max_idle_series=10).table("t", ["wide"])
+def test_a_series_in_use_survives_the_tidying_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MAX_IDLE_SERIES", 10)
+    table = CounterStore().table("t", ["wide"])
     for reading in range(100):
         totals = read(table, reading * 15.0, stays=reading, **{f"passing-{reading}": 1})
     assert totals["stays"] == 99
