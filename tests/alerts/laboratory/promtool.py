@@ -29,7 +29,7 @@ QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 Firings = dict[str, list[tuple[float, float]]]
 
 _CHECK = re.compile(r"time: ([\dhms]+),\n +exp:.*\n +got: (.*)")
-_ALERT = re.compile(r'\{__name__="ALERTS", alertname="(\w+)"[^}]*?\bjob="(\w+)"')
+_ALERT = re.compile(r'\{__name__="ALERTS", [^}]*?\balertname="(\w+)"[^}]*?\bjob="(\w+)"')
 
 
 class RulesError(Exception):

@@ -1,9 +1,15 @@
 """Compares what fired with what a time line wants: wrong pages, misses, and the time to each page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.alerts.laboratory.lines import Page, TimeLine
 from tests.alerts.laboratory.promtool import Firings
+from tests.alerts.laboratory.signals import seconds
+
+# A Prometheus that is away evaluates nothing, and when it is back it goes on with the alerts that it had
+# (ALERTS_FOR_STATE). The tools evaluate on: what fires before it was away and within this time after is one page.
+RESTORED = 900
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Outcome:
 
 def outcome(line: TimeLine, firings: Firings) -> Outcome:
     """What was wrong in a time line."""
+    firings = {alert: _restored(line, periods) for alert, periods in firings.items()}
     wrong: list[str] = []
     for alert, periods in sorted(firings.items()):
         if line.family == "days" and alert == "AseScrapedTooRarely":
@@ -41,6 +48,22 @@ def outcome(line: TimeLine, firings: Firings) -> Outcome:
     }
     left = {alert: (line.full - periods[0][0]) / 60 for alert, periods in firings.items() if line.full}
     return Outcome(line.title, tuple(wrong), tuple(missed), delays, left)
+
+
+def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    away = [
+        (seconds(each["from"]), seconds(each["from"]) + seconds(each["for"]))
+        for each in line.lost
+        if each["of"] == "prometheus" and "from" in each
+    ]
+    found = [periods[0]]
+    for start, end in periods[1:]:
+        before = found[-1]
+        if any(before[0] < lost and before[1] >= lost and start <= back + RESTORED for lost, back in away):
+            found[-1] = (before[0], end)
+        else:
+            found.append((start, end))
+    return found
 
 
 def _in_time(page: Page, firings: Firings) -> bool:
