@@ -61,10 +61,11 @@ class Simulated:
         auth: Auth | None = None,
         module: Module | None = None,
         budget: float | None = None,
+        address: tuple[str, int] | None = None,
         **seams: Any,
     ) -> TargetScraper:
-        """A target scraper that waits long for logins, as a busy machine may be slow."""
-        host, port = self.address
+        """A target scraper that waits long for logins, as a busy machine may be slow. address: of a proxy."""
+        host, port = address or self.address
         return TargetScraper(
             Target(name="ONE", host=host, port=port, budget=budget),
             auth or Auth(user="monitor", password=PASSWORD),

@@ -1,27 +1,22 @@
 """A part of a snapshot that is refused or slow is left out alone; no database is entered that is not ready for it."""
 
 import random
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from tests.exporter.changes.test_detect import option, scripted
-from tests.exporter.simulated import PASSWORD, Simulated, run
+from tests.exporter.simulated import Simulated, run, scrape
 
 from ase_exporter.ase.connection import DatabaseError
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import from_differences
 from ase_exporter.changes.detect import ENTERABLE, MAX_REFUSED, ConfigWatcher
 from ase_exporter.changes.snapshot import ConfigSnapshot, Part, compare, decode
 from ase_exporter.clock import Clock
-from ase_exporter.config import Auth, Module, Scrape, Target
-from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.config import Module
 from ase_simulator.model.database_states import DATABASE_STATES
 
 CYCLE, HOUR = 60.0, 3600.0
-CATALOGUE, _ = load_catalogue()
 HEALTHY: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
 
 
@@ -182,23 +177,10 @@ def test_a_change_while_a_part_was_left_out_is_dated_by_the_last_reading_of_it()
 
 def test_a_target_keeps_its_budget_and_says_what_is_not_seen(simulated: Simulated) -> None:
     watch = ConfigWatcher(0.0)
-    target = TargetScraper(
-        Target(name="PROD", host=simulated.address[0], port=simulated.address[1]),
-        Auth(user="monitor", password=PASSWORD),
-        Module(collectors={"own_session": False}),
-        Scrape(budget=1e-9),
-        CATALOGUE,
-        watch,
-    )
-
-    def scraped() -> ScrapeResult:
-        result = ScrapeResult(time.monotonic() + 60)
-        target.scrape(result)
-        return result
-
+    target = simulated.scraper(module=Module(collectors={"own_session": False}), budget=1e-9, watch=watch)
     simulated.model.faults.missing_columns = frozenset({"sysconfigures.value2"})
     try:
-        results = [scraped() for _ in range(3)]
+        results = [scrape(target) for _ in range(3)]
     finally:
         simulated.model.faults.missing_columns = frozenset()
         target.close()

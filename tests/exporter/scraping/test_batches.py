@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from tests.exporter import simulated
 from tests.exporter.ase.test_connection import connect
 from tests.exporter.parrot import EOM, HEADER, Parrot, Recording, listening
-from tests.exporter.simulated import PASSWORD, run
+from tests.exporter.simulated import run
 from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import ScriptedBackend, numbers, numbers_that_fail
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Row
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_simulator.faults import Faults
 from ase_simulator.results import Affected, Column, Message, Result, Rows, Type
 
-CATALOGUE, _ = load_catalogue()
 SELECTS = ("one", "two", "three")
 
 
@@ -135,16 +133,9 @@ def fussy() -> Iterator[TargetScraper]:
             return (await opened.__aenter__())[0]
 
         stack: list[object] = []
-        host, port = asyncio.run_coroutine_threadsafe(listen(), server.loop).result(60)
+        address = asyncio.run_coroutine_threadsafe(listen(), server.loop).result(60)
         Fussy.disliked = ""
-        target = Target(name="ONE", host=host, port=port)
-        scraper = TargetScraper(
-            target,
-            Auth(user="monitor", password=PASSWORD),
-            Module(),
-            Scrape(connect_timeout=60.0, budget=None),
-            CATALOGUE,
-        )
+        scraper = server.scraper(address=address)
         assert not failed(scrape(scraper))
         yield scraper
         scraper.close()
@@ -153,8 +144,7 @@ def fussy() -> Iterator[TargetScraper]:
 
 def scrape(scraper: TargetScraper) -> ScrapeResult:
     Fussy.heard.clear()
-    scraper.scrape(result := ScrapeResult(time.monotonic() + 120))
-    return result
+    return simulated.scrape(scraper, 120)
 
 
 def failed(result: ScrapeResult) -> dict[str, str]:

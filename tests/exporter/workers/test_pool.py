@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from tests.exporter.running_exporter import PATIENT
+from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, Simulated, run
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
@@ -250,29 +249,20 @@ def test_when_the_exporter_ends_no_process_stays(
     server: Simulated, tmp_path: Path, ending: signal.Signals
 ) -> None:
     host, port = server.address
-    file = tmp_path / "exporter.yml"
-    file.write_text(
+    settings = (
         f"auth: {{default: {{user: monitor, password: {PASSWORD}}}}}\n"
         f"targets: [{{name: ONE, host: {host}, port: {port}}}]\n"
-        f"scrape: {json.dumps(PATIENT)}\n",
-        encoding="utf-8",
+        f"scrape: {json.dumps(PATIENT)}\n"
     )
-    command = [sys.executable, "-m", "ase_exporter", "serve", "--config.file", str(file)]
-    exporter = subprocess.Popen(
-        [*command, "--web.listen-address", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
-    )
-    assert exporter.stderr is not None
-    line = next(line for line in exporter.stderr if "listening on" in line)
-    address = line.split("listening on ")[1].split(",")[0]
-    with httpx2.Client(trust_env=False, timeout=90) as client:
-        assert "ase_up 1.0" in client.get(f"{address}/probe?target=ONE").text
-    children = psutil.Process(exporter.pid).children(recursive=True)
-    assert children
-    exporter.send_signal(ending)
-    assert exporter.wait(60) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
-    _, alive = psutil.wait_procs(children, 60)
-    assert not alive
-    exporter.stderr.close()
+    with exporter(tmp_path, settings) as serving:
+        with httpx2.Client(trust_env=False, timeout=90) as client:
+            assert "ase_up 1.0" in client.get(f"{serving.url}/probe?target=ONE").text
+        _, *children = serving.processes()
+        assert children
+        serving.process.send_signal(ending)
+        assert serving.process.wait(60) == (-signal.SIGKILL if ending is signal.SIGKILL else 0)
+        _, alive = psutil.wait_procs(children, 60)
+        assert not alive
 
 
 async def test_an_idle_connection_goes_away_on_both_sides_and_the_next_scrape_is_whole(
