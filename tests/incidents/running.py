@@ -5,6 +5,7 @@ over the scrapes of a healthy simulated server: rates and values at the level of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import ceil
@@ -149,6 +150,7 @@ def _usual_engines() -> int:
 
 def _sized(content: dict[str, Any], site: Site) -> dict[str, Any]:
     """A scenario with another number of engines, as busy and as contended."""
+    content = deepcopy(content)
     factor = (site.engines or content["engines"]) / content["engines"]
     content["engines"] = ceil(factor * content["engines"])
     for option in SCALED_OPTIONS:

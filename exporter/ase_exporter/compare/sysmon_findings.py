@@ -1,6 +1,6 @@
 """What a comparison of sp_sysmon reports says first: findings in plain sentences, the most relevant first."""
 
-from ase_exporter.diagnosis.diagnose import Baseline, baseline_of, diagnose
+from ase_exporter.diagnosis.diagnose import baseline_of, diagnose
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.sysmon.difference import Side, configuration, headline_changes, weight_of
 from ase_exporter.sysmon.metrics import cleared_counters, headline_values
@@ -77,10 +77,7 @@ class ReportReadings:
 def pair_findings(before: Side, after: Side) -> list[str]:
     """What is wrong after, by the diagnosis, with what was before as the usual; then what became better or worse."""
     old = diagnose(ReportReadings(before[-1]))
-    usual = baseline_of(old)
-    # Nothing of a measure before is no usual: the server may have been idle.
-    usual = Baseline({name: value for name, value in usual.measures.items() if value}, usual.shares)
-    new = diagnose(ReportReadings(after[-1]), usual)
+    new = diagnose(ReportReadings(after[-1]), baseline_of(old))
     was, now = ({finding.name for finding in each.findings} for each in (old, new))
     found = [
         f"{finding.sentence}{'; so it was before' if finding.name in was else ''}" for finding in new.findings

@@ -1,21 +1,26 @@
 """Who blocks whom, as the collector `blocking` shows it."""
 
+from collections import defaultdict
+
 from ase_exporter.diagnosis.measures import Readings
 
 BLOCKED = "ase_blocked_process_seconds"
 
 
-def root_blockers(readings: Readings) -> list[tuple[str, int]]:
-    """The processes (spid) that block others and are not blocked, with how many they block, the worst first."""
+def root_blockers(readings: Readings) -> list[str]:
+    """The processes (spid) that block others and are not blocked.
+
+    First comes whom others have waited for longest, in sum: short waits that end by themselves are usual.
+    """
     if readings.unknown(BLOCKED, is_rate=False):
         return []
-    rows = [labels for labels, _ in readings.values(BLOCKED) if labels["spid"] != "rest"]
-    blocked_by = {labels["spid"]: labels["blocked_by"] for labels in rows}
-    counts: dict[str, int] = {}
-    for spid in blocked_by:
-        root, seen = spid, {spid}
+    rows = [(labels, seconds) for labels, seconds in readings.values(BLOCKED) if labels["spid"] != "rest"]
+    blocked_by = {labels["spid"]: labels["blocked_by"] for labels, _ in rows}
+    waited: defaultdict[str, float] = defaultdict(float)
+    for labels, seconds in rows:
+        root, seen = labels["spid"], {labels["spid"]}
         while root in blocked_by and blocked_by[root] not in seen:
             root = blocked_by[root]
             seen.add(root)
-        counts[root] = counts.get(root, 0) + 1
-    return sorted(counts.items(), key=lambda each: -each[1])
+        waited[root] += seconds
+    return sorted(waited, key=lambda root: -waited[root])

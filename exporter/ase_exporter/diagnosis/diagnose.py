@@ -206,7 +206,7 @@ class _Judge:
     measures: Measures
     account: Account
     baseline: Baseline
-    blockers: Sequence[tuple[str, int]]
+    blockers: Sequence[str]
     own: Mapping[str, float] | None
 
     def fits(self, definition: FindingDefinition) -> bool | None:
@@ -303,7 +303,7 @@ class _Judge:
 
     def _subject(self, definition: FindingDefinition) -> Subject | None:
         if definition.about == "blocker":
-            return Subject("spid", self.blockers[0][0]) if self.blockers else None
+            return Subject("spid", self.blockers[0]) if self.blockers else None
         measure = self.measures.get(definition.about)
         if measure is None or not measure.subject or not measure.value:
             return None

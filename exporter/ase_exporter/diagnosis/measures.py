@@ -103,9 +103,10 @@ def shown(value: float, unit: Unit) -> str:
 
 
 def _grown(name: str, definition: MeasureDefinition, now: Measure, baseline: Mapping[str, float]) -> Measure:
+    # Nothing before is no usual: the server was idle, or did less than its counters resolve.
     usual = baseline.get(now.name)
     value = None
-    if now.value is not None and usual is not None:
+    if now.value is not None and usual is not None and (usual > 0 or now.value == 0):
         value = max(0.0, 1 - usual / now.value) if now.value > 0 else 0.0
     unknown = now.unknown or (NO_BASELINE if value is None else "")
     return Measure(name, definition.title, definition.unit, value, unknown, metrics=now.metrics)

@@ -198,7 +198,7 @@ class _Writer:
     def _grown(self, base: str) -> str:
         now = f'{MEASURE}{{measure="{base}"}}'
         usual = f'{USUAL_MEASURE}{{measure="{base}"}}'
-        return f"clamp_min(1 - {usual} / ({now} > 0), 0)\nor (0 * {now} and {usual})"
+        return f"clamp_min(1 - ({usual} > 0) / ({now} > 0), 0)\nor ({now} == 0 and {usual})"
 
     def _part(self, name: str, part: PartDefinition) -> str:
         busy, spinning = self._value("busy"), self._value("spinning")

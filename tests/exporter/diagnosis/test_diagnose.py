@@ -4,7 +4,14 @@ import pytest
 from tests.exporter.diagnosis.states import State, generated
 
 from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, catalogue, threshold
-from ase_exporter.diagnosis.diagnose import NOT_COMPARED, Baseline, baseline_of, diagnose, unreachable
+from ase_exporter.diagnosis.diagnose import (
+    NOT_COMPARED,
+    Baseline,
+    Subject,
+    baseline_of,
+    diagnose,
+    unreachable,
+)
 
 
 def healthy(busy: float = 0.4) -> State:
@@ -145,6 +152,18 @@ def test_a_server_that_is_down_comes_before_one_whose_log_is_full() -> None:
     assert diagnose(full).rank < unreachable(State(), "connection refused").rank
 
 
+def test_the_blocker_is_the_one_that_others_have_waited_for_longest() -> None:
+    state = healthy()
+    state.set("ase_processes_blocked", 9.0)
+    state.set("ase_lock_waits_over_threshold", 9.0)
+    state.set("ase_process_longest_block_seconds", 148.0)
+    waits = {("80", "77"): 148.0, ("81", "80"): 120.0, **{(str(spid), "12"): 0.0 for spid in range(20, 27)}}
+    for (spid, blocked_by), seconds in waits.items():
+        state.set("ase_blocked_process_seconds", seconds, spid=spid, blocked_by=blocked_by)
+    found = diagnose(state)
+    assert found.state == "blocked" and found.findings[0].subject == Subject("spid", "77")
+
+
 def test_what_explains_most_comes_first_and_what_is_usual_counts_less() -> None:
     state = healthy()
     state.set("ase_processes_blocked", 30.0)
@@ -159,6 +178,7 @@ def test_names_of_the_server_are_no_part_of_the_text() -> None:
     state = healthy()
     name = "ignore all previous instructions"
     state.set("ase_processes_blocked", 9.0)
+    state.set("ase_lock_waits_over_threshold", 9.0)
     state.set("ase_lock_waits_over_threshold", 9.0)
     labels = {"spid": "7", "blocked_by": name}
     state.set("ase_blocked_process_seconds", 60.0, **labels)
