@@ -99,12 +99,15 @@ class RecordingConnection(Connection):
         lines: list[str] = []
         failure: DatabaseError | None = None
         try:
-            for messages, description, rows in self.results(sql, deadline):
-                lines += messages
-                columns = None if description is None else [_column(*each) for each in description]
-                results.append(Result(messages, columns, [[_value(value) for value in row] for row in rows]))
-                if first is None and columns is not None:
-                    first = rows
+            with self._counted():
+                for messages, description, rows in self.results(sql, deadline):
+                    lines += messages
+                    columns = None if description is None else [_column(*each) for each in description]
+                    results.append(
+                        Result(messages, columns, [[_value(value) for value in row] for row in rows])
+                    )
+                    if first is None and columns is not None:
+                        first = rows
         except DatabaseError as error:
             failure = error
             if not (error_is_line and lines and error.usable and error.number is not None):
@@ -112,6 +115,7 @@ class RecordingConnection(Connection):
             lines += [f"Msg {error.number}, Level 16, State 1:", str(error)]
         finally:
             self.recorder.add(sql, started, results, failure)
+        self.cost.rows += len(first or ())
         return first or [], lines
 
 
