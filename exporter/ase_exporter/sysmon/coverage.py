@@ -1,8 +1,8 @@
 """What a report lacks: the sections and rows that its release prints, whatever else the text holds.
 
-The grammar says of each row when it is printed (need): always; block (if any row of its block is); if (when the count
-of another row is above 0); any and several (when another row is there, or more than one of it); not (when other rows
-are not there).
+The grammar says of each row when it is printed (need): always; in (the block of this name); block (if any row of its
+block is); if (when the count of another row is above 0); any and several (when another row is there, or more than one
+of it); not (when other rows are not there).
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, grammar, release
+from ase_exporter.sysmon.grammar import BUCKETS, DEVICES, KnownRow, grammar, release
 from ase_exporter.sysmon.relations import Names, Rows, Term, terms
 from ase_exporter.sysmon.structure import COUNT, Report, Section
 
@@ -20,12 +20,20 @@ _OF_16 = (BUCKETS, "NV Cache Management")
 # No whole report of it is known: which rows it prints is not known either.
 _UNKNOWN_RELEASE = "12.5"
 # Tables that name the same things: every engine online, every thread pool.
-_SAME_IN_ALL = {
-    re.compile(r"Engine \d+"): (
-        *("Engine Busy Utilization", "Engine Utilization (Tick %)", "Average Runnable Tasks"),
-        *("CPU Yields by Engine", "Task Context Switches by Engine", "Max Outstanding I/Os"),
-    ),
-    re.compile(r"ThreadPool : .*"): ("Thread Utilization (OS %)", "Context Switches at OS"),
+_ENGINE, _POOL = re.compile(r"Engine \d+"), re.compile(r"ThreadPool : .*")
+_OF_ENGINES = (
+    *("Engine Busy Utilization", "Engine Utilization (Tick %)", "Average Runnable Tasks"),
+    *("CPU Yields by Engine", "Task Context Switches by Engine", "Max Outstanding I/Os"),
+    *("Skipped Tasks By Engine", "Asynchronous I/O's", "Total TDS Packets Received", "Total Bytes Received"),
+    *("Total TDS Packets Sent", "Total Bytes Sent"),
+)
+_OF_THREADS = ("Thread Utilization (OS %)", "Context Switches at OS")
+# Of a threaded server, these are always there, and name the pools of engines.
+_OF_ENGINE_POOLS = {
+    "Engine Utilization (Tick %)": "Kernel Utilization",
+    "Average Runnable Tasks": "Kernel Utilization",
+    "CPU Yields by Engine": "Kernel Utilization",
+    "Task Context Switches by Engine": "Task Management",
 }
 # Memory pools of fixed sizes, and the last of them.
 _BUCKET = re.compile(r"(?P<pool>.*) (?P<size>\d+)")
@@ -47,6 +55,7 @@ def missing_parts(report: Report, only: str = "") -> Iterator[str]:
     yield from _missing_sections(report, version, only)
     for section in report.sections:
         yield from _missing_rows(section, version)
+        yield from _missing_headings(section)
         if section.name == BUCKETS:
             yield from _missing_buckets(section)
     yield from _missing_names(report)
@@ -96,6 +105,8 @@ def _is_due(rows: Rows, known: KnownRow, path: Names, need: str, wanted: tuple[T
     match need:
         case "always":
             return True
+        case "in":
+            return path[-1] == wanted[0][1]
         case "if":
             return any((row.get(COUNT) or 0) > 0 for row in others)
         case "any":
@@ -132,17 +143,31 @@ def _missing_buckets(section: Section) -> Iterator[str]:
             yield f"row {section.name} / {pool}: its sizes are not {steps.start} to {last}"
 
 
+def _missing_headings(section: Section) -> Iterator[str]:
+    """No row is there twice, unless the heading between the two is lost; but a device may total itself twice."""
+    seen: set[tuple[Names, str]] = set()
+    for row in section.rows:
+        if (row.path, row.label) in seen and row.path[:1] != DEVICES:
+            yield f"heading above line {row.line} of {section.name}"
+        seen.add((row.path, row.label))
+
+
 def _missing_names(report: Report) -> Iterator[str]:
     """Engines and thread pools that one of the tables of all of them lacks."""
     idle = {remark.text.rpartition(" : ")[0] for section in report.sections for remark in section.remarks}
-    for kind, tables in _SAME_IN_ALL.items():
-        names: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
-        for section in report.sections:
+    for instance in dict.fromkeys(section.instance for section in report.sections):
+        sections = [section for section in report.sections if section.instance == instance]
+        names: defaultdict[str, set[str]] = defaultdict(set)
+        for section in sections:
             for row in section.rows:
-                if row.path and row.path[0] in tables:
-                    key = (section.instance, section.name, row.path[0])
-                    names[key] |= set(filter(kind.fullmatch, (*row.path, row.label)))
-        for (instance, section_name, table), found in names.items():
-            everywhere = set().union(*(other for key, other in names.items() if key[0] == instance))
-            for name in sorted(everywhere - found - idle) if found else ():
-                yield f"{name} in {section_name} / {table}"
+                for table in row.path:
+                    names[table].update(row.path, [row.label])
+        threaded = any(map(_POOL.fullmatch, names))
+        there = {section.name for section in sections}
+        due = [table for table, of in _OF_ENGINE_POOLS.items() if threaded and of in there]
+        for kind, tables in ((_ENGINE, _OF_ENGINES), (_POOL, _OF_THREADS), (_POOL, due)):
+            found = {table: set(filter(kind.fullmatch, names[table])) for table in tables}
+            everywhere = set().union(*found.values()) - idle
+            for table in tables:
+                lacking = sorted(everywhere - found[table]) if found[table] or table in due else ()
+                yield from (f"{name} in {table}" for name in lacking)
