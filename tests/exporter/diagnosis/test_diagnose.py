@@ -18,6 +18,7 @@ def healthy(busy: float = 0.4) -> State:
     """A server of four engines that has everything and lacks nothing."""
     state = State()
     state.set("ase_up", 1.0)
+    state.set("ase_engines", 4.0, state="online")
     for engine in "0123":
         state.set("ase_engine_cpu_seconds_total", busy, engine=engine, mode="user")
         state.set("ase_engine_cpu_seconds_total", 1 - busy, engine=engine, mode="idle")
