@@ -1,7 +1,6 @@
 """What is measured beside each other: our exporter, query-exporter, a Go reference, and the floor in C.
 
 All but ours are built under .bench/ at their first use. What cannot be had on this machine skips with the reason.
-BENCH_DBMS_EXPORTER: a dbms_exporter built with the tag `freetds`, which takes part if it is given.
 """
 
 import json
@@ -21,7 +20,7 @@ import psutil
 import pytest
 import yaml
 from tests.benchmarks.scraping import Caller, Cost, Memory, cpu_seconds, series_of
-from tests.benchmarks.table_server import LABELS, PASSWORD, QUERY, QUERY_OF_TEXTS, USER, VALUES
+from tests.benchmarks.table_server import LABELS, PASSWORD, QUERY, USER, VALUES
 from tests.exporter.running_exporter import exporter
 
 HERE = Path(__file__).parent
@@ -153,24 +152,6 @@ def _query_exporter_program() -> Path:
             shutil.rmtree(found.parent.parent)
             pytest.skip("query-exporter cannot be installed here")
     return found
-
-
-@contextmanager
-def dbms_exporter(built: str, server: int, directory: Path) -> Iterator[Peer]:
-    """dbms_exporter over FreeTDS's db-lib, with its connection kept."""
-    names = directory / "freetds.conf"
-    names.write_text(f"[bench]\nhost = {HOST}\nport = {server}\ntds version = 5.0\n")
-    usages = {**dict.fromkeys(LABELS, "LABEL"), **dict.fromkeys(VALUES, "COUNTER")}
-    metrics = [{name: {"usage": usage, "description": "Counted."}} for name, usage in usages.items()]
-    queries = directory / "dbms_exporter.yaml"
-    queries.write_text(yaml.safe_dump({"benchmark": {"query": QUERY_OF_TEXTS, "metrics": metrics}}))
-    source = f"compatibility_mode=sybase;user={USER};pwd={PASSWORD};server=bench"
-    port = free_port()
-    command = ["env", f"FREETDSCONF={names}", f"DATA_SOURCE_NAME={source}", built, "-driver=freetds"]
-    options = ["-persistent.connection", f"-queryfile={queries}", f"-web.listen-address={HOST}:{port}"]
-    with program(*command, *options) as process:
-        await_port(process, port)
-        yield Peer("dbms_exporter", port, "/metrics", psutil.Process(process.pid))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ an idle simulated server, so that any client can log in, ask for versions and op
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 
@@ -26,9 +26,6 @@ VALUES: dict[str, TypeName] = {
     f"ase_benchmark_{letter}": "bigint" if letter in "abcd" else "int" for letter in "abcdef"
 }
 QUERY = f"select {', '.join([*LABELS, *VALUES])} from master..{TABLE}"
-# For dbms_exporter, whose labels have to be strings.
-TEXT_LABELS = ", ".join(f"{name} = convert(varchar(30), {name})" for name in LABELS)
-QUERY_OF_TEXTS = f"select {TEXT_LABELS}, {', '.join(VALUES)} from master..{TABLE}"
 
 # The values end each row on the wire, never NULL, so of fixed size: they can be counted up where they stand.
 _WIRE = np.dtype([(name, "<i8" if kind == "bigint" else "<i4") for name, kind in VALUES.items()])
@@ -58,11 +55,10 @@ class _Growing(dict[object, tuple[int, bytes]]):
         return len(rows), rows.tobytes()
 
 
-def table(rows: int, *, texts: bool = False) -> PreEncodedRows:
-    """Names of one length, values of 4 to 12 digits (int: up to 6, so that they do not wrap). texts: QUERY_OF_TEXTS."""
-    kinds: dict[str, TypeName] = dict.fromkeys(LABELS, "varchar") if texts else LABELS
+def table(rows: int) -> PreEncodedRows:
+    """Names of one length, values of 4 to 12 digits (int: up to 6, so that they do not wrap)."""
     columns = [
-        Column(name, Type(kind, 30 if kind == "varchar" else 0), False) for name, kind in kinds.items()
+        Column(name, Type(kind, 30 if kind == "varchar" else 0), False) for name, kind in LABELS.items()
     ]
     columns += [Column(name, Type(kind), False) for name, kind in VALUES.items()]
     digits = np.random.default_rng(1)
@@ -70,42 +66,40 @@ def table(rows: int, *, texts: bool = False) -> PreEncodedRows:
         name: (10 ** digits.uniform(4, 12 if kind == "bigint" else 6, rows)).astype(int).tolist()
         for name, kind in VALUES.items()
     }
-    labels: list[tuple[object, ...]] = [
-        (f"{row % 128:03}", f"{row:05}", name) if texts else (row % 128, row, name)
-        for row, name in ((row, f"default data cache {row % 997:03}") for row in range(rows))
+    content = [
+        (row % 128, row, f"default data cache {row % 997:03}", *(values[name][row] for name in VALUES))
+        for row in range(rows)
     ]
-    content = [(*labels[row], *(values[name][row] for name in VALUES)) for row in range(rows)]
     return PreEncodedRows(columns, content, encoded=_Growing())
 
 
 class _Session:
-    def __init__(self, session: SqlSession, answers: Mapping[str, PreEncodedRows]) -> None:
+    def __init__(self, session: SqlSession, rows: PreEncodedRows) -> None:
         self._session = session
-        self._answers = answers
+        self._rows = rows
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._session, name)
 
     async def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> AsyncIterator[Result]:
-        for query, rows in self._answers.items():
-            if query in sql:
-                yield rows
-                return
+        if QUERY in sql:
+            yield self._rows
+            return
         async for result in self._session.execute(sql, parameters):
             yield result
 
 
 class _Backend(SqlBackend):
-    answers: Mapping[str, PreEncodedRows]
+    rows: PreEncodedRows
 
     def login(self, request: LoginRequest) -> SqlSession | Message:
         session = super().login(request)
-        return session if isinstance(session, Message) else _Session(session, self.answers)  # type: ignore[return-value]
+        return session if isinstance(session, Message) else _Session(session, self.rows)  # type: ignore[return-value]
 
 
 async def _serve(rows: int) -> None:
     backend = _Backend(load_scenario("idle")[0], [Login(USER, PASSWORD, roles=list(FULL))])
-    backend.answers = {QUERY: table(rows), QUERY_OF_TEXTS: table(rows, texts=True)}
+    backend.rows = table(rows)
     async with Listener(backend) as listener:
         print(listener.address[1], flush=True)
         await asyncio.Event().wait()

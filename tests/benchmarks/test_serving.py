@@ -1,6 +1,5 @@
 """The same table from the same server through four programs: latency and CPU, as ratios in one run."""
 
-import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,8 +21,6 @@ def test_ours_query_exporter_go_and_the_floor(rows: int, tmp_path: Path) -> None
         server = stack.enter_context(peers.table_server(rows))
         exporters = (peers.ours_top_rows, peers.ours, peers.query_exporter, peers.go_reference)
         running: list[Measured] = [stack.enter_context(each(server, tmp_path)) for each in exporters]
-        if built := os.environ.get("BENCH_DBMS_EXPORTER"):
-            running.append(stack.enter_context(peers.dbms_exporter(built, server, tmp_path)))
         running.append(stack.enter_context(peers.floor(server, tmp_path)))
         costs = in_turn(running, ROUNDS[rows])
         # As the shipped collectors of large tables work.

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import signal
 import sys
 import time
@@ -102,42 +101,28 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
         rules.mkdir()
         for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
             (rules / path.name).write_text(scaling.scaled_rules(path.read_text(), pace))
-        bin_directory = Path(sys.executable).parent
-        processes.start(
-            "simulator",
-            [
-                bin_directory / "ase-simulator",
-                f"--port={base + 3}",
-                f"--speed={pace.speed:g}",
-                f"--scenario={directory / 'fleet.yaml'}",
-                f"--login=sa:{password}",
-            ],
-            os.environ,
-        )
-        processes.start(
-            "exporter",
-            [
-                bin_directory / "ase-exporter",
-                "serve",
-                f"--config.file={directory / 'exporter.yml'}",
-                f"--web.listen-address={HOST}:{base}",
-            ],
-            os.environ,
-        )
         url = f"http://{HOST}:{base + 1}"
+
+        def start(program: str, *options: str) -> None:
+            ours = Path(sys.executable).with_name(program)
+            processes.start(program, [ours if ours.exists() else program, *options], os.environ)
+
+        start("ase-simulator", f"--port={base + 3}", f"--speed={pace.speed:g}",
+              f"--scenario={directory / 'fleet.yaml'}", f"--login=sa:{password}")  # fmt: skip
+        start("ase-exporter", "serve", f"--config.file={directory / 'exporter.yml'}",
+              f"--web.listen-address={HOST}:{base}")  # fmt: skip
         if victoria:
-            _start_victoria(processes, directory, base, pace)
+            # Single-node VictoriaMetrics scrapes. The default latency hides 30 s: too much at this scrape interval.
+            start("victoria-metrics", f"-storageDataPath={directory / 'data'}", f"-httpListenAddr={HOST}:{base + 1}",
+                  f"-promscrape.config={_scrapes_alone(directory)}", "-search.latencyOffset=1s")  # fmt: skip
+            # A notifier is required; nothing is notified, but the series ALERTS is written.
+            start("vmalert", f"-rule={directory}/rules/*.yaml", f"-datasource.url={url}", f"-remoteWrite.url={url}",
+                  "-remoteWrite.flushInterval=500ms", f"-notifier.url={url}",
+                  f"-evaluationInterval={scaling.ms(pace.scrape_interval)}",
+                  f"-httpListenAddr={HOST}:{base + 2}")  # fmt: skip
         else:
-            processes.start(
-                "prometheus",
-                [
-                    shutil.which("prometheus") or "prometheus",
-                    f"--config.file={directory / 'prometheus.yml'}",
-                    f"--storage.tsdb.path={directory / 'data'}",
-                    f"--web.listen-address={HOST}:{base + 1}",
-                ],
-                os.environ,
-            )
+            start("prometheus", f"--config.file={directory / 'prometheus.yml'}",
+                  f"--storage.tsdb.path={directory / 'data'}", f"--web.listen-address={HOST}:{base + 1}")  # fmt: skip
         prometheus = Prometheus(url)
         try:
             yield Filled(url, prometheus, processes, directory, root)
@@ -145,42 +130,12 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
             prometheus.close()
 
 
-def _start_victoria(processes: Processes, directory: Path, base: int, pace: Pace) -> None:
-    """Start single-node VictoriaMetrics with the same scrape configuration, and vmalert for the rules."""
-    url = f"http://{HOST}:{base + 1}"
+def _scrapes_alone(directory: Path) -> Path:
+    """The part of Prometheus's configuration that VictoriaMetrics takes."""
     config = yaml.safe_load((directory / "prometheus.yml").read_text())
-    scrape = {
-        "global": {name: config["global"][name] for name in ("scrape_interval", "scrape_timeout")},
-        "scrape_configs": config["scrape_configs"],
-    }
-    (directory / "scrape.yml").write_text(yaml.safe_dump(scrape))
-    processes.start(
-        "victoria-metrics",
-        [
-            "victoria-metrics",
-            f"-storageDataPath={directory / 'data'}",
-            f"-httpListenAddr={HOST}:{base + 1}",
-            f"-promscrape.config={directory / 'scrape.yml'}",
-            # The default hides the last 30 s: too much at this scrape interval.
-            "-search.latencyOffset=1s",
-        ],
-        os.environ,
-    )
-    processes.start(
-        "vmalert",
-        [
-            "vmalert",
-            f"-rule={directory}/rules/*.yaml",
-            f"-datasource.url={url}",
-            f"-remoteWrite.url={url}",
-            "-remoteWrite.flushInterval=500ms",
-            # Required; nothing is notified, but the series ALERTS is written.
-            f"-notifier.url={url}",
-            f"-evaluationInterval={scaling.ms(pace.scrape_interval)}",
-            f"-httpListenAddr={HOST}:{base + 2}",
-        ],
-        os.environ,
-    )
+    del config["global"]["evaluation_interval"], config["rule_files"]
+    (directory / "scrape.yml").write_text(yaml.safe_dump(config))
+    return directory / "scrape.yml"
 
 
 def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, object]:

@@ -119,7 +119,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)", timeout=120)
         machine.after(stack.root)
         at = stack.wait(READY, timeout=240, behind=SETTLED)
-        stack.freeze("simulator", "exporter")
+        stack.freeze("ase-simulator", "ase-exporter")
         yield Snapshot(stack, at)
 
 

@@ -35,7 +35,7 @@ def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
         machine.after(stack.root)
         stack.wait(READY, timeout=240, behind=SETTLED)
         at = stack.wait(f"sum(ase_up) == {len(SERVERS)}", timeout=240, behind=SETTLED)
-        stack.freeze("simulator", "exporter", "vmalert")
+        stack.freeze("ase-simulator", "ase-exporter", "vmalert")
         yield Snapshot(stack, at)
 
 

@@ -91,7 +91,7 @@ def world(directory: Path) -> Iterator[World]:
             log = directory / f"{command}.log"
             return running.enter_context(listening(log, *command.split(), *more, environment=environment))
 
-        simulator = start("ase-simulator", "--port=0", "--speed=60", "--login=sa:")
+        simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60", "--login=sa:")
         environment["ASE_PORT"] = str(simulator)
         (directory / "freetds.conf").write_text(
             "".join(

@@ -7,13 +7,13 @@ from tests.simulator.sql.fake import Client, FakeServer
 
 from ase_simulator.contracts import Parameter
 from ase_simulator.results import (
-    Affected,
     Column,
-    EnvChange,
+    Disconnect,
     Message,
     OutputParameters,
     ReturnStatus,
     Rows,
+    TransactionState,
     Type,
 )
 from ase_simulator.sql.session import ROW_MS, STATEMENT_MS
@@ -26,14 +26,6 @@ def client() -> Client:
     return Client(FakeServer(sysprocesses=[dict(zip(names, row, strict=True)) for row in rows]))
 
 
-def test_statements_need_no_separator(client: Client) -> None:
-    results = client.results(
-        "set nocount on use master select 1 select 2;select 3\ngo\nselect 4 declare @a int"
-    )
-    assert [next(iter(result.rows))[0] for result in results if isinstance(result, Rows)] == [1, 2, 3, 4]
-    assert EnvChange("database", "master", "master") in results
-
-
 def test_a_session_is_charged_for_each_statement_and_row_that_was_taken(client: Client) -> None:
     client.rows("select spid from master..sysprocesses select 1 where 1 = 2 print 'free of charge'")
     server = client.backend.server
@@ -42,17 +34,6 @@ def test_a_session_is_charged_for_each_statement_and_row_that_was_taken(client: 
     assert spid == client.session.spid
     assert four == [1, 4, STATEMENT_MS + 4 * ROW_MS]
     assert none == [1, 0, STATEMENT_MS]
-
-
-def test_select_into_and_joins_update_from(client: Client) -> None:
-    sql = """
-        select spid, blocked, n = convert(int, 0) into #p from master..sysprocesses
-        update #p set n = w.waiters from #p p, (select blocked b, count(*) waiters from #p group by blocked) w
-            where p.spid = w.b
-        select spid, n from #p where n > 0
-    """
-    assert client.rows(sql) == [(5, 2)]
-    assert Affected(4) in client.results("select spid into #q from master..sysprocesses")
 
 
 def test_procedures_take_arguments_and_return_output_parameters(client: Client) -> None:
@@ -157,3 +138,76 @@ def test_fmtonly_gives_the_columns_of_a_query_and_no_rows(client: Client) -> Non
     )
     assert ([column.name for column in rows.columns], rows.rows) == (["a"], [])
     assert client.rows("select a from #t") == [(1,)]
+
+
+def test_syb_quit_ends_the_session(client: Client) -> None:
+    results = client.results("if 1 = 1 select syb_quit() select 2")
+    assert any(isinstance(result, Disconnect) for result in results)
+    assert not any(isinstance(result, Rows) for result in results)
+
+
+@pytest.fixture
+def shop() -> Client:
+    return Client(
+        FakeServer(
+            sysprocesses=[{"spid": 1, "suid": 1, "status": "running"}],
+            monProcessSQLText=[{"SPID": 1, "KPID": 7, "LineNumber": 1, "SQLText": "select 1"}],
+            monCachedStatement=[{"SSQLID": 12, "SQLText": "select a from t where a < 2"}],
+        )
+    )
+
+
+def test_dbcc_prints_what_a_session_runs(shop: Client) -> None:
+    assert shop.printed("dbcc sqltext(1)")[0] == "SQL Text: select 1"
+    assert shop.printed("exec sp_showplan 1, null, null, null")[0].startswith("QUERY PLAN FOR STATEMENT")
+
+
+def test_plans_and_texts_of_cached_statements(shop: Client) -> None:
+    assert shop.rows("select show_cached_text_long(12)") == [("select a from t where a < 2",)]
+    ((plan,),) = shop.rows("select show_cached_plan_in_xml(12, 0, 0)")
+    assert "<statementId>12</statementId>" in str(plan)
+    assert "select a from t where a < 2" in str(plan)
+    assert shop.rows("select show_cached_plan_in_xml(13, 0, 0)") == [(None,)]
+    assert shop.rows("select query_text(1), query_text(9)") == [("select 1", None)]
+
+
+def test_a_closed_session_rolls_back() -> None:
+    client = Client(FakeServer())
+    client.rows("create table tempdb..t (a int) begin tran insert tempdb..t values (1) select 1")
+    client.session.close()
+    assert Client(FakeServer(), backend=client.backend).rows("select count(*) from tempdb..t") == [(0,)]
+
+
+@pytest.mark.parametrize("table", ["#t", "tempdb..t"])
+def test_columns_that_are_never_null_are_told_as_such(client: Client, table: str) -> None:
+    client.rows(
+        f"create table {table} (a int not null, b int null, c int identity) insert {table} values (1, 2) select 1"
+    )
+
+    def nullable(sql: str) -> list[bool]:
+        (rows,) = (result for result in client.results(sql) if isinstance(result, Rows))
+        return [column.nullable for column in rows.columns]
+
+    assert nullable(f"select * from {table}") == [False, True, False]
+    assert nullable(f"select max(a), x.a + 1 from {table} x group by a") == [True, False]
+    assert nullable(f"select x.a from {table} y left join {table} x on x.a = y.b") == [True]
+    assert client.rows(f"select x.a from {table} y, {table} x where y.b *= x.a") == [(None,)]
+
+
+def test_a_session_knows_how_its_transaction_goes(client: Client) -> None:
+    found = []
+    for sql in (
+        "begin tran",
+        "save tran here",
+        "select 1",
+        "rollback tran here",
+        "commit",
+        "begin tran",
+        "rollback",
+    ):
+        client.results(sql)
+        found.append(client.session.transaction.name)
+    in_progress = ["IN_PROGRESS"] * 4
+    assert found == [*in_progress, "SUCCEEDED", "IN_PROGRESS", "ABORTED"]
+    client.results("select 1")
+    assert client.session.transaction is TransactionState.NONE

@@ -10,6 +10,7 @@ import yaml
 from tests.simulator.sql.fake import BOOT, Client, FakeServer
 
 from ase_simulator.contracts import Row
+from ase_simulator.results import Rows
 
 CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("statements.yaml").read_text())
 _DATABASES: list[Row] = [
@@ -67,9 +68,12 @@ def test_statements_are_answered_as_ase_answers_them(case: dict[str, Any]) -> No
         session = other if step.get("session") == "other" else client
         if "rows" in step:
             assert [[*map(shown, row)] for row in session.rows(step["sql"])] == step["rows"], step
+        if "sets" in step:
+            sets = [result.rows for result in session.results(step["sql"]) if isinstance(result, Rows)]
+            assert [[[*map(shown, row)] for row in rows] for rows in sets] == step["sets"], step
         if "prints" in step:
             assert session.printed(step["sql"]) == step["prints"], step
-        if not {"rows", "prints"} & step.keys():
+        if not {"rows", "sets", "prints"} & step.keys():
             assert session.errors(step["sql"]) == step.get("errors", []), step
     assert {sql: shown(client.value(sql)) for sql in case.get("values", {})} == case.get("values", {})
     assert {sql: client.type(sql) for sql in case.get("types", {})} == case.get("types", {})
