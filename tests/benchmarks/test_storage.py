@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -19,7 +18,6 @@ import pytest
 import yaml
 from tests.benchmarks.test_rule_evaluation import prometheus_configuration, served
 from tests.exporter.clocks import ShiftedClock, opener
-from tests.exporter.running_exporter import exporter
 from tests.ports import free_block
 from tests.simulator.tds.running import running
 
@@ -42,7 +40,6 @@ HOURS = 2
 SERVERS = 100
 # Long enough for the head of Prometheus and the caches of VictoriaMetrics to be as large as they get.
 SECONDS = 240
-SCRAPES = 20
 
 pytestmark = [
     pytest.mark.timeout(1800),
@@ -67,30 +64,6 @@ def test_disk(scenario: str, tmp_path: Path) -> None:
         f"VictoriaMetrics {data / count:.2f} and index {names / count:.2f}"
     )
     assert 0 < data < 16 * count
-
-
-@pytest.mark.parametrize("scenario", ["quiet-oltp", "memscale"])
-def test_exporter(scenario: str, tmp_path: Path) -> None:
-    """CPU of a whole scrape, over HTTP, front and worker together."""
-    (server,) = load_scenario(scenario)
-    with running(lambda: simulation(server, None, HOST, 0)) as run:
-        (tmp_path / "password").write_text("exporter")
-        configuration = {
-            "targets": [{"name": "PROD1", "host": HOST, "port": run.port}],
-            "auth": {"default": {"user": "ase_exporter", "password_file": str(tmp_path / "password")}},
-        }
-        with exporter(tmp_path, yaml.safe_dump(configuration)) as served_by:
-            asked = partial(httpx2.get, f"{served_by.url}/probe?target=PROD1", trust_env=False, timeout=60)
-            asked()
-            own = psutil.Process(served_by.process.pid)
-            processes = [own, *own.children(recursive=True)]
-            before = sum(sum(each.cpu_times()[:2]) for each in processes)
-            for _ in range(SCRAPES):
-                time.sleep(1)
-                answer = asked()
-            after = sum(sum(each.cpu_times()[:2]) for each in processes)
-    lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
-    print(f"\n{scenario}: {len(lines):,} samples, {(after - before) / SCRAPES * 1000:.0f} ms of CPU a scrape")
 
 
 def test_memory(tmp_path: Path) -> None:

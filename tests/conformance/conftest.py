@@ -45,9 +45,7 @@ CLIENTS: dict[str, Callable[[Target, Path], Client]] = {
     "thda": lambda t, _: GoBridge("thda", builds.go_bridge(), t.server.port, t.user, t.password, GO_MISSING),
     "pyodbc": lambda t, _: Odbc(t.server.port, t.user, t.password),
     "tsql": _tool("tsql"),
-    "bsqldb": _tool("bsqldb"),
     "fisql": _tool("fisql"),
-    "isql": _tool("isql"),
 }
 
 

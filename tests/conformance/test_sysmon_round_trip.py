@@ -1,6 +1,5 @@
 """What the simulator prints and what the exporter reads are the same figures, whatever they are."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -158,21 +157,3 @@ def test_figures_survive_the_way_through_the_report(layout: Layout, data: st.Dat
 @given(data=st.data())
 def test_figures_of_a_thousand_samples_survive(layout: Layout, data: st.DataObject) -> None:
     check(data.draw(samples(layout)))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_a_wrapped_counter_hides_is_no_contradiction(layout: Layout) -> None:
-    """Buffers of one cache that add up to 0 are not printed, and lack in the sum of all caches."""
-    caches = (
-        CacheSample("one", hits=8, cached=4, discarded=-4),
-        CacheSample("two", hits=9, cached=90, discarded=70),
-    )
-    counts = {"connections": -1, "xacts": 3, "ex_row_granted": 5, "ex_row_waited": -5, "ex_table_waited": 2}
-    moment = datetime(2024, 1, 1)
-    version = f"Adaptive Server Enterprise/{layout}/"
-    engines = (EngineSample(0, "-", 1), EngineSample(1, "-", 1))
-    threads = (Thread(1, "-", "Engine 0"), Thread(2, "-", "Engine 1"))
-    known = Sample("A", version, layout, moment, moment, 60, 60_000, None, engines, threads)
-    page = write(replace(known, caches=caches, counts=counts))
-    assert any(figure.value is not None and figure.value < 0 for figure in page.printed)
-    assert parse("\n".join(page.lines)).contradictions == []

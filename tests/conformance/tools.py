@@ -1,4 +1,4 @@
-"""The command-line clients of FreeTDS and unixODBC: one process a batch, read from what they print."""
+"""The command-line clients of FreeTDS over libtds and db-lib: one process a batch, read from what they print."""
 
 import os
 import re
@@ -14,19 +14,7 @@ _ERROR = re.compile(
     r"^Msg (\d+)(?:, Level| \(severity) 1[1-9]|^\[(?!01000)\w{5}\]\[FreeTDS\]()", re.MULTILINE
 )
 
-_UNKNOWN_TO_BSQLDB = "bsqldb ends with 'type … not supported'"
-_TOO_WIDE_FOR_BSQLDB = "bsqldb writes past its buffer"
-BSQLDB_MISSING = {
-    "date": _UNKNOWN_TO_BSQLDB,
-    "time": _UNKNOWN_TO_BSQLDB,
-    "bigdatetime": _UNKNOWN_TO_BSQLDB,
-    "bigtime": _UNKNOWN_TO_BSQLDB,
-    "unsigned smallint": _UNKNOWN_TO_BSQLDB,
-    "unsigned int": _UNKNOWN_TO_BSQLDB,
-    "unsigned bigint": _UNKNOWN_TO_BSQLDB,
-    "-922337203685477.5807": _TOO_WIDE_FOR_BSQLDB,
-    "-1234567890123456789012345678.0123456789": _TOO_WIDE_FOR_BSQLDB,
-}
+_SEPARATOR = "\ngo\n"
 
 
 class Tool:
@@ -43,22 +31,18 @@ class Tool:
         folder: Path,
         *,
         parse: Callable[[str], list[Row]],
-        separator: str = "\ngo\n",
-        missing: dict[str, str] | None = None,
     ) -> None:
         self.name = name
-        self.missing = missing or {}
+        self.missing: dict[str, str] = {}
         self._command = command
         self._password = password
         self._environment = {
             **os.environ,
             "FREETDSCONF": str(folder / "freetds.conf"),
-            "ODBCINI": str(folder / "odbc.ini"),
             "LC_ALL": "C.UTF-8",
             "HOME": str(folder),
         }
         self._parse = parse
-        self._separator = separator
         self._running: subprocess.Popen[str] | None = None
 
     def login(self, password: str) -> Transcript:
@@ -71,7 +55,7 @@ class Tool:
         """No tool prepares: values go into the text, as their users do it."""
         for value in parameters:
             sql = sql.replace("?", str(value) if isinstance(value, int) else f"'{value}'", 1)
-        return self._run(self._separator.join((sql, sql)), self._password)
+        return self._run(_SEPARATOR.join((sql, sql)), self._password)
 
     def call(self, procedure: str, argument: int) -> Transcript:
         """No tool calls by RPC: `exec` in a batch."""
@@ -80,7 +64,7 @@ class Tool:
     def start(self, sql: str) -> None:
         self._running = self._open(self._password)
         assert self._running.stdin is not None
-        self._running.stdin.write(sql + self._separator)
+        self._running.stdin.write(sql + _SEPARATOR)
         self._running.stdin.flush()
 
     def cancel(self) -> Transcript:
@@ -110,7 +94,7 @@ class Tool:
 
     def _run(self, sql: str, password: str) -> Transcript:
         program = self._open(password)
-        output, errors = program.communicate(sql + self._separator, timeout=60)
+        output, errors = program.communicate(sql + _SEPARATOR, timeout=60)
         transcript = self._read(output, errors)
         if program.returncode and not transcript.errors:
             transcript.errors.append(("", output + errors))
@@ -125,11 +109,10 @@ class Tool:
 
 
 def tools(port: int, user: str, password: str, folder: Path) -> list[Tool]:
-    """tsql, bsqldb, fisql and isql, configured to reach the server as SIMULATED."""
+    """tsql and fisql, configured to reach the server as SIMULATED."""
     (folder / "freetds.conf").write_text(
         f"[SIMULATED]\nhost = 127.0.0.1\nport = {port}\ntds version = 5.0\nclient charset = UTF-8\n"
     )
-    (folder / "odbc.ini").write_text("[SIMULATED]\nDriver = FreeTDS\nServername = SIMULATED\n")
     return [
         Tool(
             "tsql",
@@ -137,14 +120,6 @@ def tools(port: int, user: str, password: str, folder: Path) -> list[Tool]:
             password,
             folder,
             parse=lambda text: [list[str | None](line.split("\t")) for line in text.splitlines()],
-        ),
-        Tool(
-            "bsqldb",
-            lambda secret: ["bsqldb", "-S", "SIMULATED", "-U", user, "-P", secret, "-t", "|"],
-            password,
-            folder,
-            parse=_bars,
-            missing=BSQLDB_MISSING,
         ),
         Tool(
             "fisql",
@@ -158,14 +133,6 @@ def tools(port: int, user: str, password: str, folder: Path) -> list[Tool]:
             password,
             folder,
             parse=_bars,
-        ),
-        Tool(
-            "isql",
-            lambda secret: ["isql", "SIMULATED", user, secret, "-b", "-v", "-d|"],
-            password,
-            folder,
-            parse=_bars,
-            separator="\n",
         ),
     ]
 

@@ -1,8 +1,8 @@
 """Dashboard JSON is up to date, valid for Grafana, and follows the project's rules for panels."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -77,35 +77,25 @@ def test_every_dashboard_shows_changes_from_metrics_alone(dashboard: Json) -> No
 
 
 @every_dashboard
-def test_every_panel_describes_its_content_and_source(dashboard: Json) -> None:
-    for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap"):
-        described = panel["description"]
-        assert re.search(r"[Ss]ources?: |ase_\w+|perf stat|Source", described) and len(described) >= 40, (
-            f"panel {panel['title']!r}: end the description with 'Source: TABLE.Column.'"
-        )
-
-
-@every_dashboard
-def test_titles_are_not_cut_at_1280_wide(dashboard: Json) -> None:
+def test_every_panel_explains_itself(dashboard: Json) -> None:
     for panel in panels(dashboard):
+        title = panel["title"]
         max_length = (COLUMN * panel["gridPos"]["w"] - PADDING) / CHARACTER
-        assert len(panel["title"]) <= max_length, (panel["title"], int(max_length))
-
-
-@every_dashboard
-def test_every_panel_has_a_unit_and_a_text_for_no_data(dashboard: Json) -> None:
-    for panel in panels(dashboard, "timeseries", "stat", "table"):
+        assert len(title) <= max_length, f"{title!r} is cut at 1280 wide, at {int(max_length)} characters"
+    for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap"):
+        title, described = panel["title"], panel["description"]
+        assert re.search(r"[Ss]ources?: |ase_\w+|perf stat|Source", described) and len(described) >= 40, (
+            f"panel {title!r}: end the description with 'Source: TABLE.Column.'"
+        )
+        if panel["type"] == "heatmap":
+            continue
         defaults = panel["fieldConfig"]["defaults"]
-        assert defaults["unit"], panel["title"]
-        assert len(defaults["noValue"]) >= 8, panel["title"]
-
-
-@every_dashboard
-def test_a_missing_figure_has_a_short_text_and_an_explanation(dashboard: Json) -> None:
-    """Grafana shrinks a figure's text until it fits: a sentence would be unreadable."""
-    for panel in panels(dashboard, "stat"):
-        assert len(panel["fieldConfig"]["defaults"]["noValue"]) <= 17, panel["title"]
-        assert " Without data: " in panel["description"], panel["title"]
+        assert defaults["unit"], title
+        assert len(defaults["noValue"]) >= 8, title
+        if panel["type"] == "stat":
+            # Grafana shrinks a figure's text until it fits: a sentence would be unreadable.
+            assert len(defaults["noValue"]) <= 17, title
+            assert " Without data: " in described, title
 
 
 def test_the_fleet_is_sorted_worst_first() -> None:
@@ -119,42 +109,38 @@ def test_the_fleet_is_sorted_worst_first() -> None:
 
 
 @every_dashboard
-def test_graphs_have_a_legend_with_last_and_max(dashboard: Json) -> None:
+def test_graphs_have_limits_and_a_legend_with_last_and_max(dashboard: Json) -> None:
     for panel in panels(dashboard, "timeseries"):
-        legend = panel["options"]["legend"]
+        legend, defaults = panel["options"]["legend"], panel["fieldConfig"]["defaults"]
+        assert "min" in defaults or "max" in defaults, panel["title"]
         assert legend["showLegend"] and legend["displayMode"] == "table"
         assert legend["calcs"] == ["lastNotNull", "max"], panel["title"]
-        for target in panel["targets"]:
-            assert target["legendFormat"], panel["title"]
+        assert all(target["legendFormat"] for target in panel["targets"])
 
 
 @every_dashboard
-def test_ratios_have_limits(dashboard: Json) -> None:
-    for panel in panels(dashboard, "timeseries"):
-        defaults = panel["fieldConfig"]["defaults"]
-        assert "min" in defaults or "max" in defaults, panel["title"]
-
-
-@every_dashboard
-def test_panels_are_on_the_grid_and_do_not_overlap(dashboard: Json) -> None:
-    places = [panel["gridPos"] for panel in dashboard["panels"]]
-    for place in places:
-        assert place["x"] >= 0 and place["x"] + place["w"] <= 24
-    for one, other in combinations(places, 2):
-        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
-        apart = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
-        assert beside or apart, (one, other)
-
-
-@every_dashboard
-def test_panel_ids_are_unique(dashboard: Json) -> None:
+def test_panels_fill_the_grid_and_do_not_overlap(dashboard: Json) -> None:
     ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(ids) == len(set(ids))
+    taken = Counter(
+        (column, line)
+        for panel in dashboard["panels"]
+        for place in [panel["gridPos"]]
+        for column in range(place["x"], place["x"] + place["w"])
+        for line in range(place["y"], place["y"] + place["h"])
+    )
+    assert set(taken.values()) == {1}, "panels overlap"
+    assert {column for column, _ in taken} == set(range(24))
+    widths = Counter(line for _, line in taken)
+    holes = {line: width for line, width in widths.items() if width != 24}
+    assert not holes, f"grid rows that are not 24 columns wide: {holes}; set `width` and `height` of panels"
 
 
 @every_dashboard
-def test_everything_queries_the_chosen_datasource(dashboard: Json) -> None:
+def test_everything_queries_the_chosen_datasource_and_servers(dashboard: Json) -> None:
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
+    assert {"datasource", "job", "instance"} <= variables.keys()
+    assert variables["instance"]["multi"] or dashboard["uid"] in ("ase-change", "ase-details")
     assert variables["datasource"]["type"] == "datasource"
     datasources = [
         panel["datasource"] for panel in panels(dashboard, "timeseries", "stat", "table", "heatmap")
@@ -166,50 +152,35 @@ def test_everything_queries_the_chosen_datasource(dashboard: Json) -> None:
     assert all(datasource == DATASOURCE for datasource in datasources)
 
 
-@every_dashboard
-def test_servers_can_be_chosen_by_job_and_name(dashboard: Json) -> None:
-    variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
-    assert {"datasource", "job", "instance"} <= variables.keys()
-    assert variables["instance"]["multi"] or dashboard["uid"] in ("ase-change", "ase-details")
-
-
 # Expressions that do not depend on the chosen servers.
 WITHOUT_SERVER = {"(vector($change) > 0) * 1000", "min(ase_exporter_config_last_reload_successful)"}
+WINDOWS = {"$__rate_interval", "1h", "${before}s", "${after}s"}
 
 
 @every_dashboard
-def test_every_selector_has_the_chosen_servers_or_machines(dashboard: Json) -> None:
-    for expr in set(expressions(dashboard)) - WITHOUT_SERVER:
+def test_expressions_select_servers_follow_the_interval_and_rate_counters(dashboard: Json) -> None:
+    for expr in expressions(dashboard):
         for selector in re.findall(
             r"\b(?:ase[_:]|dbhost[_:]|ALERTS|scrape_)[a-zA-Z0-9_:]*(?:\{[^}]*\})?", expr
         ):
-            assert SELECTOR in selector or MACHINE in selector, (selector, expr)
-
-
-@every_dashboard
-def test_windows_follow_the_scrape_interval(dashboard: Json) -> None:
-    allowed = {"$__rate_interval", "1h", "${before}s", "${after}s"}
-    for expr in expressions(dashboard):
-        assert set(re.findall(r"\[([^\]:]+)", expr)) <= allowed, expr
-        assert "$__interval" not in expr
-
-
-@every_dashboard
-def test_counters_are_rated(dashboard: Json) -> None:
-    for expr in expressions(dashboard):
+            assert SELECTOR in selector or MACHINE in selector or expr in WITHOUT_SERVER, (selector, expr)
+        assert set(re.findall(r"\[([^\]:]+)", expr)) <= WINDOWS and "$__interval" not in expr, expr
         for match in re.finditer(r"(\w+\()?(?:ase|dbhost)_\w+_total\{", expr):
             assert match[1] in ("rate(", "increase("), expr
+
+
+def overrides(dashboard: Json, *kinds: str) -> Iterator[Json]:
+    for panel in panels(dashboard, *kinds):
+        for override in panel.get("fieldConfig", {}).get("overrides", []):
+            yield from override["properties"]
 
 
 @every_dashboard
 def test_links_keep_time_range_and_variables(dashboard: Json) -> None:
     (link,) = dashboard["links"]
     assert link["keepTime"] and link["includeVars"]
-    for panel in panels(dashboard, "table"):
-        for override in panel["fieldConfig"]["overrides"]:
-            for each in override["properties"]:
-                if each["id"] == "links":
-                    assert all("${__url_time_range}" in to["url"] for to in each["value"])
+    links = [to for each in overrides(dashboard, "table") if each["id"] == "links" for to in each["value"]]
+    assert all("${__url_time_range}" in to["url"] for to in links)
 
 
 # Supported by Grafana 9.3 and the current version: core panels without Angular, transformations, cells.
@@ -221,48 +192,23 @@ CELLS_OF_BOTH = {"auto", "color-text", "gradient-gauge"}
 @every_dashboard
 def test_only_features_of_both_grafana_9_and_current_are_used(dashboard: Json) -> None:
     assert {panel["type"] for panel in dashboard["panels"]} <= PANELS_OF_BOTH
-    used = {
-        transformation["id"]
-        for panel in dashboard["panels"]
-        for transformation in panel.get("transformations", [])
-    }
+    used = {each["id"] for panel in dashboard["panels"] for each in panel.get("transformations", [])}
     assert used <= TRANSFORMATIONS_OF_BOTH
     assert not any("angular" in panel or "repeat" in panel for panel in dashboard["panels"])
 
 
 @every_dashboard
-def test_panels_leave_no_holes(dashboard: Json) -> None:
-    columns: dict[int, int] = {}
-    for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        for line in range(place["y"], place["y"] + place["h"]):
-            columns[line] = columns.get(line, 0) + place["w"]
-    holes = {line: width for line, width in columns.items() if width != 24}
-    assert not holes, f"grid rows that are not 24 columns wide: {holes}; set `width` and `height` of panels"
-
-
-@every_dashboard
-def test_the_newest_migrations_of_grafana_change_nothing(dashboard: Json) -> None:
+def test_a_current_grafana_migrates_the_model_and_the_cells_of_tables(dashboard: Json) -> None:
     """Versions 39 to 43 of the model: refresh becomes a string, time_options go, what is hidden from a graph is hidden
-    from its tooltip, the transformations timeSeriesTable and formatTime are replaced (see above)."""
+    from its tooltip, the transformations timeSeriesTable and formatTime are replaced (see above). From version 38 the
+    cell type is `cellOptions`: Grafana migrates `displayMode` if the file is of version 37 and the panel's defaults
+    have `custom`."""
+    assert dashboard["schemaVersion"] == 37
     assert isinstance(dashboard["refresh"], str)
     assert "time_options" not in dashboard.get("timepicker", {})
-    for panel in dashboard["panels"]:
-        for override in panel.get("fieldConfig", {}).get("overrides", []):
-            assert "custom.hideFrom" not in {each["id"] for each in override["properties"]}
-
-
-@every_dashboard
-def test_a_current_grafana_migrates_the_cells_of_tables(dashboard: Json) -> None:
-    """From schema version 38 the cell type is `cellOptions`. Grafana migrates `displayMode` if the file is of
-    version 37 and the panel's defaults have `custom`."""
-    assert dashboard["schemaVersion"] == 37
-    for panel in panels(dashboard, "table"):
-        defaults = panel["fieldConfig"]["defaults"]
-        modes = [defaults["custom"]["displayMode"]]
-        for override in panel["fieldConfig"]["overrides"]:
-            for each in override["properties"]:
-                assert each["id"] != "custom.cellOptions"
-                if each["id"] == "custom.displayMode":
-                    modes.append(each["value"])
-        assert set(modes) <= CELLS_OF_BOTH, panel["title"]
+    assert not {"custom.hideFrom", "custom.cellOptions"} & {each["id"] for each in overrides(dashboard)}
+    modes = {
+        panel["fieldConfig"]["defaults"]["custom"]["displayMode"] for panel in panels(dashboard, "table")
+    }
+    modes |= {each["value"] for each in overrides(dashboard, "table") if each["id"] == "custom.displayMode"}
+    assert modes <= CELLS_OF_BOTH

@@ -9,10 +9,11 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -154,54 +155,73 @@ class Deployment:
         return thread
 
 
+Deploy = Callable[..., Deployment]
+
+
+@pytest.fixture
+def deploy(server: Simulated, tmp_path: Path) -> Iterator[Deploy]:
+    """A function that starts a deployment; its arguments are fields of it."""
+    with ExitStack() as stack:
+
+        def started(name: str = "", **fields: Any) -> Deployment:
+            directory = tmp_path / name
+            directory.mkdir(exist_ok=True)
+            deployment = Deployment(server, directory, **fields)
+            stack.callback(deployment.stop)
+            deployment.start()
+            return deployment
+
+        yield started
+
+
 @pytest.mark.parametrize("rounds", [6, pytest.param(100, marks=pytest.mark.slow)])
 def test_totals_are_those_of_the_server_after_kills_and_redeployments(
-    server: Simulated, tmp_path: Path, rounds: int
+    server: Simulated, deploy: Deploy, tmp_path: Path, rounds: int
 ) -> None:
     dice = random.Random(rounds)
-    deployment = Deployment(server, tmp_path)
-    deployment.start()
-    try:
-        first, truth = deployment.totals(), inside(server)
-        recording: list[tuple[float, float]] = []
-        at, lost = 0.0, 0
-        for number in range(rounds):
-            for _ in range(dice.randint(1, 3)):
-                server.model.advance(15.0)
-                at += 15.0
-                now = deployment.totals()
-                recording.append((at, now[TRANSACTIONS]))
-            in_flight = deployment.scrape_in_background() if dice.random() < 0.5 else None
-            # Ten seconds in which nobody looks; not at the same place of the scrape interval.
-            server.model.advance(10.0)
-            match number % 3:
-                case 0:
-                    deployment.kill()
-                    deployment.start()
-                case 1:
-                    deployment.kill_worker()
-                case _:
-                    deployment.stop()
-                    deployment.targets = 1 + (deployment.targets % 3)
-                    deployment.start()
-            if in_flight:
-                in_flight.join()
-            server.model.advance(5.0)
+    deployment = deploy()
+    first, truth = deployment.totals(), inside(server)
+    recording: list[tuple[float, float]] = []
+    at, lost = 0.0, 0
+    for number in range(rounds):
+        for _ in range(dice.randint(1, 3)):
+            server.model.advance(15.0)
             at += 15.0
             now = deployment.totals()
             recording.append((at, now[TRANSACTIONS]))
-            found, expected = growth(now, first), growth(inside(server), truth)
-            lost += sum(found.get(key) != value for key, value in expected.items())
-            assert found == expected, number
-        assert lost == 0
-    finally:
-        deployment.stop()
+        in_flight = deployment.scrape_in_background() if dice.random() < 0.5 else None
+        # Ten seconds in which nobody looks; not at the same place of the scrape interval.
+        server.model.advance(10.0)
+        match number % 3:
+            case 0:
+                deployment.kill()
+                deployment.start()
+            case 1:
+                deployment.kill_worker()
+            case _:
+                deployment.stop()
+                deployment.targets = 1 + (deployment.targets % 3)
+                deployment.start()
+        if in_flight:
+            in_flight.join()
+        server.model.advance(5.0)
+        at += 15.0
+        now = deployment.totals()
+        recording.append((at, now[TRANSACTIONS]))
+        found, expected = growth(now, first), growth(inside(server), truth)
+        lost += sum(found.get(key) != value for key, value in expected.items())
+        assert found == expected, number
+    assert lost == 0
     check_rates(recording, tmp_path, dice)
 
 
-def stored(recording: list[tuple[float, float]], folder: Path) -> running_prometheus:
-    """A real Prometheus with these samples of the transactions."""
-    lines = [f"ase_transactions_total {total!r} {START + at}" for at, total in recording]
+def stored(folder: Path, **recordings: list[tuple[float, float]]) -> running_prometheus:
+    """A real Prometheus with these samples of the transactions, by instance."""
+    lines = [
+        f'ase_transactions_total{{instance="{name}"}} {total!r} {START + at}'
+        for name, recording in recordings.items()
+        for at, total in recording
+    ]
     text = "\n".join(["# TYPE ase_transactions counter", *lines, "# EOF", ""])
     return prometheus_with(text, folder)
 
@@ -210,7 +230,7 @@ def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random
     """rate() over any window, of which many cover a restart, is the true rate within 1 %."""
     (first, low), (last, high) = recording[0], recording[-1]
     true = (high - low) / (last - first)
-    with stored(recording, folder) as url, Prometheus(url) as prometheus:
+    with stored(folder, one=recording) as url, Prometheus(url) as prometheus:
         for _ in range(50):
             window = dice.randint(60, 240)
             end = dice.uniform(first + window, last)
@@ -219,116 +239,91 @@ def check_rates(recording: list[tuple[float, float]], folder: Path, dice: random
 
 
 def test_without_a_state_directory_a_worker_may_die_and_the_exporter_says_so(
-    server: Simulated, tmp_path: Path
+    server: Simulated, deploy: Deploy, tmp_path: Path
 ) -> None:
-    deployment = Deployment(server, tmp_path, state=False)
-    deployment.start()
-    try:
-        began = time.time()
-        first, truth = deployment.totals(), inside(server)
-        created = deployment.created()
-        assert began - 60 < created <= time.time()
-        for _ in range(3):
-            server.model.advance(20.0)
-            deployment.kill_worker()
-            assert growth(deployment.totals(), first) == growth(inside(server), truth)
-            assert deployment.created() == created
-        assert deployment.running
-        metrics = httpx2.get(f"{deployment.running.url}/metrics", trust_env=False).text
-        assert "ase_exporter_totals_persistent 0.0" in metrics
+    deployment = deploy(state=False)
+    began = time.time()
+    first, truth = deployment.totals(), inside(server)
+    created = deployment.created()
+    assert began - 60 < created <= time.time()
+    for _ in range(3):
         server.model.advance(20.0)
-        deployment.kill()
-        restarted = time.time()
-        deployment.start()
-        assert set(deployment.totals().values()) == {0}
-        assert deployment.created() > restarted
-    finally:
-        deployment.stop()
+        deployment.kill_worker()
+        assert growth(deployment.totals(), first) == growth(inside(server), truth)
+        assert deployment.created() == created
+    assert deployment.running
+    metrics = httpx2.get(f"{deployment.running.url}/metrics", trust_env=False).text
+    assert "ase_exporter_totals_persistent 0.0" in metrics
+    server.model.advance(20.0)
+    deployment.kill()
+    restarted = time.time()
+    deployment.start()
+    assert set(deployment.totals().values()) == {0}
+    assert deployment.created() > restarted
 
 
 def test_a_restart_of_the_server_while_nobody_looks_lose_only_what_nobody_can_know(
-    server: Simulated, tmp_path: Path
+    server: Simulated, deploy: Deploy, tmp_path: Path
 ) -> None:
-    deployment = Deployment(server, tmp_path)
+    deployment = deploy()
+    before = deployment.totals()[TRANSACTIONS]
+    server.model.advance(30.0)
+    seen = deployment.totals()[TRANSACTIONS]
+    assert seen > before
+    deployment.kill()
+    server.model.advance(30.0)
+    server.model.restart()
+    server.model.advance(30.0)
     deployment.start()
-    try:
-        before = deployment.totals()[TRANSACTIONS]
-        server.model.advance(30.0)
-        seen = deployment.totals()[TRANSACTIONS]
-        assert seen > before
-        deployment.kill()
-        server.model.advance(30.0)
-        server.model.restart()
-        server.model.advance(30.0)
-        deployment.start()
-        # All since its start counts, and nothing of the half minute before it.
-        assert deployment.totals()[TRANSACTIONS] - seen == inside(server)[TRANSACTIONS]
-    finally:
-        deployment.stop()
+    # All since its start counts, and nothing of the half minute before it.
+    assert deployment.totals()[TRANSACTIONS] - seen == inside(server)[TRANSACTIONS]
 
 
 def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters_does_not(
-    server: Simulated, tmp_path: Path
+    server: Simulated, deploy: Deploy, tmp_path: Path
 ) -> None:
     """An HA pair of Prometheus on one exporter, against a pair of exporters of which one began later."""
-    directories = [tmp_path / name for name in ("first", "second")]
-    for directory in directories:
-        directory.mkdir()
-    first, second = (Deployment(server, directory) for directory in directories)
     samples: list[tuple[float, float, float]] = []
-    first.start()
-    try:
-        first.totals()
-        server.model.advance(600.0)
-        second.start()
-        for number in range(40):
-            samples.append((15.0 * number, first.totals()[TRANSACTIONS], second.totals()[TRANSACTIONS]))
-            server.model.advance(15.0)
-    finally:
-        first.stop()
-        second.stop()
+    first = deploy("first")
+    first.totals()
+    server.model.advance(600.0)
+    second = deploy("second")
+    for number in range(40):
+        samples.append((15.0 * number, first.totals()[TRANSACTIONS], second.totals()[TRANSACTIONS]))
+        server.model.advance(15.0)
     true = (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
     middle = len(samples) // 2
-    for name, one, other in (("one exporter", 1, 1), ("to the younger", 1, 2), ("to the older", 2, 1)):
-        merged = [(each[0], each[one if n < middle else other]) for n, each in enumerate(samples)]
-        measured = rate_over(merged, tmp_path / name.replace(" ", "_"), window=300, end=merged[-1][0] - 150)
-        if one == other:
-            assert measured == pytest.approx(true, rel=0.01)
-        else:
-            assert measured > 1.5 * true, name
-
-
-def rate_over(samples: list[tuple[float, float]], folder: Path, *, window: int, end: float) -> float:
-    """rate() over a window in a real Prometheus that holds the samples."""
-    folder.mkdir()
-    with stored(samples, folder) as url, Prometheus(url) as prometheus:
-        (sample,) = prometheus.query(f"rate(ase_transactions_total[{window}s])", START + end)
-        return sample.value
+    pairs = {"one": (1, 1), "to_the_younger": (1, 2), "to_the_older": (2, 1)}
+    merged = {
+        name: [(each[0], each[pair[n >= middle]]) for n, each in enumerate(samples)]
+        for name, pair in pairs.items()
+    }
+    with stored(tmp_path, **merged) as url, Prometheus(url) as prometheus:
+        rates = prometheus.query("rate(ase_transactions_total[300s])", START + samples[-1][0] - 150)
+    measured = {sample.labels["instance"]: sample.value for sample in rates}
+    assert measured["one"] == pytest.approx(true, rel=0.01)
+    assert min(measured["to_the_younger"], measured["to_the_older"]) > 1.5 * true
 
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "forged"])
-def test_damaged_totals_start_again(server: Simulated, tmp_path: Path, damage: str) -> None:
-    deployment = Deployment(server, tmp_path)
+def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path, damage: str) -> None:
+    deployment = deploy()
+    server.model.advance(30.0)
+    deployment.totals()
+    deployment.kill()
+    (path,) = (tmp_path / "state" / "totals").glob("*.totals")
+    content = bytearray(path.read_bytes())
+    match damage:
+        case "truncated":
+            path.write_bytes(content[: len(content) // 2])
+        case "one bit":
+            content[len(content) // 2] ^= 1
+            path.write_bytes(content)
+        case "empty":
+            path.write_bytes(b"")
+        case "forged":
+            path.write_bytes(content[:26] + zlib.compress(bytes(1 << 24)))
     deployment.start()
-    try:
-        server.model.advance(30.0)
-        deployment.totals()
-        deployment.kill()
-        (path,) = (tmp_path / "state" / "totals").glob("*.totals")
-        content = bytearray(path.read_bytes())
-        match damage:
-            case "truncated":
-                path.write_bytes(content[: len(content) // 2])
-            case "one bit":
-                content[len(content) // 2] ^= 1
-                path.write_bytes(content)
-            case "empty":
-                path.write_bytes(b"")
-            case "forged":
-                path.write_bytes(content[:26] + zlib.compress(bytes(1 << 24)))
-        deployment.start()
-        assert set(deployment.totals().values()) == {0}
-        assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log
-        assert [bad.name for bad in path.parent.glob("*.bad")] == [f"{path.stem}.bad"]
-    finally:
-        deployment.stop()
+    assert set(deployment.totals().values()) == {0}
+    assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log
+    assert [bad.name for bad in path.parent.glob("*.bad")] == [f"{path.stem}.bad"]
