@@ -139,6 +139,14 @@ def test_the_alerts_of_the_beginning_are_as_documented(scenario: str, tmp_path: 
     assert alerts == until(documented()[scenario], end)
 
 
+@pytest.mark.parametrize(
+    "seconds", [900, pytest.param(86_400, marks=[pytest.mark.slow, pytest.mark.timeout(3 * 3600)])]
+)
+@pytest.mark.parametrize("scenario", ["idle", "quiet-oltp"])
+def test_nothing_fires_on_a_healthy_server(scenario: str, seconds: int, tmp_path: Path) -> None:
+    assert timeline(record(scenario, seconds), tmp_path) == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("scenario", PLAYS)

@@ -1,7 +1,6 @@
 """Simulated servers of any version, in this process. Clients use pyodbc and FreeTDS as in production."""
 
 import asyncio
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.planted import DATABASE
+from tests.simulator.tds.running import running
 
 from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.catalogue import load_catalogue
@@ -100,14 +100,5 @@ def run(
     """Run a simulated server of that version until the block ends. start: its date at first, UTC."""
     server = load_scenario(scenario, seed=1, speed=speed, version=version, start=start)[0]
     backend = SqlBackend(server, [Login(name, PASSWORD, roles=roles) for name, roles in LOGINS.items()])
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    listener = Listener(backend)
-    asyncio.run_coroutine_threadsafe(listener.__aenter__(), loop).result(60)
-    try:
-        yield Simulated(listener, loop, server)
-    finally:
-        asyncio.run_coroutine_threadsafe(listener.__aexit__(None, None, None), loop).result(60)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(60)
+    with running(lambda: Listener(backend)) as found:
+        yield Simulated(found.listener, found.loop, server)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -40,20 +41,16 @@ def on_a_command_line(_: Path) -> None:
     subprocess.run([sys.executable, "-c", "import ase_exporter", INLINE], check=True)
 
 
-def in_an_answer(_: Path) -> None:
-    def answer(_: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(200, text=f"<b>{INLINE}</b>")
+def in_an_answer(_: Path, **answer: Any) -> None:
+    def respond(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, **(answer or {"text": f"<b>{INLINE}</b>"}))
 
-    with httpx2.Client(transport=httpx2.MockTransport(answer)) as client:
+    with httpx2.Client(transport=httpx2.MockTransport(respond)) as client:
         assert client.get("http://127.0.0.1/").is_success
 
 
-def in_a_header(_: Path) -> None:
-    def answer(_: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(200, headers={"X-Error": INLINE})
-
-    with httpx2.Client(transport=httpx2.MockTransport(answer)) as client:
-        assert client.get("http://127.0.0.1/").is_success
+def in_a_header(directory: Path) -> None:
+    in_an_answer(directory, headers={"X-Error": INLINE})
 
 
 def by_a_command(_: Path) -> None:

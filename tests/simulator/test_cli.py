@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.exporter.web.authority import Authority
 from tests.paths import REPOSITORY
-from tests.simulator.certificates import loopback_certificate
 from tests.simulator.tds.raw import RawClient
 
 COMMAND = [sys.executable, "-m", "ase_simulator"]
@@ -78,10 +78,11 @@ def logs_in(port: int, user: str, password: str) -> bool:
 
 
 def test_tls_is_spoken_where_a_certificate_is_given(tmp_path: Path) -> None:
-    certificate, key = loopback_certificate(tmp_path)
-    with simulator("--tls-cert", str(certificate), "--tls-key", str(key)) as (_, (port,)):
+    authority = Authority(tmp_path)
+    certificate, key = authority.sign("server")
+    with simulator("--tls-cert", certificate, "--tls-key", key) as (_, (port,)):
         client = RawClient(port)
-        context = ssl.create_default_context(cafile=str(certificate))
+        context = ssl.create_default_context(cafile=str(authority.file))
         client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
         with client:
             assert client.login("sa", "")[-1]["status"] == 0

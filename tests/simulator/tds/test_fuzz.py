@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import random
-import struct
 from collections.abc import Callable
 
 import pytest
+from tests.faults.corruption import bits, cut, insert, length
+from tests.faults.corruption import noise as replace
 from tests.simulator.tds.raw import ATTENTION, BULK, EOM, HEADER, LOGIN, NORMAL, Codec
 from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
 
@@ -58,33 +59,13 @@ def valid_packets(codec: Codec) -> list[bytes]:
     ]
 
 
-def flip(data: bytearray, chance: random.Random) -> None:
-    for _ in range(chance.randint(1, 8)):
-        data[chance.randrange(len(data))] = chance.randrange(256)
-
-
-def cut(data: bytearray, chance: random.Random) -> None:
-    del data[chance.randrange(len(data)) :]
-
-
-def grow(data: bytearray, chance: random.Random) -> None:
-    at = chance.randrange(len(data) + 1)
-    data[at:at] = chance.randbytes(chance.randint(1, 64))
-
-
-def lengthen(data: bytearray, chance: random.Random) -> None:
-    """Boundary lengths."""
-    at = chance.randrange(len(data))
-    data[at : at + 4] = struct.pack("<I", chance.choice((0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF)))
-
-
 def keep_header(
     mutate: Callable[[bytearray, random.Random], None],
 ) -> Callable[[bytes, random.Random], bytes]:
     """Mutate the body and frame it correctly, so that it reaches the token parser."""
 
     def mutated(data: bytes, chance: random.Random) -> bytes:
-        body = bytearray(data[HEADER.size :]) or bytearray(1)
+        body = bytearray(data[HEADER.size :]).ljust(2, b"\0")
         mutate(body, chance)
         return packet(bytes(body), data[0])
 
@@ -109,8 +90,8 @@ def unchanged(data: bytes, _chance: random.Random) -> bytes:
 
 
 MUTATIONS = [
-    *(keep_header(mutate) for mutate in (flip, flip, cut, grow, lengthen)),
-    *(whole(mutate) for mutate in (flip, cut, grow)),
+    *(keep_header(mutate) for mutate in (bits, replace, cut, insert, length)),
+    *(whole(mutate) for mutate in (bits, cut, insert)),
     noise,
     unchanged,
     unchanged,
