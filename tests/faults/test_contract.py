@@ -22,7 +22,7 @@ def named(row: dict[str, object]) -> list[tuple[str, str]]:
 def functions(path: str) -> set[str]:
     """The names of a file's functions."""
     tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def test_every_fault_has_a_promise_and_tests_that_exist() -> None:
