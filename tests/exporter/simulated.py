@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tests.exporter.clocks import ShiftedClock, opener
 from tests.planted import DATABASE
 from tests.simulator.tds.running import running
 
@@ -64,16 +65,8 @@ class Simulated:
         address: tuple[str, int] | None = None,
         **seams: Any,
     ) -> TargetScraper:
-        """A target scraper that waits long for logins, as a busy machine may be slow. address: of a proxy."""
-        host, port = address or self.address
-        return TargetScraper(
-            Target(name="ONE", host=host, port=port, budget=budget),
-            auth or Auth(user="monitor", password=PASSWORD),
-            module or Module(),
-            Scrape(connect_timeout=60.0, budget=None),
-            CATALOGUE,
-            **seams,
-        )
+        """A target scraper of it. address: of a proxy."""
+        return scraper_of(address or self.address, auth, module, budget, **seams)
 
     @contextmanager
     def login(self, user: str) -> Iterator[Query]:
@@ -84,6 +77,35 @@ class Simulated:
             yield lambda sql: connection.query(sql, time.monotonic() + 60)
         finally:
             connection.close()
+
+
+def scraper_of(
+    address: tuple[str, int],
+    auth: Auth | None = None,
+    module: Module | None = None,
+    budget: float | None = None,
+    *,
+    encrypt_password: bool = False,
+    settings: Scrape | None = None,
+    clock: ShiftedClock | None = None,
+    **seams: Any,
+) -> TargetScraper:
+    """A target scraper that waits long for logins, as a busy machine may be slow, and has no budget but of its target.
+
+    clock: its time, if the test moves it. seams: of the scraper.
+    """
+    if clock:
+        seams = {"clock": clock.clock, "open_connection": opener(clock.clock)} | seams
+    return TargetScraper(
+        Target(
+            name="ONE", host=address[0], port=address[1], budget=budget, encrypt_password=encrypt_password
+        ),
+        auth or Auth(user="monitor", password=PASSWORD),
+        module or Module(),
+        settings or Scrape(connect_timeout=60.0, budget=None),
+        CATALOGUE,
+        **seams,
+    )
 
 
 def scrape(scraper: TargetScraper, seconds: float = 60.0, *collectors: str, module: str = "") -> ScrapeResult:

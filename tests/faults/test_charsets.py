@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.exporter.simulated import run
-from tests.faults.scraping import failed, scrape, scraper_of, text
+from tests.exporter.simulated import run, scraper_of
+from tests.faults.scraping import failed, scrape, text
 from tests.faults.test_server_faults import connect
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import ScriptedBackend

@@ -11,11 +11,12 @@ import pytest
 from tests.e2e.evaluation import timeline
 from tests.e2e.simulated_time import record
 from tests.exporter.clocks import ShiftedClock
-from tests.faults.scraping import failed, scrape, scraper_of
+from tests.exporter.simulated import scraper_of
+from tests.faults.scraping import failed, scrape
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import Running, running
 
-from ase_exporter.config import Scrape
+from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.result import ScrapeResult
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.schema.profiles import profiles
@@ -37,8 +38,7 @@ class Hostile:
         self._shifted = ShiftedClock()
         self.scraper = scraper_of(
             (HOST, run.port),
-            user="ase_exporter",
-            password="exporter",
+            Auth(user="ase_exporter", password="exporter"),
             encrypt_password=True,
             clock=self._shifted,
             settings=Scrape(connect_timeout=60.0),

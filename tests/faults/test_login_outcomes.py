@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.running_exporter import PATIENT, RunningExporter, exporter
 from tests.exporter.running_exporter import configuration as configured
+from tests.exporter.simulated import scraper_of
 from tests.faults.login_server import (
     ACCEPTED,
     DONE,
@@ -27,11 +28,11 @@ from tests.faults.login_server import (
     message,
     session,
 )
-from tests.faults.scraping import scrape, scraper_of
+from tests.faults.scraping import scrape
 
 from ase_exporter.ase.login_ledger import HOURLY, LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
-from ase_exporter.config import Scrape
+from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.target_scraper import TargetScraper
 
 NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
@@ -66,7 +67,13 @@ def scraper(
     connect_timeout: float = 60.0,
 ) -> TargetScraper:
     settings = Scrape(connect_timeout=connect_timeout, budget=None)
-    return scraper_of((host, port), password="planted-wrong", clock=clock, settings=settings, timing=NO_PAUSE)
+    return scraper_of(
+        (host, port),
+        Auth(user="monitor", password="planted-wrong"),
+        clock=clock,
+        settings=settings,
+        timing=NO_PAUSE,
+    )
 
 
 def kind(one: TargetScraper, clock: ShiftedClock | None = None) -> str:

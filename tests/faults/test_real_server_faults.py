@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.exporter.clocks import ShiftedClock, opener
-from tests.exporter.simulated import PASSWORD, Simulated, run
-from tests.faults.scraping import failed, samples, scrape, scraper_of
+from tests.exporter.simulated import PASSWORD, Simulated, run, scraper_of
+from tests.faults.scraping import failed, samples, scrape
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
 from ase_exporter.ase.database_error import login_error

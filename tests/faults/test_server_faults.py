@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.clocks import ShiftedClock
-from tests.exporter.simulated import Simulated, run
-from tests.faults.scraping import failed, scrape, scraper_of, text
+from tests.exporter.simulated import Simulated, run, scraper_of
+from tests.faults.scraping import failed, scrape, text
 from tests.simulator.tds.running import Running, running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
