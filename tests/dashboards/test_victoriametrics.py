@@ -10,9 +10,9 @@ from tests.dashboards import machine
 from tests.dashboards.filled import SERVERS, filled
 from tests.dashboards.test_queries import (
     READY,
-    SETTLED,
     Case,
     Snapshot,
+    complete,
     every_dashboard,
     found_anywhere,
     missing,
@@ -33,10 +33,9 @@ def victoria(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
     with filled(tmp_path_factory.mktemp("victoria"), victoria=True) as stack:
         stack.wait("count(dbhost:tlb_misses:ratio_rate1m) and on () count(ase_up == 1)", timeout=120)
         machine.after(stack.root)
-        stack.wait(READY, timeout=240, behind=SETTLED)
-        at = stack.wait(f"sum(ase_up) == {len(SERVERS)}", timeout=240, behind=SETTLED)
+        found = complete(stack, f"{READY} and on () (sum(ase_up) == {len(SERVERS)})")
         stack.freeze("ase-simulator", "ase-exporter", "vmalert")
-        yield Snapshot(stack, at)
+        yield found
 
 
 @every_dashboard
