@@ -158,7 +158,8 @@ def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, o
         ],
         "auth": {"default": {"user": "sa", "password_file": str(directory / "password")}},
         "modules": modules,
-        "scrape": {"min_timeout": "5s"},
+        # On a busy machine expensive collectors would be read too seldom.
+        "scrape": {"min_timeout": "5s", "budget": None},
         "changes": {"interval": f"{max(1, pace.scrape_interval)}s"},
         "host": {
             "procfs": str(root / "proc"),

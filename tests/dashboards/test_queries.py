@@ -104,7 +104,7 @@ READY = " and on () ".join(
         "count(count_over_time(ase_change_timestamp_seconds[5m]))",
         # Their collectors are read once a minute, and shown at every scrape: these have been read twice.
         *(
-            f"count(rate({metric}[{BUSY_WINDOW:g}s]) > 0)"
+            f"count(increase({metric}[5m]) > 0)"
             for metric in (
                 "ase_object_lock_requests_total",
                 "ase_procedure_executions_total",
