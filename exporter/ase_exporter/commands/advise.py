@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.evidence import Evidence, gather
 from ase_exporter.advise.host_cpu import cpu_flags, flags_of_host
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
+from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
     ConfigFile,
@@ -76,17 +78,7 @@ def _watch(
     show: Callable[[float], None],
 ) -> Evidence:
     catalogue, _ = load_catalogue(loaded.catalogue.directories)
-    auth = loaded.auth[target.auth]
-    endpoint = Endpoint(target.host, target.port, target.charset, target.encrypt_password)
-    try:
-        connection = Connection.open(
-            endpoint,
-            auth.user,
-            auth.read_password(),
-            deadline=time.monotonic() + max(loaded.scrape.connect_timeout, 2.0),
-        )
-    except DatabaseError as error:
-        raise UserError(f"target {target.name}: {error}") from error
+    login = Login(Endpoint.of(target), loaded.auth[target.auth], Connection.open)
 
     def wait(duration: float) -> None:
         started = time.monotonic()
@@ -94,15 +86,15 @@ def _watch(
             show(passed)
 
     try:
-        connection.query(SESSION_SETUP, time.monotonic() + STATEMENT_SECONDS)
-        return gather(
-            lambda sql: connection.query(sql, time.monotonic() + STATEMENT_SECONDS),
-            catalogue,
-            seconds,
-            wait,
-            flags,
-        )
+        connection = login.open(time.monotonic() + max(loaded.scrape.connect_timeout, 2.0))
+        with closing(connection):
+            connection.query(SESSION_SETUP, time.monotonic() + STATEMENT_SECONDS)
+            return gather(
+                lambda sql: connection.query(sql, time.monotonic() + STATEMENT_SECONDS),
+                catalogue,
+                seconds,
+                wait,
+                flags,
+            )
     except DatabaseError as error:
         raise UserError(f"target {target.name}: {error}") from error
-    finally:
-        connection.close()

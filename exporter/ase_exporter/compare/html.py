@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.headline import headline
-from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style
+from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style, label_above
 from ase_exporter.pages.render import render
 from ase_exporter.pages.text import as_second
 
@@ -114,15 +114,8 @@ def _shade(axes: Axes, comparison: Comparison, origin: float) -> None:
     for number, span in enumerate(comparison.spans):
         start, end = (span.start - origin) / 60, (span.end - origin) / 60
         axes.axvspan(start, end, color=COLOURS[number % len(COLOURS)], alpha=0.07, linewidth=0)
-        axes.annotate(
-            str(number + 1) if len(comparison.spans) > 2 else span.name,
-            ((start + end) / 2, 1.0),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="bottom",
-            fontsize=7,
-            color=SOFT,
-        )
+        name = str(number + 1) if len(comparison.spans) > 2 else span.name
+        label_above(axes, (start + end) / 2, name, SOFT)
     for mark in comparison.marks:
         axes.axvline((mark.at - origin) / 60, color=SOFT, linewidth=0.8, linestyle="--")
 

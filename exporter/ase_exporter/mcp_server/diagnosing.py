@@ -1,6 +1,5 @@
 """The tool diagnose: why a server is slow, from any cause."""
 
-from ase_exporter.analysis import marks
 from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
@@ -26,14 +25,7 @@ def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
     selector, span = window(sources, arguments)
     with sources.connect() as prometheus:
         found, covered = diagnose_window(prometheus, selector, span)
-        changes = marks(
-            prometheus,
-            arguments.server,
-            span.start - CHANGES_BEFORE,
-            span.end,
-            exporter=sources.exporter,
-            selector=sources.selector,
-        )
+        changes = sources.changes(prometheus, arguments.server, span.start - CHANGES_BEFORE, span.end)
         sure = certainty(prometheus, selector, span, covered.seconds if covered else None)
         fired = _alerts_fired(prometheus, selector, span)
     return Diagnosed.of(

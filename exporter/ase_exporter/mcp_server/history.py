@@ -1,6 +1,5 @@
 """The tools changes and compare."""
 
-from ase_exporter.analysis import marks
 from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.report import findings, method
@@ -20,14 +19,7 @@ def changes(sources: Sources, arguments: inputs.Changes) -> FoundChanges:
     """What changed on a server and when: options, caches, engines, restarts, the machine, annotations."""
     _, span = window(sources, arguments)
     with sources.connect() as prometheus:
-        found = marks(
-            prometheus,
-            arguments.server,
-            span.start,
-            span.end,
-            exporter=sources.exporter,
-            selector=sources.selector,
-        )
+        found = sources.changes(prometheus, arguments.server, span.start, span.end)
         notes = list(prometheus.warnings)
     if sources.exporter is None:
         notes.append(

@@ -49,12 +49,10 @@ class HotSpinlocks(Window):
     top: Annotated[int, Field(ge=1, le=50, description="How many spinlocks.")] = 10
 
 
-class Changes(Arguments):
-    """A server and a window."""
+class Changes(Window):
+    """A window of a day, and how many changes."""
 
-    server: Server
     start: Start = "now-24h"
-    end: End = "now"
     limit: Annotated[int, Field(ge=1, le=200, description="How many changes, the newest.")] = 50
 
 

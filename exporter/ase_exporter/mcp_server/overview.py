@@ -95,14 +95,17 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
     )
 
 
-def window(sources: Sources, arguments: inputs.Window | inputs.Changes) -> tuple[str, Span]:
+def window(sources: Sources, arguments: inputs.Window) -> tuple[str, Span]:
     """Label matchers and window of a call. Raises UserError for bad times and windows over 31 days."""
-    span = Span(
-        f"{arguments.start}..{arguments.end}", moment(arguments.start, "start"), moment(arguments.end, "end")
-    )
+    return server_selector(arguments.server, sources.selector), span_of(arguments.start, arguments.end)
+
+
+def span_of(start: str, end: str) -> Span:
+    """A window of a call. Raises UserError for bad times and windows over 31 days."""
+    span = Span(f"{start}..{end}", moment(start, "start"), moment(end, "end"))
     if not 0 < span.seconds <= MAX_RANGE:
         raise UserError("end: expected a time after the start, within 31 days of it")
-    return server_selector(arguments.server, sources.selector), span
+    return span
 
 
 def _configured(sources: Sources) -> set[str]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from ase_exporter.analysis import Prometheus, moment
+from ase_exporter.analysis import moment
 from ase_exporter.compare.prometheus import Labels
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
 from ase_exporter.mcp_server.answers import Queried, SeriesOf
-from ase_exporter.mcp_server.overview import MAX_RANGE
+from ase_exporter.mcp_server.overview import span_of
 from ase_exporter.mcp_server.sources import Sources
 
 MAX_SERIES = 50
@@ -27,23 +27,14 @@ def query(sources: Sources, arguments: inputs.Query) -> Queried:
             at = moment(arguments.at, "at")
             found = [(each.labels, [(at, each.value)]) for each in prometheus.query(arguments.promql, at)]
             return _answer(arguments, None, found, prometheus.warnings)
-        return _over(prometheus, arguments, moment(arguments.start, "start"), moment(arguments.end, "end"))
-
-
-def _over(prometheus: Prometheus, arguments: inputs.Query, start: float, end: float) -> Queried:
-    if not 0 < end - start <= MAX_RANGE:
-        raise UserError("end: expected a time after the start, within 31 days of it")
-    step = max(
-        arguments.step or (end - start) / DEFAULT_POINTS, (end - start) / (MAX_POINTS_PER_SERIES - 1), 1.0
-    )
-    found = [
-        (
-            series.labels,
-            [(float(at), float(value)) for at, value in zip(series.times, series.values, strict=True)],
-        )
-        for series in prometheus.over(arguments.promql, start, end, step)
-    ]
-    return _answer(arguments, step, found, prometheus.warnings)
+        span = span_of(arguments.start, arguments.end)
+        wanted = arguments.step or span.seconds / DEFAULT_POINTS
+        step = max(wanted, span.seconds / (MAX_POINTS_PER_SERIES - 1), 1.0)
+        found = [
+            (series.labels, list(zip(series.times.tolist(), series.values.tolist(), strict=True)))
+            for series in prometheus.over(arguments.promql, span.start, span.end, step)
+        ]
+        return _answer(arguments, step, found, prometheus.warnings)
 
 
 def _answer(

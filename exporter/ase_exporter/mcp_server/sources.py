@@ -4,7 +4,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ase_exporter.analysis import Prometheus
+from ase_exporter.analysis import Prometheus, marks
+from ase_exporter.compare.windows import Mark
 
 # Limits of one call of a tool.
 REQUEST_SECONDS = 20.0
@@ -28,3 +29,7 @@ class Sources:
         """A client for one call of a tool, with its limits. Raises UserError for a bad URL."""
         deadline = time.monotonic() + CALL_SECONDS
         return Prometheus(self.prometheus, timeout=REQUEST_SECONDS, max_bytes=MAX_BYTES, deadline=deadline)
+
+    def changes(self, prometheus: Prometheus, server: str, start: float, end: float) -> list[Mark]:
+        """The changes of a server between two Unix times, in order of time."""
+        return marks(prometheus, server, start, end, exporter=self.exporter, selector=self.selector)

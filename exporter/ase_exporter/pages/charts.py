@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: distinguishable for colour-blind readers, and in grey.
@@ -69,6 +70,12 @@ def chart_style() -> Iterator[None]:
     """Draw in the common style inside the block."""
     with mpl.rc_context(_STYLE):
         yield
+
+
+def label_above(axes: Axes, at: float, text: str, colour: str) -> None:
+    """Write a text above a place on the horizontal axis."""
+    above = axes.get_xaxis_transform()
+    axes.text(at, 1.0, text, transform=above, ha="center", va="bottom", fontsize=7, color=colour)
 
 
 def chart(figure: Figure, title: str, caption: str) -> Chart:

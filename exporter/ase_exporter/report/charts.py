@@ -9,7 +9,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, Locator
 
-from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style
+from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style, label_above
 from ase_exporter.pages.text import as_duration
 from ase_exporter.report.alerts import AlertHistory
 from ase_exporter.report.history import Values
@@ -127,15 +127,7 @@ def _shade_gaps(axes: Axes, report: ServerReport) -> None:
 def _mark_changes(axes: Axes, report: ServerReport) -> None:
     for number, effect in enumerate(report.effects, 1):
         axes.axvline(_day(effect.at), color=SOFT, linewidth=0.8, linestyle="--")
-        axes.annotate(
-            str(number),
-            (_day(effect.at), 1.0),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="bottom",
-            fontsize=7,
-            color=INK,
-        )
+        label_above(axes, _day(effect.at), str(number), INK)
 
 
 def _dates(axes: Axes, period: Period) -> None:
