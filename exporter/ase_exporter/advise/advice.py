@@ -17,6 +17,7 @@ from typing import Literal
 from ase_exporter.advise.bindings import ENGINES_PER_PARTITION, separate_hot_tables
 from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
 from ase_exporter.advise.remedies import (
+    AdviceStep,
     MemscaleFeature,
     OptionIncrease,
     PartitionLimits,
@@ -24,9 +25,8 @@ from ase_exporter.advise.remedies import (
     SpinlockRatio,
     matters,
     remedies,
+    size_text,
 )
-from ase_exporter.advise.steps import AdviceStep as AdviceStep
-from ase_exporter.advise.steps import size_text
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN

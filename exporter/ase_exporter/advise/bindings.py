@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
-from ase_exporter.advise.remedies import PartitionLimits
-from ase_exporter.advise.steps import AdviceStep
+from ase_exporter.advise.remedies import AdviceStep, PartitionLimits
 
 SYSTEM_CACHE = "system tables cache"
 KEY_CACHE = "key tables cache"

@@ -1,4 +1,4 @@
-"""The remedies for hot spinlocks, as remedies.yaml lists them."""
+"""The remedies for hot spinlocks, as remedies.yaml lists them, and the steps that they lead to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,6 +98,35 @@ class RemedyCatalogue(Strict):
         return next(
             (r for r in self.remedies if name == r.spinlock or spinlock_class == r.spinlock_class), None
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceStep:
+    """One thing to do.
+
+    statements: SQL to run unchanged, each in a batch of its own. why: the arithmetic. predicted: contention
+    afterwards (0-1), or None if it cannot be predicted. restart: the step takes effect at the next start of the
+    server. warnings: what to know before running the statements.
+    """
+
+    statements: tuple[str, ...]
+    why: str
+    predicted: float | None = None
+    restart: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def downtime(self) -> bool:
+        """Whether it needs a restart or single-user mode."""
+        return self.restart or any("single user" in statement for statement in self.statements)
+
+
+def size_text(count: float) -> str:
+    """A number of bytes for people."""
+    for unit, size in (("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:,.0f} bytes"
 
 
 def matters(grabs: float, engines: float) -> bool:

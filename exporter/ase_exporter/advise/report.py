@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ase_exporter.advise.advice import Advice, AdviceStep, SpinlockFinding
+from ase_exporter.advise.advice import Advice, SpinlockFinding
+from ase_exporter.advise.remedies import AdviceStep
 
 MAX_SHOWN = 15
 _FENCE = "```"

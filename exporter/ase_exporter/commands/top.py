@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +25,6 @@ from ase_exporter.errors import UserError
 from ase_exporter.top import plain
 from ase_exporter.top.as_json import as_json
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
-from ase_exporter.top.frames import Frame
 from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_exporter.top.sampling import TargetSampler
 from ase_exporter.top.terminal import require_screen
@@ -92,9 +91,10 @@ def top(
         if screen:
             _show(feed)
         elif once:
-            _print_once(_found(feed), json)
+            _print_once(feed, json)
         else:
-            _print_json(feed.frames() if isinstance(feed, ReplayFeed) else frames(feed))
+            for each in feed.frames() if isinstance(feed, ReplayFeed) else frames(feed):
+                print(as_json(each), flush=True)
     except BrokenPipeError:
         # The reader has gone, as with `| head`. Python would complain again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -135,14 +135,9 @@ def _show(feed: Feed) -> None:
     show(feed, glyphs(sys.stdout.encoding))
 
 
-def _found(feed: LiveFeed | ReplayFeed) -> list[Frame]:
-    """The first frame of each server, or the last one of a recording."""
-    if isinstance(feed, LiveFeed):
-        return first_frames(feed)
-    return list(deque(feed.frames(), maxlen=1))
-
-
-def _print_once(found: Sequence[Frame], json: bool) -> None:
+def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
+    """Print the first frame of each server, or the last one of a recording. Raises UserError for what failed."""
+    found = first_frames(feed) if isinstance(feed, LiveFeed) else list(deque(feed.frames(), maxlen=1))
     if json:
         for each in found:
             print(as_json(each))
@@ -151,15 +146,6 @@ def _print_once(found: Sequence[Frame], json: bool) -> None:
         for line in plain.report(found, glyphs(sys.stdout.encoding)):
             console.print(line, highlight=False)
     sys.stdout.flush()
-    _raise_errors(found)
-
-
-def _print_json(found: Iterable[Frame]) -> None:
-    for each in found:
-        print(as_json(each), flush=True)
-
-
-def _raise_errors(found: Iterable[Frame]) -> None:
     failed = [f"target {each.sample.target}: {each.sample.error}" for each in found if each.sample.error]
     if failed:
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""

@@ -11,7 +11,7 @@ sp_sysmon does over its sample. Its samples along time give medians, spreads and
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Comparison:
     confidence: float
     step: float
     warnings: tuple[str, ...] = ()
-    marks: tuple[Mark, ...] = field(default=())
+    marks: tuple[Mark, ...] = ()
 
 
 def compare_windows(
@@ -114,8 +114,12 @@ def compare_windows(
     interval = max(each.interval for each in covered)
     step = max(step or interval, max(span.seconds for span in spans) / MAX_SAMPLES)
     width = max(INTERVALS_PER_SAMPLE * interval, step)
+    needed = (MIN_SAMPLES - 1) * step + width
     for span in spans:
-        _require_length(span, step, width)
+        if span.seconds < needed:
+            raise UserError(
+                f"window {span.name}: it has {span.seconds:.0f} s; expected at least {needed:.0f} s"
+            )
     wanted = [key for key in measures() if keys is None or key in keys]
     windows: dict[str, dict[str, list[WindowSamples | None]]] = {}
     for done, key in enumerate(wanted):
@@ -125,7 +129,7 @@ def compare_windows(
             read_window(prometheus, measure, selector, each, step, width)
             for selector, each in zip(chosen, covered, strict=True)
         ]
-        names = _names(found)
+        names = dict.fromkeys(name for window in found for name in window)
         windows[key] = {name: [window.get(name) for window in found] for name in names}
     progress("", len(wanted), len(wanted))
     load = windows.get(LOAD, {}).get("", [None] * len(spans))
@@ -134,17 +138,13 @@ def compare_windows(
         for key in wanted
         for name, row in windows[key].items()
     )
-    warnings = [
-        *window_warnings(spans, marks),
-        *_load_warnings(spans, load),
-    ]
     return Comparison(
         selector=chosen[0],
         spans=tuple(spans),
         rows=rows,
         confidence=confidence,
         step=step,
-        warnings=tuple(warnings),
+        warnings=(*window_warnings(spans, marks), *_load_warnings(spans, load)),
         marks=tuple(marks),
     )
 
@@ -164,12 +164,6 @@ def sweet_spot(comparison: Comparison) -> Span | None:
         for span, value in zip(comparison.spans, row.values, strict=True)
         if value is not None and value >= enough
     )
-
-
-def _require_length(span: Span, step: float, width: float) -> None:
-    needed = (MIN_SAMPLES - 1) * step + width
-    if span.seconds < needed:
-        raise UserError(f"window {span.name}: it has {span.seconds:.0f} s; expected at least {needed:.0f} s")
 
 
 def read_window(
@@ -203,11 +197,6 @@ def read_window(
 
 def _name(measure: Measure, labels: Labels) -> str:
     return labels.get(measure.by, "") if measure.by else ""
-
-
-def _names(found: Sequence[dict[str, WindowSamples]]) -> list[str]:
-    """All names, in order of first occurrence."""
-    return list(dict.fromkeys(name for window in found for name in window))
 
 
 def _row(

@@ -32,7 +32,12 @@ def comparison_page(comparison: Comparison) -> str:
 
 def _bars(comparison: Comparison) -> Chart:
     """Bar charts, one per measure, with one bar per window."""
-    shown = [row for row in comparison.rows if _worth_a_plot(row)]
+    # Flat rows would only hide the others.
+    shown = [
+        row
+        for row in comparison.rows
+        if any(value and abs(value) >= 2 * row.measure.min_difference for value in row.values)
+    ]
     columns = 3
     lines = -(-len(shown) // columns)
     figure = Figure(figsize=(WIDTH, 2.3 * lines), layout="constrained")
@@ -50,11 +55,6 @@ def _bars(comparison: Comparison) -> Chart:
     return chart(figure, "Each window", f"Value over the whole window. {legend}.")
 
 
-def _worth_a_plot(row: ComparisonRow) -> bool:
-    """Whether a row is above its minimum difference in any window; flat rows would only hide the others."""
-    return any(value and abs(value) >= 2 * row.measure.min_difference for value in row.values)
-
-
 def _timelines(comparison: Comparison) -> list[Chart]:
     """Samples along time, one chart per measure, with windows shaded and changes marked."""
     origin = min(span.start for span in comparison.spans)
@@ -64,11 +64,12 @@ def _timelines(comparison: Comparison) -> list[Chart]:
         axes = figure.add_subplot()
         for number, row in enumerate(rows):
             colour = COLOURS[number % len(COLOURS)]
-            for index, window in enumerate(row.windows):
+            label: str | None = row.name or title
+            for window in row.windows:
                 if window is not None and len(window.values):
-                    label = (row.name or title) if index == _first(row) else None
                     minutes = (window.times - origin) / 60
                     axes.plot(minutes, window.values * _scale(row), color=colour, linewidth=1, label=label)
+                    label = None
         _shade(axes, comparison, origin)
         axes.set_xlabel(f"minutes since {as_second(origin)} UTC")
         axes.set_ylabel("%" if rows[0].measure.unit == "ratio" else "")
@@ -118,10 +119,6 @@ def _shade(axes: Axes, comparison: Comparison, origin: float) -> None:
         label_above(axes, (start + end) / 2, name, SOFT)
     for mark in comparison.marks:
         axes.axvline((mark.at - origin) / 60, color=SOFT, linewidth=0.8, linestyle="--")
-
-
-def _first(row: ComparisonRow) -> int:
-    return next(index for index, window in enumerate(row.windows) if window is not None)
 
 
 def _scale(row: ComparisonRow) -> float:

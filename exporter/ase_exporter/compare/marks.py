@@ -78,12 +78,12 @@ def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Mark]:
     for labels, value in samples:
         key = tuple(labels.get(label, "") for label in ("kind", "name", "from", "to"))
         (not_before if "_not_before_" in labels.get("__name__", "") else at)[key] = value
-    return {
-        Mark(value, kind, name, old, new, not_before=earlier if earlier < value else None)
-        for (kind, name, old, new), value, earlier in (
-            (key, value, not_before.get(key, value)) for key, value in at.items()
-        )
-    }
+    found = set()
+    for (kind, name, old, new), value in at.items():
+        earlier = not_before.get((kind, name, old, new), value)
+        known = earlier if earlier < value else None
+        found.add(Mark(value, kind, name, old, new, not_before=known))
+    return found
 
 
 def marks_from_exporter(url: str, target: str) -> list[Mark]:

@@ -1,7 +1,7 @@
 """The demo's loopback ports: one consecutive block, checked to be free before anything starts."""
 
 import socket
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Self
 
 from ase_exporter.errors import UserError
@@ -28,17 +28,12 @@ class Ports:
         if not 1024 <= base <= 65536 - count:
             raise UserError(f"demo: --port-base {base}: expected 1024 to {65536 - count}")
         ports = cls(*range(base, base + count))
-        for field in fields(cls):
-            _check_free(getattr(ports, field.name), field.name)
+        for user, port in asdict(ports).items():
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind((HOST, port))
+                except OSError as error:
+                    taken = f"port {port} (for the {user}) is not free: {error.strerror}"
+                    raise UserError(f"demo: {taken}; move all with --port-base") from None
         return ports
-
-
-def _check_free(port: int, user: str) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise UserError(
-                f"demo: port {port} (for the {user}) is not free: {error.strerror}; move all with --port-base"
-            ) from None

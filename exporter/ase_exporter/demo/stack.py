@@ -66,7 +66,8 @@ class Stack:
         self._write_configuration()
         self._start_prometheus()
         self._start_simulator()
-        self._start_exporter()
+        configuration = f"--config.file={self._directory / 'exporter.yml'}"
+        self._start_listening("exporter", _own_command("ase-exporter"), "serve", configuration)
         ready = dict(READY)
         if grafana := grafana_home():
             self._start_grafana(grafana)
@@ -160,12 +161,6 @@ class Stack:
 
     def _start_listening(self, name: str, program: str, *options: str) -> None:
         self._start(name, program, *options, f"--web.listen-address={HOST}:{getattr(self.ports, name)}")
-
-    def _start_exporter(self) -> None:
-        exporter = _own_command("ase-exporter")
-        self._start_listening(
-            "exporter", exporter, "serve", f"--config.file={self._directory / 'exporter.yml'}"
-        )
 
     def _start_prometheus(self) -> None:
         data = self._directory

@@ -231,7 +231,7 @@ class _Judge:
         self, name: str, definition: FindingDefinition, order: int, doubts: Sequence[Unknown]
     ) -> Finding:
         """One that holds. doubts: findings that would say more, were they known; then it comes after all others."""
-        share = self._share(definition)
+        share = self._of_part(definition, self.account.caused(definition.part) if definition.part else None)
         usual = self._of_part(definition, self.baseline.shares.get(definition.part or ""))
         rank = (definition.stops or RISK) if doubts else self._rank(definition, share, usual)
         rank -= ORDER * order
@@ -272,9 +272,6 @@ class _Judge:
         return (bounds.at_least is None or value >= threshold(bounds.at_least, self.own)) and (
             bounds.at_most is None or value <= threshold(bounds.at_most, self.own)
         )
-
-    def _share(self, definition: FindingDefinition) -> float | None:
-        return self._of_part(definition, self.account.caused(definition.part) if definition.part else None)
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""

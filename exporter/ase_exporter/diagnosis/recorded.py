@@ -119,7 +119,7 @@ class _Writer:
                 holds = f"({holds})\nunless sum without (finding, word) ({others})"
             yield {
                 "record": RANK,
-                "expr": f"({self._rank(finding, holds)}) + {_text(_base(finding) - ORDER * order)}",
+                "expr": f"({self._rank(finding, holds)}) + {_text((finding.stops or RISK) - ORDER * order)}",
                 "labels": {"finding": name, "word": finding.word},
             }
 
@@ -275,10 +275,6 @@ class _Writer:
         for other in (each for each in finding.unless if self._known.findings[each].vital):
             known = f'({known})\nand sum without (finding) ({CLEAR}{{finding="{other}"}})'
         return f"(({known})\nand ({holds}))\nor 0 * ({holds})"
-
-
-def _base(finding: FindingDefinition) -> float:
-    return finding.stops or RISK
 
 
 def _limit(limit: Limit | None) -> str:

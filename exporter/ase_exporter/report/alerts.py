@@ -70,11 +70,6 @@ def resolution(period: Period) -> float:
     return max(MIN_STEP, math.ceil(period.seconds / MAX_POINTS / MIN_STEP) * MIN_STEP)
 
 
-def read_alerts(server: Prometheus, selector: str, period: Period) -> list[AlertHistory]:
-    """The alerts that fired, the worst first."""
-    return alerts_by_instance(server, selector, period).get("", [])
-
-
 def alerts_by_instance(
     server: Prometheus, selector: str, period: Period, by: str = "", step: float | None = None
 ) -> Mapping[str, list[AlertHistory]]:
@@ -118,16 +113,15 @@ def spells_of(times: Iterable[float], step: float) -> list[Span]:
             groups[-1].append(at)
         else:
             groups.append([at])
-    return [Span("", group[0] - step, group[-1] - step + _usual_distance(group, step)) for group in groups]
+    usual = [float(np.median(np.diff(group))) if len(group) > 1 else step for group in groups]
+    return [
+        Span("", group[0] - step, group[-1] - step + last) for group, last in zip(groups, usual, strict=True)
+    ]
 
 
 def any_recorded(server: Prometheus, period: Period) -> bool:
     """Whether there is an alert of any server: without, the alerting rules may not be loaded."""
     return bool(server.query(f"count(last_over_time(ALERTS[{range_text(period.seconds)}]))", period.end))
-
-
-def _usual_distance(times: list[float], step: float) -> float:
-    return float(np.median(np.diff(times))) if len(times) > 1 else step
 
 
 def _active_before(

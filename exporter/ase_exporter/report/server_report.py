@@ -13,7 +13,7 @@ from ase_exporter.compare.windows import Mark, Span
 from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.errors import UserError
 from ase_exporter.report import alerts, gaps
-from ase_exporter.report.alerts import AlertHistory, any_recorded, read_alerts
+from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
@@ -119,7 +119,7 @@ def read_report(
     marks = read_changes(server, selector, period, scrape)
     effects = judge(server, selector, marks, now, scrape)
     progress("alerts")
-    found_alerts = read_alerts(server, selector, period)
+    found_alerts = alerts_by_instance(server, selector, period).get("", [])
     progress("diagnosis")
     diagnosed_at = _worst_time(server, selector, period) or worst(ranked, 1)[0].start
     until = min(period.end, diagnosed_at + period.hour)

@@ -5,8 +5,9 @@ import contextlib
 import gzip
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.families import Family
+from ase_exporter.pages.render import render
 from ase_exporter.web.change_routes import change_handlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import (
@@ -36,13 +38,13 @@ from ase_exporter.web.exposition import (
     wants_created,
     wants_openmetrics,
 )
-from ase_exporter.web.landing import landing_page
 from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.messages import ScrapeReply
 from ase_exporter.workers.pool import BusyError, WorkerPool
+from ase_exporter.workers.target_state import TargetState
 from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
@@ -347,6 +349,12 @@ class _Handlers:
     async def landing(self, _: Request) -> Response:
         """The page at /."""
         return HTMLResponse(landing_page(self._exporter.pool.states))
+
+
+def landing_page(states: Mapping[str, TargetState]) -> str:
+    """Every target with the outcome of its last scrape, as HTML. states: by target."""
+    title = f"ase-exporter {version('ase-exporter')}"
+    return render("landing.html", title=title, states=states, now=time.time())
 
 
 def create_app(exporter: ExporterApp, access: WriteAccess = NO_WRITE_ACCESS) -> Starlette:

@@ -14,9 +14,9 @@ from rich.console import Console
 from tests.exporter.simulated import run
 
 from ase_exporter.advise import report
-from ase_exporter.advise.advice import Advice, AdviceStep, SpinlockFinding, advise, predict
+from ase_exporter.advise.advice import Advice, SpinlockFinding, advise, predict
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates, gather
-from ase_exporter.advise.remedies import remedies
+from ase_exporter.advise.remedies import AdviceStep, remedies
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import threshold

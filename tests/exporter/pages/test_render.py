@@ -10,7 +10,7 @@ from ase_exporter.changes.change import Change, new_id
 from ase_exporter.pages import render as module
 from ase_exporter.pages.render import polylines, render
 from ase_exporter.scraping.summary import ScrapeSummary
-from ase_exporter.web.landing import landing_page
+from ase_exporter.web.app import landing_page
 from ase_exporter.workers.target_state import TargetState
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))

@@ -15,7 +15,7 @@ from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.budget import MAX_INTERVAL, Budget
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.summary import ScrapeSummary
-from ase_exporter.web.landing import landing_page
+from ase_exporter.web.app import landing_page
 from ase_exporter.workers.target_state import TargetState
 
 
