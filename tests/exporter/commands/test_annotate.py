@@ -39,27 +39,24 @@ def test_start_and_finish_become_one_region(run: Run, exporter: Serving, grafana
     assert region["timeEnd"] >= region["time"]
 
 
-def test_a_failing_command_is_marked_and_its_exit_code_kept(
-    run: Run, exporter: Serving, grafana: GrafanaStandIn
+@pytest.mark.parametrize(
+    ("script", "code", "failed"),
+    [
+        ("print('out')", 0, ""),
+        ("print('out'); sys.exit(3)", 3, " (failed: exit code 3)"),
+        ("print('out', flush=True); os.kill(os.getpid(), signal.SIGKILL)", 128 + 9, " (failed: signal 9)"),
+    ],
+)
+def test_a_command_is_a_region_and_its_exit_code_and_output_are_kept(
+    run: Run, exporter: Serving, grafana: GrafanaStandIn, script: str, code: int, failed: str
 ) -> None:
-    script = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
-    result = run(
-        "annotate", "--run", "reorg trades", "--url", exporter.url, "--", sys.executable, "-c", script
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (3, "out\n", "err\n")
+    command = [sys.executable, "-c", f"import os, signal, sys; print('err', file=sys.stderr); {script}"]
+    result = run("annotate", "--run", "reorg trades", "--url", exporter.url, "--", *command)
+    assert (result.returncode, result.stdout, result.stderr) == (code, "out\n", "err\n")
     assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
     (region,) = grafana.annotations
-    assert region["text"].startswith("reorg trades (failed: exit code 3)")
-    assert "failed" in region["tags"]
-
-
-def test_a_successful_command_is_a_region_without_a_failure(
-    run: Run, exporter: Serving, grafana: GrafanaStandIn
-) -> None:
-    result = run("annotate", "--run", "load", "--url", exporter.url, "--", sys.executable, "-c", "")
-    assert result.returncode == 0, result.stderr
-    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
-    assert "failed" not in grafana.annotations[0]["tags"]
+    assert region["text"].startswith(f"reorg trades{failed}")
+    assert ("failed" in region["tags"]) == bool(failed)
 
 
 def test_a_command_runs_even_if_the_exporter_is_down(run: Run) -> None:
@@ -74,14 +71,6 @@ def test_a_command_runs_even_if_the_exporter_is_down(run: Run) -> None:
 def test_a_command_that_cannot_run_has_the_exit_code_of_a_shell(run: Run, command: str, code: int) -> None:
     result = run("annotate", "--run", "x", "--url", "http://127.0.0.1:9", "--", command)
     assert result.returncode == code
-
-
-def test_a_killed_command_has_failed(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
-    script = f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})"
-    result = run("annotate", "--run", "load", "--url", exporter.url, "--", sys.executable, "-c", script)
-    assert result.returncode == 128 + signal.SIGKILL
-    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
-    assert "(failed: signal 9)" in grafana.annotations[0]["text"]
 
 
 def test_sigterm_reaches_the_command_and_the_region_still_ends(

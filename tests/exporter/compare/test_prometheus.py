@@ -103,9 +103,13 @@ def test_an_exporter_that_refuses_is_named_without_the_password(status: int) -> 
     assert str(raised.value) == f"--exporter: http://{address}/changes: HTTP {status}"
 
 
-def test_an_answer_without_end_is_cut() -> None:
+@pytest.mark.parametrize(
+    ("body", "chunks", "encoding"),
+    [(b" " * 65536, 10**9, "identity"), (gzip.compress(b" " * 20_000_000), 1, "gzip")],
+)
+def test_an_answer_without_end_is_cut(body: bytes, chunks: int, encoding: str) -> None:
     with (
-        server(b" " * 65536, chunks=10**9) as (address, _),
+        server(body, chunks=chunks, encoding=encoding) as (address, _),
         Prometheus(f"http://{address}", max_bytes=1_000_000) as prometheus,
         pytest.raises(PrometheusError, match="the answer has over 1,000,000 bytes"),
     ):
@@ -130,18 +134,6 @@ def test_a_slow_answer_ends_at_the_deadline() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"null", b'{"status": "success"}', b"[" * 100_000, b"\xff", b'{"status": "error"}']
-)
-def test_what_is_not_prometheus_is_said(body: bytes) -> None:
-    with (
-        server(body) as (address, _),
-        Prometheus(f"http://{address}") as prometheus,
-        pytest.raises(PrometheusError, match="HTTP 200, not an answer of Prometheus's API"),
-    ):
-        prometheus.query("up")
-
-
-@pytest.mark.parametrize(
     ("url", "shown"),
     [
         ("http://127.0.0.1:9090", "http://127.0.0.1:9090"),
@@ -155,12 +147,12 @@ def test_urls_without_credentials(url: str, shown: str) -> None:
     assert without_credentials(url) == shown
 
 
-def success(result: object) -> str:
-    return json.dumps({"status": "success", "data": {"result": result}})
+def success(result: object) -> bytes:
+    return json.dumps({"status": "success", "data": {"result": result}}).encode()
 
 
 @pytest.mark.parametrize(
-    "text",
+    "body",
     [
         success("text"),
         success([{"values": [[1, "1"]]}]),
@@ -169,12 +161,15 @@ def success(result: object) -> str:
         success([{"metric": {}, "value": [1, "x"], "values": [[1, "x"]]}]),
         success([{"metric": {}, "value": [1, None], "values": [[None, None]]}]),
         success([7]),
-        '{"status": "success", "data": null}',
-        "[" * 100_000,
+        b'{"status": "success", "data": null}',
+        b'{"status": "success"}',
+        b'{"status": "error"}',
+        b"[" * 100_000,
+        *(b"", b"[]", b"null", b"\xff"),
     ],
 )
-def test_an_answer_of_another_form_is_one_line(text: str) -> None:
-    with server(text.encode()) as (address, _), Prometheus(f"http://{address}") as prometheus:
+def test_an_answer_of_another_form_is_one_line(body: bytes) -> None:
+    with server(body) as (address, _), Prometheus(f"http://{address}") as prometheus:
         for ask in (
             lambda: prometheus.query("up"),
             lambda: prometheus.recorded("up", 0, 10),
@@ -182,13 +177,3 @@ def test_an_answer_of_another_form_is_one_line(text: str) -> None:
         ):
             with pytest.raises(PrometheusError, match="HTTP 200, not an answer of Prometheus's API"):
                 ask()
-
-
-def test_a_compressed_answer_without_end_is_cut() -> None:
-    bomb = gzip.compress(b" " * 20_000_000)
-    with (
-        server(bomb, encoding="gzip") as (address, _),
-        Prometheus(f"http://{address}", max_bytes=1_000_000) as prometheus,
-        pytest.raises(PrometheusError, match="the answer has over"),
-    ):
-        prometheus.query("up")
