@@ -5,18 +5,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from tests.exporter.analysis.story import GUILTY, HARMLESS, HOTTEST, LATER, SERVER, Story
 from tests.exporter.mcp_server.running_server import ask, client, tree
 from tests.exporter.running_exporter import PATIENT, exporter
-from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 from tests.paths import REPOSITORY
 from tests.planted import DATABASE
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.anyio]
 MEASURES = ["cache_contention", "throughput_per_cpu_unit"]
 TOOLS = [
     *("servers", "diagnose", "hot_spinlocks", "changes", "compare", "advise", "alerts", "query"),
@@ -61,14 +59,10 @@ async def investigate(connected: Any, story: Story) -> dict[str, Any]:
     }
 
 
-def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_path: Path) -> None:
+async def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_path: Path) -> None:
     before = tree(tmp_path)
-
-    async def session() -> dict[str, Any]:
-        async with client(tmp_path.with_suffix(".log"), "--prometheus", story.url) as connected:
-            return await investigate(connected, story)
-
-    found = anyio.run(session)
+    async with client(tmp_path.with_suffix(".log"), "--prometheus", story.url) as connected:
+        found = await investigate(connected, story)
     assert found["guilty"] == GUILTY
     # In two windows between neighbours, by an interval far from zero, and more than either of the others.
     guilty = found["verdicts"][GUILTY]
@@ -98,22 +92,13 @@ def test_the_change_that_caused_the_contention_is_found(story: Story, tmp_path: 
     assert tmp_path.with_suffix(".log").read_text() == ""
 
 
-def test_figures_are_those_of_compare_and_say_how_sure_they_are(story: Story, tmp_path: Path) -> None:
-    async def session() -> tuple[Any, ...]:
-        async with client(tmp_path / "log", "--prometheus", story.url) as connected:
-            compared = await ask(connected, "compare", server=SERVER, change=GUILTY)
-            series = await ask(
-                connected,
-                "query",
-                promql='avg_over_time(ase_up{instance="PROD1"}[1m])',
-                start=str(story.start + 120),
-                end=str(story.end),
-                step=1.0,
-            )
-            scalar = await ask(connected, "query", promql="6 * 7")
-            return compared, series, scalar
-
-    compared, series, scalar = anyio.run(session)
+async def test_figures_are_those_of_compare_and_say_how_sure_they_are(story: Story, tmp_path: Path) -> None:
+    async with client(tmp_path / "log", "--prometheus", story.url) as connected:
+        compared = await ask(connected, "compare", server=SERVER, change=GUILTY)
+        over = {"start": str(story.start + 120), "end": str(story.end), "step": 1.0}
+        up = 'avg_over_time(ase_up{instance="PROD1"}[1m])'
+        series = await ask(connected, "query", promql=up, **over)
+        scalar = await ask(connected, "query", promql="6 * 7")
     assert compared["confidence"] == 0.95
     assert compared["headline"].startswith("Transactions per CPU unit: worse by ")
     assert compared["rows_without_evidence"] > 0
@@ -132,23 +117,20 @@ def test_figures_are_those_of_compare_and_say_how_sure_they_are(story: Story, tm
     assert scalar["series"] == [{"labels": {}, "points": [[scalar["series"][0]["points"][0][0], 42.0]]}]
 
 
-def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
-    async def session() -> tuple[Any, ...]:
-        async with client(tmp_path / "log", "--prometheus", "http://127.0.0.1:1") as connected:
-            listed = (await connected.list_tools()).tools
-            resources = (await connected.list_resources()).resources
-            templates = (await connected.list_resource_templates()).resource_templates
-            texts = [
-                (await connected.read_resource(uri)).contents[0].model_dump()["text"]
-                for uri in (
-                    resources[0].uri,
-                    "ase-exporter://metrics/spinlocks",
-                    "ase-exporter://runbooks/AseSpinlockContention",
-                )
-            ]
-            return listed, resources, templates, texts, connected.instructions
-
-    listed, resources, templates, texts, instructions = anyio.run(session)
+async def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
+    async with client(tmp_path / "log", "--prometheus", "http://127.0.0.1:1") as connected:
+        listed = (await connected.list_tools()).tools
+        resources = (await connected.list_resources()).resources
+        templates = (await connected.list_resource_templates()).resource_templates
+        texts = [
+            (await connected.read_resource(uri)).contents[0].model_dump()["text"]
+            for uri in (
+                resources[0].uri,
+                "ase-exporter://metrics/spinlocks",
+                "ase-exporter://runbooks/AseSpinlockContention",
+            )
+        ]
+        instructions = connected.instructions or ""
     assert [tool.name for tool in listed] == TOOLS
     assert [resource.uri for resource in resources] == ["ase-exporter://metrics"]
     assert len(templates) == 2
@@ -159,49 +141,41 @@ def test_tools_and_resources_are_listed(tmp_path: Path) -> None:
     assert "how sure" in instructions
 
 
-def test_the_documented_configuration_of_a_client_works(tmp_path: Path) -> None:
+async def test_the_documented_configuration_of_a_client_works(tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "mcp.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```text\n(\{.*?\})\n```", page, re.DOTALL)
     entry = json.loads(block)["mcpServers"]["ase"]
     assert entry["command"] == "ase-exporter"
     _, *options = [word.replace("/var/lib/sysmon", str(tmp_path)) for word in entry["args"]]
     environment = {name: value.replace("9090", "1") for name, value in entry["env"].items()}
-
-    async def session() -> tuple[Any, ...]:
-        async with client(tmp_path / "log", *options, environment=environment) as connected:
-            return (await connected.list_tools()).tools, await ask(connected, "sysmon_report")
-
-    tools, files = anyio.run(session)
+    async with client(tmp_path / "log", *options, environment=environment) as connected:
+        tools, files = (await connected.list_tools()).tools, await ask(connected, "sysmon_report")
     assert len(tools) == len(TOOLS)
     assert [each["path"] for each in files["files"]] == ["log"]
 
 
-def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) -> None:
+async def test_changes_of_a_running_exporter_have_ids(story: Story, tmp_path: Path) -> None:
     """Simulator and exporter as processes and threads of their own; the change is made while they run."""
-
-    async def session(url: str, server: Simulated) -> tuple[Any, ...]:
-        async with client(tmp_path / "log", f"--prometheus={story.url}", f"--exporter={url}") as connected:
-            known = await ask(connected, "servers")
-            httpx2.get(f"{url}/probe?target=LIVE", timeout=60)
-            server.model.set_option("number of locks", 123_456, "sa")
-            while True:
-                httpx2.get(f"{url}/probe?target=LIVE", timeout=60)
-                found = await ask(connected, "changes", server="LIVE")
-                if found["changes"]:
-                    return known, found
-
     with simulated("16.0 SP03") as server:
         host, port = server.address
-        target = {"name": "LIVE", "host": host, "port": port}
         configuration = {
-            "targets": [target],
+            "targets": [{"name": "LIVE", "host": host, "port": port}],
             "auth": {"default": {"user": "monitor", "password": DATABASE}},
             "changes": {"interval": "1s"},
             # Scraped without a pause.
             "scrape": {**PATIENT, "budget": None},
         }
         with exporter(tmp_path, json.dumps(configuration)) as running:
-            known, found = anyio.run(session, running.url, server)
+            options = [f"--prometheus={story.url}", f"--exporter={running.url}"]
+            probe = f"{running.url}/probe?target=LIVE"
+            async with client(tmp_path / "log", *options) as connected:
+                known = await ask(connected, "servers")
+                httpx2.get(probe, timeout=60)
+                server.model.set_option("number of locks", 123_456, "sa")
+                found: dict[str, Any] = {"changes": []}
+                while not found["changes"]:
+                    httpx2.get(probe, timeout=60)
+                    found = await ask(connected, "changes", server="LIVE")
     assert {each["server"]: each["source"] for each in known["servers"]} == {
         SERVER: "prometheus",
         "LIVE": "exporter",

@@ -121,36 +121,35 @@ def vector(*labels: dict[str, str], value: str = "1") -> bytes:
     return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
 
 
+def queried(body: bytes, chunks: int = 1) -> dict[str, Any]:
+    """The answer of the tool query, of a Prometheus that answers so."""
+    with server(body, chunks=chunks) as (address, _):
+        return TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"}).model_dump()
+
+
 def test_sql_text_in_labels_is_left_out() -> None:
-    answer = vector({"query": "select ssn from people where id = 7", "instance": "PROD1"})
-    with server(answer) as (address, _):
-        found = TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"})
-    assert found.model_dump()["series"][0]["labels"] == {"query": LEFT_OUT, "instance": "PROD1"}
+    found = queried(vector({"query": "select ssn from people where id = 7", "instance": "PROD1"}))
+    assert found["series"][0]["labels"] == {"query": LEFT_OUT, "instance": "PROD1"}
 
 
 def test_series_and_bytes_are_bounded() -> None:
-    labels = [{"n": str(number)} for number in range(1000)]
-    with server(vector(*labels)) as (address, _):
-        found = TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"}).model_dump()
+    many = vector(*({"n": str(number)} for number in range(1000)))
+    found = queried(many)
     assert (len(found["series"]), found["series_left_out"]) == (50, 950)
     assert found["notes"] == ["series were left out: use topk, sum by or more label matchers"]
-    with (
-        server(vector(*labels), chunks=10**6) as (address, _),
-        pytest.raises(UserError, match="the answer has over 16,777,216 bytes"),
-    ):
-        TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"})
+    with pytest.raises(UserError, match="the answer has over 16,777,216 bytes"):
+        queried(many, chunks=10**6)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "string"])
 def test_other_results_than_values_are_refused(kind: str) -> None:
     body = json.dumps({"status": "success", "data": {"resultType": kind, "result": []}}).encode()
-    with server(body) as (address, _), pytest.raises(UserError, match=f"it gives a {kind}"):
-        TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"})
+    with pytest.raises(UserError, match=f"it gives a {kind}"):
+        queried(body)
 
 
 def test_infinite_values_are_no_values() -> None:
-    with server(vector({"a": "b"}, value="+Inf")) as (address, _):
-        assert TOOLS["query"].call(Sources(f"http://{address}"), {"promql": "x"}).model_dump()["series"] == []
+    assert queried(vector({"a": "b"}, value="+Inf"))["series"] == []
 
 
 ALERT_RULE = """

@@ -23,11 +23,6 @@ SIZE = (80, 24)
 SERVER = "ONE"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Screen:
     """What is on the terminal."""
 

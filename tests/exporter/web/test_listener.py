@@ -5,7 +5,8 @@ import socket
 import ssl
 import time
 import tracemalloc
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -17,34 +18,34 @@ from ase_exporter.web import listener as listener_module
 from ase_exporter.web.listener import Listener
 from ase_exporter.web.request_timeout import MAX_HEAD, HeadLimit, RequestTimeoutProtocol
 
+pytestmark = pytest.mark.anyio
 Address = tuple[str, int]
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def with_listener(
-    talk: Callable[[Address], Awaitable[None]],
+@asynccontextmanager
+async def listening(
     tls: ssl.SSLContext | None = None,
     max_connections: int = 100,
     body: bytes = b"hello",
     protocol_class: type[RequestTimeoutProtocol] = RequestTimeoutProtocol,
-) -> None:
-    async def main() -> None:
-        config = uvicorn.Config(HeadLimit(PlainTextResponse(body)), log_config=None, lifespan="off")
-        config.load()
-        state = uvicorn.server.ServerState()
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            sock.listen(64)
-            listener = Listener(sock, lambda: protocol_class(config, state, {}), tls, max_connections)
-            try:
-                await asyncio.wait_for(talk(sock.getsockname()), 60)
-            finally:
-                listener.close()
-                await listener.wait_closed()
-                for connection in list(state.connections):
-                    connection.transport.abort()
-
-    asyncio.run(main())
+) -> AsyncIterator[Address]:
+    """A server that answers every request with that body, for at most a minute."""
+    config = uvicorn.Config(HeadLimit(PlainTextResponse(body)), log_config=None, lifespan="off")
+    config.load()
+    state = uvicorn.server.ServerState()
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(64)
+        listener = Listener(sock, lambda: protocol_class(config, state, {}), tls, max_connections)
+        try:
+            async with asyncio.timeout(60):
+                yield sock.getsockname()
+        finally:
+            listener.close()
+            await listener.wait_closed()
+            for connection in list(state.connections):
+                connection.transport.abort()
 
 
 async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -52,26 +53,24 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> byt
     return await reader.readuntil(b"hello")
 
 
-def test_a_tls_handshake_that_never_begins_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tls_handshake_that_never_begins_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(listener_module, "HANDSHAKE_SECONDS", 0.2)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*Authority(tmp_path).sign("server"))
-
-    async def talk(address: Address) -> None:
+    async with listening(context) as address:
         reader, _ = await asyncio.open_connection(*address)
         assert await reader.read() == b""
         client = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
         assert await ask(*await asyncio.open_connection(*address, ssl=client))
 
-    with_listener(talk, context)
 
-
-def test_a_tls_handshake_takes_little_memory(tmp_path: Path) -> None:
+async def test_a_tls_handshake_takes_little_memory(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*Authority(tmp_path).sign("server"))
     client = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
-
-    async def talk(address: Address) -> None:
+    async with listening(context) as address:
         tracemalloc.start()
         try:
             crowd = [await asyncio.open_connection(*address) for _ in range(50)]
@@ -82,11 +81,9 @@ def test_a_tls_handshake_takes_little_memory(tmp_path: Path) -> None:
             tracemalloc.stop()
         assert held < len(crowd) * (96 << 10)
 
-    with_listener(talk, context)
 
-
-def test_connections_without_a_request_make_room_and_served_ones_stay() -> None:
-    async def talk(address: Address) -> None:
+async def test_connections_without_a_request_make_room_and_served_ones_stay() -> None:
+    async with listening(max_connections=5) as address:
         served = await asyncio.open_connection(*address)
         assert await ask(*served)
         crowd = [await asyncio.open_connection(*address) for _ in range(20)]
@@ -95,10 +92,8 @@ def test_connections_without_a_request_make_room_and_served_ones_stay() -> None:
         assert await crowd[0][0].read() == b""
         assert await ask(*served)
 
-    with_listener(talk, max_connections=5)
 
-
-def test_a_caller_that_does_not_read_is_disconnected() -> None:
+async def test_a_caller_that_does_not_read_is_disconnected() -> None:
     lost = asyncio.Event()
 
     class ShortTimeout(RequestTimeoutProtocol):
@@ -108,7 +103,7 @@ def test_a_caller_that_does_not_read_is_disconnected() -> None:
             super().connection_lost(exc)
             lost.set()
 
-    async def talk(address: Address) -> None:
+    async with listening(body=b"x" * (32 << 20), protocol_class=ShortTimeout) as address:
         with socket.socket() as slow:
             slow.setblocking(False)
             loop = asyncio.get_running_loop()
@@ -116,28 +111,19 @@ def test_a_caller_that_does_not_read_is_disconnected() -> None:
             await loop.sock_sendall(slow, REQUEST)
             await lost.wait()
 
-    with_listener(talk, body=b"x" * (32 << 20), protocol_class=ShortTimeout)
 
-
-def test_a_large_head_that_comes_at_once_is_refused() -> None:
-    async def talk(address: Address) -> None:
+@pytest.mark.parametrize(
+    ("size", "end"),
+    [(MAX_HEAD + 1, b"\r\n\r\n"), (4 * MAX_HEAD, b"\r\n\r\n"), (4 * MAX_HEAD, b"")],
+    ids=["at once", "whole", "unfinished"],
+)
+async def test_after_a_head_that_is_too_large_the_connection_ends(size: int, end: bytes) -> None:
+    async with listening() as address:
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * (MAX_HEAD + 1) + b"\r\n\r\n")
-        assert (await reader.readline()).startswith(b"HTTP/1.1 400 ")
-
-    with_listener(talk)
-
-
-@pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["whole", "unfinished"])
-def test_after_a_head_that_is_too_large_the_connection_ends(end: bytes) -> None:
-    async def talk(address: Address) -> None:
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * (4 * MAX_HEAD) + end)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * size + end)
         started = time.monotonic()
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert b"connection: close" in answer.lower()
         assert time.monotonic() - started < RequestTimeoutProtocol.flush_seconds
         writer.close()
-
-    with_listener(talk)

@@ -4,7 +4,8 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,6 +27,7 @@ from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.workers.loading import Loaded
 from ase_exporter.workers.pool import BusyError, WorkerPool
 
+pytestmark = pytest.mark.anyio
 AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="monitor", password="wrong")}
 
 
@@ -196,16 +198,14 @@ def test_a_bad_pattern_or_unknown_credentials_are_one_line(tmp_path: Path, patte
     assert "\n" not in str(caught.value)
 
 
-def with_pool(configuration: Config, act: Callable[[WorkerPool], Awaitable[None]]) -> None:
-    async def main() -> None:
-        pool = WorkerPool(Loaded.of(configuration))
-        await pool.start()
-        try:
-            await act(pool)
-        finally:
-            await pool.stop()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def started(configuration: Config) -> AsyncIterator[WorkerPool]:
+    pool = WorkerPool(Loaded.of(configuration))
+    await pool.start()
+    try:
+        yield pool
+    finally:
+        await pool.stop()
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -215,19 +215,18 @@ async def until(true: Callable[[], bool]) -> None:
     assert true()
 
 
-def allowed(configuration: Config, address: str) -> Target:
-    target = find(configuration, address)
+async def allowed(configuration: Config, address: str) -> Target:
+    target = await probe_targets.find_target(configuration, address, Resolver())
     assert target
     return target
 
 
-def test_an_idle_target_is_removed_and_its_connection_closed(server: Simulated) -> None:
+async def test_an_idle_target_is_removed_and_its_connection_closed(server: Simulated) -> None:
     port = server.address[1]
     configuration = allowing(f"127.0.0.*:{port}", max_targets=1, idle=0.5)
-    target = allowed(configuration, f"127.0.0.1:{port}")
-    other = allowed(configuration, f"127.0.0.2:{port}")
-
-    async def act(pool: WorkerPool) -> None:
+    target = await allowed(configuration, f"127.0.0.1:{port}")
+    other = await allowed(configuration, f"127.0.0.2:{port}")
+    async with started(configuration) as pool:
         for _ in range(2):
             pool.admit(target)
             pool.admit(target)
@@ -240,15 +239,12 @@ def test_an_idle_target_is_removed_and_its_connection_closed(server: Simulated) 
             with pytest.raises(KeyError):
                 await pool.scrape(target.name, time.monotonic() + 60)
 
-    with_pool(configuration, act)
 
-
-def test_servers_that_were_never_up_give_way_to_others(server: Simulated) -> None:
+async def test_servers_that_were_never_up_give_way_to_others(server: Simulated) -> None:
     port = server.address[1]
     configuration = allowing(f"127.0.0.*:{port}", max_targets=2)
-    good, *strangers = (allowed(configuration, f"127.0.0.{number}:{port}") for number in range(1, 6))
-
-    async def act(pool: WorkerPool) -> None:
+    good, *strangers = [await allowed(configuration, f"127.0.0.{number}:{port}") for number in range(1, 6)]
+    async with started(configuration) as pool:
         for target in (*strangers, good, *strangers):
             pool.admit(target)
             reply = await pool.scrape(target.name, time.monotonic() + 60)
@@ -263,14 +259,11 @@ def test_servers_that_were_never_up_give_way_to_others(server: Simulated) -> Non
         assert not any(reply.summary.up for reply in await asyncio.gather(*scrapes))
         assert pool.admitted(good.name)
 
-    with_pool(configuration, act)
 
-
-def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None:
+async def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None:
     configuration = allowing(f"127.0.0.1:{server.address[1]}")
-    target = allowed(configuration, configuration.probe_allowlist.addresses[0].address)
-
-    async def act(pool: WorkerPool) -> None:
+    target = await allowed(configuration, configuration.probe_allowlist.addresses[0].address)
+    async with started(configuration) as pool:
         pool.admit(target)
         assert (await pool.scrape(target.name, time.monotonic() + 60)).summary.up
         for worker in pool._workers:
@@ -280,14 +273,11 @@ def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None
         reply = await pool.scrape(target.name, time.monotonic() + 60)
         assert reply.summary.up
 
-    with_pool(configuration, act)
 
-
-def test_coming_and_going_does_not_get_a_login_locked(server: Simulated) -> None:
+async def test_coming_and_going_does_not_get_a_login_locked(server: Simulated) -> None:
     configuration = allowing(f"127.0.0.1:{server.address[1]}", auth="wrong", idle=0.2)
-    target = allowed(configuration, configuration.probe_allowlist.addresses[0].address)
-
-    async def act(pool: WorkerPool) -> None:
+    target = await allowed(configuration, configuration.probe_allowlist.addresses[0].address)
+    async with started(configuration) as pool:
         errors = []
         for _ in range(5):
             pool.admit(target)
@@ -296,8 +286,6 @@ def test_coming_and_going_does_not_get_a_login_locked(server: Simulated) -> None
         # The login backoff outlives the removal of the target.
         assert "refused the login" in errors[0]
         assert sum("refused the login" in error for error in errors) <= LOGIN_ATTEMPTS
-
-    with_pool(configuration, act)
 
 
 def test_a_caller_gets_an_allowed_address_and_one_line_for_any_other(

@@ -4,7 +4,8 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import psutil
 import pytest
@@ -20,6 +21,8 @@ from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
+
+pytestmark = pytest.mark.anyio
 
 
 class Logins:
@@ -49,8 +52,9 @@ def logins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logins]:
     logins.proceed.set()
 
 
-def with_app(server: Simulated, password: str, act: Callable[[ExporterApp], Awaitable[None]]) -> None:
-    """Run `act` with an app of one target and see that no worker is left."""
+@asynccontextmanager
+async def started(server: Simulated, password: str) -> AsyncIterator[ExporterApp]:
+    """An app of one target, of which no worker is left."""
     host, port = server.address
     loaded = Loaded.of(
         Config(
@@ -60,17 +64,13 @@ def with_app(server: Simulated, password: str, act: Callable[[ExporterApp], Awai
             workers=1,
         )
     )
-
-    async def main() -> None:
-        app = ExporterApp(lambda: loaded, loaded)
-        await app.start()
-        try:
-            await act(app)
-        finally:
-            await app.stop()
-
     before = set(psutil.Process().children())
-    asyncio.run(main())
+    app = ExporterApp(lambda: loaded, loaded)
+    await app.start()
+    try:
+        yield app
+    finally:
+        await app.stop()
     assert set(psutil.Process().children()) <= before
 
 
@@ -78,8 +78,8 @@ def scrape(app: ExporterApp) -> "asyncio.Task[ScrapeReply]":
     return asyncio.create_task(app.pool.scrape("ONE", time.monotonic() + 60))
 
 
-def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:
-    async def act(app: ExporterApp) -> None:
+async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:
+    async with started(server, PASSWORD) as app:
         in_flight = scrape(app)
         await logins.until(1)
         await app.reload()
@@ -93,11 +93,9 @@ def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins)
         assert (second.summary.up, logins.begun) == (True, 2)
         assert app.pool.ready == 1
 
-    with_app(server, PASSWORD, act)
 
-
-def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logins: Logins) -> None:
-    async def act(app: ExporterApp) -> None:
+async def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logins: Logins) -> None:
+    async with started(server, "wrong") as app:
         for number in range(5):
             logins.proceed.clear()
             in_flight = scrape(app)
@@ -110,15 +108,12 @@ def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logi
             await reload
         assert 1 <= logins.begun <= LOGIN_ATTEMPTS
 
-    with_app(server, "wrong", act)
 
-
-def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
+async def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
     server: Simulated, logins: Logins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logins.proceed.set()
-
-    async def act(app: ExporterApp) -> None:
+    async with started(server, PASSWORD) as app:
         assert (await scrape(app)).summary.up
         before = app.pool.pids
         with monkeypatch.context() as patch:
@@ -130,5 +125,3 @@ def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
         assert logins.begun == 1
         values = {family.name: family.samples for family in app.metrics.families()}
         assert values["ase_exporter_config_last_reload_successful"] == [((), 0.0)]
-
-    with_app(server, PASSWORD, act)
