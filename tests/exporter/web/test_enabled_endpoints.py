@@ -25,6 +25,7 @@ from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
 
+pytestmark = pytest.mark.anyio
 NUMBER = "0123456789abcdef"
 REQUESTS = {
     "/-/reload": ("--web.enable-lifecycle", None),
@@ -92,7 +93,7 @@ def test_a_page_of_another_origin_changes_nothing(
         assert answer.status_code in (400, 403)
 
 
-def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_last_file() -> None:
+async def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_last_file() -> None:
     loaded = Loaded.of(Config())
     begun, going = threading.Event(), threading.Event()
     loads: list[None] = []
@@ -103,22 +104,19 @@ def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_la
         assert going.wait(60)
         return loaded
 
-    async def main() -> None:
-        app = ExporterApp(load, loaded)
-        await app.start()
-        first = asyncio.create_task(app.reload())
-        await asyncio.to_thread(begun.wait, 60)
-        others = [asyncio.create_task(app.reload()) for _ in range(40)]
-        await asyncio.sleep(0)
-        assert len(loads) == 1
-        going.set()
-        await asyncio.gather(first, *others)
-        assert len(loads) == 2
-        await app.reload()
-        assert len(loads) == 3
-        await app.stop()
-
-    asyncio.run(main())
+    app = ExporterApp(load, loaded)
+    await app.start()
+    first = asyncio.create_task(app.reload())
+    await asyncio.to_thread(begun.wait, 60)
+    others = [asyncio.create_task(app.reload()) for _ in range(40)]
+    await asyncio.sleep(0)
+    assert len(loads) == 1
+    going.set()
+    await asyncio.gather(first, *others)
+    assert len(loads) == 2
+    await app.reload()
+    assert len(loads) == 3
+    await app.stop()
 
 
 @pytest.fixture
@@ -146,30 +144,26 @@ def refused(server: Simulated) -> Config:
     )
 
 
-def test_reloads_do_not_get_a_login_locked(server: Simulated, logins: list[object]) -> None:
+async def test_reloads_do_not_get_a_login_locked(server: Simulated, logins: list[object]) -> None:
     configuration = refused(server)
+    current = Loaded.of(configuration)
+    app = ExporterApp(lambda: current, current)
+    await app.start()
 
-    async def main() -> None:
-        current = Loaded.of(configuration)
-        app = ExporterApp(lambda: current, current)
-        await app.start()
+    async def scrape(name: str) -> bool:
+        return (await app.pool.scrape(name, time.monotonic() + 60)).summary.up
 
-        async def scrape(name: str) -> bool:
-            return (await app.pool.scrape(name, time.monotonic() + 60)).summary.up
-
-        for _ in range(6):
-            assert not await scrape("ONE")
-            await app.reload()
-        # The same server and login by another name.
-        alias = replace(configuration.targets[0], name="ALIAS")
-        current = Loaded.of(replace(configuration, targets=(alias,)))
+    for _ in range(6):
+        assert not await scrape("ONE")
         await app.reload()
-        assert not await scrape("ALIAS")
-        assert 1 <= len(logins) <= LOGIN_ATTEMPTS
-        # Another password of that login is tried at once.
-        current = Loaded.of(replace(configuration, auth={"default": Auth(user="monitor", password=PASSWORD)}))
-        await app.reload()
-        assert await scrape("ONE")
-        await app.stop()
-
-    asyncio.run(main())
+    # The same server and login by another name.
+    alias = replace(configuration.targets[0], name="ALIAS")
+    current = Loaded.of(replace(configuration, targets=(alias,)))
+    await app.reload()
+    assert not await scrape("ALIAS")
+    assert 1 <= len(logins) <= LOGIN_ATTEMPTS
+    # Another password of that login is tried at once.
+    current = Loaded.of(replace(configuration, auth={"default": Auth(user="monitor", password=PASSWORD)}))
+    await app.reload()
+    assert await scrape("ONE")
+    await app.stop()
