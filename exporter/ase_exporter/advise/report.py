@@ -22,7 +22,6 @@ PREDICTION = (
 
 
 def terminal(advice: Advice) -> RenderableType:
-    """A report to print with rich."""
     table = Table(title=_title(advice), title_justify="left")
     for number, name in enumerate(_HEADER):
         table.add_column(name, justify="left" if number in (0, 5) else "right", overflow="fold")
@@ -32,7 +31,6 @@ def terminal(advice: Advice) -> RenderableType:
 
 
 def markdown(advice: Advice) -> str:
-    """A report for a ticket."""
     rows = [
         _HEADER,
         ("---", "---:", "---:", "---:", "---:", "---"),

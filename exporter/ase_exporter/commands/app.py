@@ -24,7 +24,6 @@ class _InOrder(typer.core.TyperGroup):
     """Lists commands in the order of COMMANDS, whether they are loaded or not."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
         return [name for name in COMMANDS if name in self.commands]
 
 

@@ -13,7 +13,6 @@ _COLUMNS_SHOWN = 12
 
 
 def print_check(report: TargetReport) -> None:
-    """Print one target's report to the terminal."""
     console = Console(highlight=False)
     facts = report.facts
     console.print(f"{escape(report.name)}: {escape(facts.server_name)}, ASE {facts.version}")

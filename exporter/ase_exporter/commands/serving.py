@@ -15,8 +15,6 @@ WORD = "_serve"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServeOptions:
-    """The options of `serve`."""
-
     config_file: Path | None
     listen_address: str
     web_config_file: Path | None

@@ -60,7 +60,6 @@ class ComparisonRow:
 
     @property
     def title(self) -> str:
-        """The row's title in reports."""
         return f"{self.measure.title} {self.name}".strip()
 
     @property

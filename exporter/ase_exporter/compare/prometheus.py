@@ -104,7 +104,6 @@ class Prometheus:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._client.close()
 
     def query(self, query: str, at: float | None = None) -> list[Sample]:

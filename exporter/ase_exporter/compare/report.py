@@ -43,7 +43,6 @@ def tables(comparison: Comparison) -> list[ReportTable]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """A report for a ticket or a wiki page."""
     lines = [f"**{headline(comparison)}**", "", *(f"{line}  " for line in preface(comparison))]
     for grid in tables(comparison):
         rule = ["---", *["---:"] * (len(grid.header) - 1)]

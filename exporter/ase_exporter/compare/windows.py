@@ -26,7 +26,6 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """The length of the window."""
         return self.end - self.start
 
 

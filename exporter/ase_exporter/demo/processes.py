@@ -51,7 +51,6 @@ class Processes:
                 raise UserError(f"demo: {name} ended with code {process.returncode}: {self._last_line(name)}")
 
     def pid(self, name: str) -> int:
-        """Return the process id of a started process."""
         return self._running[name].pid
 
     def stop(self) -> None:

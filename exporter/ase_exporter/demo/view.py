@@ -14,7 +14,6 @@ WARNING, SEVERE = threshold("spinlock.cache_warning"), threshold("spinlock.criti
 
 
 def addresses(of: Mapping[str, str]) -> RenderableType:
-    """Return the table of addresses."""
     table = Table.grid(padding=(0, 2))
     for name, address in of.items():
         table.add_row(Text(name, style="bold"), address)
@@ -22,7 +21,6 @@ def addresses(of: Mapping[str, str]) -> RenderableType:
 
 
 def live(run: Run | None, now: RunFigures, firing: Iterable[Mapping[str, str]], note: str) -> RenderableType:
-    """Return the table of current figures and firing alerts."""
     table = Table(title=_title(run), title_justify="left", min_width=60)
     table.add_column("measure")
     table.add_column("now", justify="right")

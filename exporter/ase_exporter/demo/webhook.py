@@ -28,7 +28,6 @@ class Notification:
 
     @property
     def name(self) -> str:
-        """The alert's name."""
         return self.labels.get("alertname", "")
 
 
@@ -64,7 +63,6 @@ class Webhook:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:

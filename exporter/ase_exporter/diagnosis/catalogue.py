@@ -30,7 +30,6 @@ class Selection(Strict):
 
     @property
     def metric(self) -> str:
-        """The name of the metric."""
         return self.rate or self.value or ""
 
 

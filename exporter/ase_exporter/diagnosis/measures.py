@@ -49,7 +49,6 @@ class Measure:
 
     @property
     def text(self) -> str:
-        """The value for people."""
         return "?" if self.value is None else shown(self.value, self.unit)
 
 

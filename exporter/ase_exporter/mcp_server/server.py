@@ -44,7 +44,6 @@ Found = TypeVar("Found")
 
 
 def make_server(sources: Sources) -> Server[Any]:
-    """The server with its tools and resources."""
     handlers = _Handlers(sources)
     return Server(
         NAME,
@@ -91,15 +90,12 @@ def _parse_error() -> SessionMessage:
 
 
 class _Handlers:
-    """The request handlers."""
-
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._limiter = anyio.CapacityLimiter(_PARALLEL)
         self._catalogue: Catalogue | None = None
 
     async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """All tools."""
         return types.ListToolsResult(tools=[tool.described() for tool in TOOLS.values()])
 
     async def call_tool(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -127,7 +123,6 @@ class _Handlers:
     async def list_resources(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """The metric reference."""
         metrics = types.Resource(
             uri=METRICS,
             name="metrics",
@@ -140,7 +135,6 @@ class _Handlers:
     async def list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Parts of the metric reference, and runbooks."""
         collector = types.ResourceTemplate(
             uri_template=f"{METRICS}/{{collector}}",
             name="metrics of one collector",
@@ -158,7 +152,6 @@ class _Handlers:
     async def read_resource(
         self, _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """A resource as Markdown."""
         text = await self._in_thread(lambda: self._resource(params.uri))
         if text is None:
             raise MCPError(types.INVALID_PARAMS, f"no resource {public_text(params.uri)[:100]!r}")

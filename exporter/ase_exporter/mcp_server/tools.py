@@ -27,7 +27,6 @@ class Tool:
         self.answer: type[Answer] = types_of["return"]
 
     def described(self) -> types.Tool:
-        """The tool as the protocol lists it."""
         return types.Tool(
             name=self.name,
             description=inspect.getdoc(self.run),

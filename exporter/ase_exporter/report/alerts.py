@@ -50,7 +50,6 @@ class AlertHistory:
 
     @property
     def longest(self) -> float:
-        """The length of the longest spell."""
         return max(spell.seconds for spell in self.spells)
 
     @property

@@ -20,7 +20,6 @@ MAX_SERVERS, MAX_SERVER_ALERTS = 300, 3
 
 
 def report_page(report: ServerReport) -> str:
-    """The page of one server."""
     return render(
         "report.html",
         title=f"{report.name}: {_title(report.period)}",
@@ -41,7 +40,6 @@ def report_page(report: ServerReport) -> str:
 
 
 def fleet_page(fleet: Fleet) -> str:
-    """The page of many servers."""
     return render(
         "fleet.html",
         title=f"{as_count(len(fleet.servers), 'server')}: {_title(fleet.period)}",

@@ -30,7 +30,6 @@ class Period:
 
     @property
     def seconds(self) -> float:
-        """The length of the period."""
         return self.end - self.start
 
     @property
@@ -40,12 +39,10 @@ class Period:
 
     @property
     def count(self) -> int:
-        """The number of bins."""
         return math.ceil((self.end - self.first) / self.step)
 
     @property
     def starts(self) -> NDArray[np.float64]:
-        """The start of each bin."""
         return np.array([self.first + self.step * number for number in range(self.count)])
 
     @property

@@ -110,7 +110,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def ratios() -> frozenset[str]:
-    """The names of all ratios."""
     return frozenset(f"{group}.{name}" for group, names in _kinds()["ratios"].items() for name in names)
 
 

@@ -154,13 +154,11 @@ class TopApp(App[None]):
     # Keys
 
     def action_part(self, number: int) -> None:
-        """Show a part of the server."""
         if self._target is not None:
             self._part, self._page = list(SECTIONS)[number], None
             self._show(to_top=True)
 
     def action_next_part(self) -> None:
-        """Show the part after this one."""
         self.action_part((list(SECTIONS).index(self._part) + 1) % len(SECTIONS))
 
     def action_pause(self) -> None:
@@ -184,13 +182,11 @@ class TopApp(App[None]):
         self._show()
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
         column, _ = self._order.get(self._shown_part, (-1, True))
         self._order[self._shown_part] = ((column + 1) % max(1, len(self._titles)), True)
         self._show(to_top=True)
 
     def action_reverse(self) -> None:
-        """Reverse the order."""
         column, descending = self._order.get(self._shown_part, (0, True))
         self._order[self._shown_part] = (column, not descending)
         self._show(to_top=True)
@@ -204,7 +200,6 @@ class TopApp(App[None]):
         self.set_focus(field)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter while the text is typed."""
         self._filter = event.value
         self._show(to_top=True)
 
@@ -227,7 +222,6 @@ class TopApp(App[None]):
         self._show()
 
     def action_help(self) -> None:
-        """Explain keys and figures."""
         self._page = ("help", "")
         self._show()
 

@@ -59,7 +59,6 @@ class Recording:
         return "the recording is full" if self._writer.is_full else ""
 
     def close(self) -> None:
-        """Close the file."""
         self._writer.close()
 
 

@@ -153,7 +153,6 @@ class TargetSampler:
         return self._sample(result, at, started)
 
     def close(self) -> None:
-        """Log out."""
         self._scraper.close()
 
     def _sample(self, result: ScrapeResult, at: float, started: float) -> Sample:
@@ -217,7 +216,6 @@ class Watcher:
         self._thread = threading.Thread(target=self._run, name=f"top {sampler.target.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the sampling thread."""
         self._thread.start()
 
     def stop(self, seconds: float) -> None:

@@ -55,7 +55,6 @@ class Scene:
 
     @property
     def figures(self) -> Figures:
-        """The figures of the frame."""
         return self.frame.figures
 
 

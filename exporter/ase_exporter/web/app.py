@@ -178,13 +178,11 @@ class ExporterApp:
             self._judging = None
 
     async def start(self) -> None:
-        """Start the journal, the workers and the verdicts."""
         await self.journal.start()
         await self.pool.start()
         self._start_judging()
 
     async def stop(self) -> None:
-        """Stop everything that was started."""
         self._stop_judging()
         ends = [asyncio.create_task(self.pool.stop())]
         if self._retiring:
@@ -294,7 +292,6 @@ class _Handlers:
         return exposition(request, render_bytes(families, openmetrics=wants_openmetrics(request)))
 
     async def probe(self, request: Request) -> Response:
-        """Scrape one target."""
         asked = time.monotonic()
         names = request.query_params.getlist("target")
         if len(names) != 1 or not names[0]:
@@ -338,7 +335,6 @@ class _Handlers:
         return PlainTextResponse("ready\n")
 
     async def reload(self, _: Request) -> Response:
-        """Reload the configuration."""
         try:
             await self._exporter.reload()
         except UserError as error:
@@ -347,7 +343,6 @@ class _Handlers:
         return PlainTextResponse("loaded\n")
 
     async def landing(self, _: Request) -> Response:
-        """The page at /."""
         return HTMLResponse(landing_page(self._exporter.pool.states))
 
 

@@ -30,7 +30,6 @@ class BasicAuth:
         self._passwords = Passwords()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -12,8 +12,6 @@ from ase_exporter.metrics.families import Family, Kind, single
 
 
 class ExporterMetrics:
-    """Counts responses and configuration loads, and reads gauges."""
-
     def __init__(self) -> None:
         self._process = ProcessCollector(registry=None)
         self._gauges: dict[str, Callable[[], float]] = {}
@@ -31,11 +29,9 @@ class ExporterMetrics:
         self._requests[path, str(status)] += 1
 
     def loaded(self) -> None:
-        """Note that the configuration has just been loaded."""
         self._reload_ok, self._loaded_at = True, time.time()
 
     def load_failed(self) -> None:
-        """Note that a bad configuration was not loaded."""
         self._reload_ok = False
 
     def families(self) -> Iterator[Family]:

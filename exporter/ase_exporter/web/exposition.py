@@ -17,7 +17,6 @@ class Exposition(Response):
     """A response of up to many megabytes, sent in pieces as the socket takes them."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response (ASGI)."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         body = memoryview(self.body)
         for start in range(0, max(len(body), 1), PIECE):
@@ -26,7 +25,6 @@ class Exposition(Response):
 
 
 def wants_openmetrics(request: Request) -> bool:
-    """Whether the caller accepts OpenMetrics."""
     return "application/openmetrics-text" in request.headers.get("accept", "")
 
 
@@ -36,7 +34,6 @@ def wants_created(request: Request) -> bool:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether the caller accepts a compressed body."""
     for choice in request.headers.get("accept-encoding", "").lower().split(","):
         coding, *parameters = (part.strip() for part in choice.split(";"))
         if coding in ("gzip", "x-gzip"):

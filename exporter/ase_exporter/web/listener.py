@@ -73,7 +73,6 @@ class Listener:
             handshake.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait for the handshakes to end."""
         if self._handshakes:
             await asyncio.wait(self._handshakes)
 

@@ -51,7 +51,6 @@ class RequestTimeoutProtocol(H11Protocol):
             self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers."""
         self._stop_timer()
         self._stop_write_timer()
         self.on_lost()
@@ -84,7 +83,6 @@ class RequestTimeoutProtocol(H11Protocol):
         self._write_timer = self.loop.call_later(self.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The caller has read."""
         self._stop_write_timer()
         super().resume_writing()
 
@@ -119,7 +117,6 @@ class HeadLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request (ASGI)."""
         app = self._app
         if scope["type"] == "http" and (problem := _problem(scope)):
             app = PlainTextResponse(f"{problem}\n", 400, {"connection": "close"})
