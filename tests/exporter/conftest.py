@@ -39,12 +39,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """What asynchronous tests run on."""
-    return "asyncio"
-
-
-@pytest.fixture
 def backend() -> ScriptedBackend:
     return ScriptedBackend()
 

@@ -4,8 +4,7 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 from tests.exporter.running_exporter import PATIENT, exporter
 from tests.exporter.simulated import PASSWORD, Simulated
+from tests.exporter.workers.test_pool import running, scrape
 from tests.planted import IN_ADDRESS
 
 from ase_exporter import config
@@ -25,7 +25,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.web import probe_targets
 from ase_exporter.web.app import ExporterApp, create_app
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.pool import BusyError, WorkerPool
+from ase_exporter.workers.pool import BusyError
 
 pytestmark = pytest.mark.anyio
 AUTH = {"default": Auth(user="monitor", password=PASSWORD), "wrong": Auth(user="monitor", password="wrong")}
@@ -198,16 +198,6 @@ def test_a_bad_pattern_or_unknown_credentials_are_one_line(tmp_path: Path, patte
     assert "\n" not in str(caught.value)
 
 
-@asynccontextmanager
-async def started(configuration: Config) -> AsyncIterator[WorkerPool]:
-    pool = WorkerPool(Loaded.of(configuration))
-    await pool.start()
-    try:
-        yield pool
-    finally:
-        await pool.stop()
-
-
 async def until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
     while not true() and time.monotonic() < end:
@@ -226,35 +216,35 @@ async def test_an_idle_target_is_removed_and_its_connection_closed(server: Simul
     configuration = allowing(f"127.0.0.*:{port}", max_targets=1, idle=0.5)
     target = await allowed(configuration, f"127.0.0.1:{port}")
     other = await allowed(configuration, f"127.0.0.2:{port}")
-    async with started(configuration) as pool:
+    async with running(configuration) as pool:
         for _ in range(2):
             pool.admit(target)
             pool.admit(target)
-            assert (await pool.scrape(target.name, time.monotonic() + 60)).summary.up
+            assert (await scrape(pool, target.name)).summary.up
             if pool.allowlisted:
                 with pytest.raises(BusyError, match="max_targets: 1 servers that are not configured"):
                     pool.admit(other)
             await until(lambda: pool.allowlisted == 0 and server.listener.connections == 0)
             assert target.name not in pool.states
             with pytest.raises(KeyError):
-                await pool.scrape(target.name, time.monotonic() + 60)
+                await scrape(pool, target.name)
 
 
 async def test_servers_that_were_never_up_give_way_to_others(server: Simulated) -> None:
     port = server.address[1]
     configuration = allowing(f"127.0.0.*:{port}", max_targets=2)
     good, *strangers = [await allowed(configuration, f"127.0.0.{number}:{port}") for number in range(1, 6)]
-    async with started(configuration) as pool:
+    async with running(configuration) as pool:
         for target in (*strangers, good, *strangers):
             pool.admit(target)
-            reply = await pool.scrape(target.name, time.monotonic() + 60)
+            reply = await scrape(pool, target.name)
             assert reply.summary.up == (target is good)
             assert pool.allowlisted <= 2
         # So do those whose scrape is in flight, after the others.
         scrapes = []
         for target in strangers:
             pool.admit(target)
-            scrapes.append(asyncio.create_task(pool.scrape(target.name, time.monotonic() + 60)))
+            scrapes.append(asyncio.ensure_future(scrape(pool, target.name)))
             await asyncio.sleep(0)
         assert not any(reply.summary.up for reply in await asyncio.gather(*scrapes))
         assert pool.admitted(good.name)
@@ -263,25 +253,25 @@ async def test_servers_that_were_never_up_give_way_to_others(server: Simulated) 
 async def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None:
     configuration = allowing(f"127.0.0.1:{server.address[1]}")
     target = await allowed(configuration, configuration.probe_allowlist.addresses[0].address)
-    async with started(configuration) as pool:
+    async with running(configuration) as pool:
         pool.admit(target)
-        assert (await pool.scrape(target.name, time.monotonic() + 60)).summary.up
+        assert (await scrape(pool, target.name)).summary.up
         for worker in pool._workers:
             assert worker
             worker.process.kill()
         await until(lambda: pool.restarts == 2)
-        reply = await pool.scrape(target.name, time.monotonic() + 60)
+        reply = await scrape(pool, target.name)
         assert reply.summary.up
 
 
 async def test_coming_and_going_does_not_get_a_login_locked(server: Simulated) -> None:
     configuration = allowing(f"127.0.0.1:{server.address[1]}", auth="wrong", idle=0.2)
     target = await allowed(configuration, configuration.probe_allowlist.addresses[0].address)
-    async with started(configuration) as pool:
+    async with running(configuration) as pool:
         errors = []
         for _ in range(5):
             pool.admit(target)
-            errors.append((await pool.scrape(target.name, time.monotonic() + 60)).summary.error)
+            errors.append((await scrape(pool, target.name)).summary.error)
             await until(lambda: pool.allowlisted == 0)
         # The login backoff outlives the removal of the target.
         assert "refused the login" in errors[0]
