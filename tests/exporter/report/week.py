@@ -36,9 +36,8 @@ MIN_USERS, MAX_USERS = 20, 500
 CACHE = "default data cache"
 # The model's databases do not fill; this one is added. Bytes, and the seconds in which it fills from empty.
 FILLING, FILLING_SIZE, FILLING_SECONDS = "archive", 40e9, 9 * 24 * HOUR
-
-
-PER_TRANSACTION = {"logical_reads": 300, "address_locks": 40, "object_uses": 40, "index_uses": 20}
+# An order system, without the steps of the day.
+SCENARIO = Path(__file__).with_name("week.yaml")
 
 
 def partitions(count: int) -> Deed:
@@ -111,57 +110,12 @@ def users(hour: int) -> int:
 
 def scenario(story: Story) -> dict[str, object]:
     """The content of the scenario's file."""
+    content: dict[str, object] = yaml.safe_load(SCENARIO.read_text(encoding="utf-8"))
     hours = range(story.first, story.first + story.hours)
-    steps = [{"name": f"hour {n}", "seconds": HOUR, "workload": {"users": users(n)}} for n in hours]
-    return {
-        "name": "week",
-        "description": "An order system over a week.",
-        "server": SERVER,
-        "version": "16.0 SP04",
-        "engines": 24,
-        "static_options": "at_once",
-        "options": {
-            "max memory": 33554432,
-            "number of user connections": 1000,
-            "number of locks": 1000000,
-            "number of open objects": 5000,
-            "number of open indexes": 5000,
-            "number of open partitions": 5000,
-            "open object spinlock ratio": 5,
-            "open index spinlock ratio": 5,
-            "open index hash spinlock ratio": 5,
-            "partition spinlock ratio": 5,
-            "lock hashtable size": 16384,
-            "procedure cache size": 400000,
-            "statement cache size": 50000,
-        },
-        "caches": {CACHE: {"size_kb": 33554432, "partitions": 2, "pools": {"32": 4194304}}},
-        "workload": {
-            "users": MIN_USERS,
-            "login": "orders_app",
-            "think_ms": 100,
-            "wait_ms": 2,
-            "cpu_ms": 3,
-            "coherence": 0.5,
-            "per_transaction": PER_TRANSACTION,
-            "databases": [{"name": "orders", "data_mb": 40960, "log_mb": 8192, "data_devices": 4}],
-            "objects": [
-                _table("orders", reads=30, writes=40, size_mb=9000, scheme="allpages"),
-                _table("customer", reads=60, writes=20, size_mb=4000),
-                _table("syslogs", reads=6, indexes=0, size_mb=512, kind="log"),
-            ],
-            "spinlocks": {
-                "addrlockspins": {"hold_ns": 9000, "skew": 0},
-                "Des Upd Spinlocks": {"hold_ns": 8000, "skew": 0.67},
-            },
-            "caches": {"*": {"grabs": 1, "relink_grabs": 1.0, "hold_ns": 600, "skew": 0.3}},
-        },
-        "steps": steps,
-    }
-
-
-def _table(name: str, **settings: object) -> dict[str, object]:
-    return {"database": "orders", "name": name, "cold": 0, **settings}
+    content["steps"] = [
+        {"name": f"hour {n}", "seconds": HOUR, "workload": {"users": users(n)}} for n in hours
+    ]
+    return content
 
 
 @dataclass
