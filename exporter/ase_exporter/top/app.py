@@ -62,21 +62,7 @@ class NewFrame(Message):
 class TopApp(App[None]):
     """Shows the frames of a feed. characters: those that the terminal can show."""
 
-    CSS = """
-    Screen { background: ansi_default; color: ansi_default; layout: vertical; overflow: hidden; }
-    Static, DataTable, VerticalScroll, Input { background: ansi_default; }
-    #title { height: 1; text-style: bold; }
-    #head { height: auto; }
-    #parts { height: 1; margin: 0; }
-    #table { height: 1fr; scrollbar-size: 0 1; background: ansi_default; }
-    #table > .datatable--header { text-style: bold; background: ansi_default; color: ansi_default; }
-    #table > .datatable--cursor { text-style: reverse; background: ansi_default; color: ansi_default; }
-    #table > .datatable--odd-row, #table > .datatable--even-row { background: ansi_default; }
-    #more { height: auto; display: none; }
-    #page { height: 1fr; display: none; scrollbar-size: 1 1; }
-    #filter { height: 1; border: none; padding: 0; display: none; }
-    #keys { height: 1; }
-    """
+    CSS_PATH = "screen.css"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+c", "quit", priority=False),
         Binding("space", "pause", priority=False),

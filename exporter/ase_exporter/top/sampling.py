@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.login_ledger import LedgerClient
@@ -10,48 +11,16 @@ from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Config, Module, Target
+from ase_exporter.config import Config, Module, Target, yaml_files
 from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.top.marks import ChangeLog
 from ase_exporter.top.samples import Sample, SampleCost, Tracker, on_screen
 
-# What the screen shows, and nothing else; those that are off by default are switched on. A collector that the
-# target's module switches off stays off.
-COLLECTORS = (
-    "state",
-    "threads",
-    "engines",
-    "run_queues",
-    "spinlocks",
-    "data_caches",
-    "cache_pools",
-    "waits",
-    "processes",
-    "blocking",
-    "oldest_transactions",
-    "open_transactions",
-    "devices",
-    "databases",
-    "database_space",
-    "configuration",
-    "own_session",
-    # For the diagnosis alone.
-    "tempdbs",
-    "procedure_cache",
-    "statement_cache",
-    "network",
-    "locks",
-    "database_states",
-    "rep_senders",
-)
-# Seconds between readings of what changes slowly, in place of the catalogue's.
-INTERVALS = {
-    "configuration": 30.0,
-    **dict.fromkeys(("cache_pools", "locks", "rep_senders"), 10.0),
-    **dict.fromkeys(("databases", "tempdbs", "procedure_cache", "statement_cache", "network"), 4.0),
-}
+# The collectors that are read, with the seconds between two readings. Those that are off by default are switched on; one
+# that the target's module switches off stays off.
+COLLECTORS = yaml_files.load(Path(__file__).with_name("collectors.yaml"), dict[str, float])
 # Rows with series of their own in the tables that can grow.
 TOP = 50
 
@@ -63,9 +32,9 @@ def module_of(module: Module, catalogue: Catalogue) -> Module:
 
 
 def slowed(catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the intervals of INTERVALS."""
+    """The catalogue with the intervals of COLLECTORS."""
     collectors = {
-        name: replace(each, interval=max(each.interval, INTERVALS.get(name, 0.0)))
+        name: replace(each, interval=max(each.interval, COLLECTORS.get(name, 0.0)))
         for name, each in catalogue.collectors.items()
     }
     return replace(catalogue, collectors=collectors)
