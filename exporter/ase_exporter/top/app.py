@@ -7,6 +7,7 @@ the user has chosen.
 import contextlib
 import os
 import time
+from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -31,19 +32,7 @@ SERVERS = "servers"
 # From this height on, the most important rows of the other parts are shown below the table.
 TALL = 40
 TALL_ROWS = 5
-HELP = """\
-1-8, tab   choose a part: spinlocks, caches, waits, blocking, transactions, devices, space, changes
-enter      a spinlock: what it protects and what eases it; a cache: its pools; a server of the list
-escape     back
-/          show only rows that contain a text (empty: all)
-s, r       sort by the next column; reverse
-space      pause and continue; sampling goes on
-, .        while paused: one sample back, one forward
-q          quit
-
-CPU figures are of the last 15 seconds, as the server counts CPU time in whole seconds; contention and
-grabs are of the last interval. CPU = share of all engine time that spins (an estimate: spins x 10 ns).
-Contention = waits / grabs. A bar in a trend marks a configuration change."""
+HELP = Path(__file__).with_name("help.txt").read_text(encoding="utf-8").rstrip()
 # Eight of them fit into 80 columns.
 LABELS = {"transactions": "open tx"}
 KEYS = "q quit  space pause  / filter  s sort  enter details  1-8 parts  ? help"
