@@ -10,7 +10,7 @@ import typer
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.commands.check_output import print_check, print_script
-from ase_exporter.commands.options import ConfigFile, choose_targets, load_config
+from ase_exporter.commands.options import ConfigFile, TargetNames, choose_targets, load_config
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
@@ -21,10 +21,7 @@ _MAX_PARALLEL = 8
 
 def check(
     config_file: ConfigFile = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of a target in the configuration; may be repeated. Default: all."),
-    ] = None,
+    target: TargetNames = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Check the configuration file alone; connect to no server.")
     ] = False,

@@ -31,6 +31,10 @@ TargetName = Annotated[
     str | None,
     typer.Option("--target", help="Name of a target in the configuration. Default: the only one."),
 ]
+TargetNames = Annotated[
+    list[str] | None,
+    typer.Option("--target", help="Name of a target in the configuration; may be repeated. Default: all."),
+]
 # Where a running exporter answers, and how to authenticate there.
 ExporterUrl = Annotated[
     str, typer.Option("--url", envvar="ASE_EXPORTER_URL", help="URL of the running exporter.")

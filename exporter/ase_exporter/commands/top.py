@@ -16,6 +16,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
     ConfigFile,
     SecondsPerSpin,
+    TargetNames,
     choose_targets,
     duration_option,
     load_config,
@@ -40,10 +41,7 @@ MAX_TARGETS = 100
 
 def top(
     config_file: ConfigFile = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(help="Name of a target in the configuration; may be repeated. Default: all."),
-    ] = None,
+    target: TargetNames = None,
     interval: Annotated[
         float | None,
         duration_option(
