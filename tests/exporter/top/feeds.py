@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,11 +41,13 @@ class HandFed:
 
 
 @cache
-def recorded(scenario: str, step: str = "", count: int = 6) -> tuple[Frame, ...]:
-    """Frames of a simulated server, two seconds apart; the first is without figures."""
+def recorded(
+    scenario: str, step: str = "", count: int = 6, start: datetime | None = None
+) -> tuple[Frame, ...]:
+    """Frames of a simulated server, two seconds apart; the first is without figures. start: its date at first."""
     with TemporaryDirectory() as directory:
         chosen = one_step(scenario, step, Path(directory)) if step else scenario
-        with watched(chosen) as watching:
+        with watched(chosen, start=start) as watching:
             return tuple(watching.frames(count, INTERVAL))
 
 

@@ -11,21 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from tests.exporter.top.feeds import HandFed
-from tests.exporter.top.watching import one_step, watched
+from tests.exporter.top.feeds import HandFed, recorded
 from tests.paths import DOCS
 
 from ase_exporter.top.app import TopApp
-from ase_exporter.top.frames import Frame
 
 FOLDER = DOCS / "images"
 SIZE = (80, 24)
 START = datetime(2026, 3, 2, 9, 0)
-FRAMES, INTERVAL = 10, 2.0
+FRAMES = 10
 # textual lets a browser load its font from a server; the pictures ask nobody for anything.
 _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 _TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
@@ -56,7 +51,7 @@ def draw(picture: Picture) -> str:
     async def run() -> str:
         app = TopApp(feed)
         async with app.run_test(size=SIZE) as pilot:
-            feed.feed(*_frames(picture.scenario, picture.step))
+            feed.feed(*recorded(picture.scenario, picture.step, FRAMES, START))
             await pilot.pause()
             await pilot.press(*picture.keys)
             await pilot.pause()
@@ -70,14 +65,6 @@ def words(svg: str) -> list[str]:
     """All texts of a picture: what has to be the same, whatever textual's way to draw it."""
     found = (text.replace("&#160;", " ").strip() for text in _TEXT.findall(svg))
     return [text for text in found if text]
-
-
-@cache
-def _frames(scenario: str, step: str) -> list[Frame]:
-    with TemporaryDirectory() as directory:
-        chosen = one_step(scenario, step, Path(directory)) if step else scenario
-        with watched(chosen, start=START) as watching:
-            return list(watching.frames(FRAMES, INTERVAL))
 
 
 @contextmanager
