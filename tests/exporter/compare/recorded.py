@@ -68,10 +68,6 @@ class Recorded:
             )
         return grown
 
-    def mean(self, start: float, end: float, figure: str) -> float:
-        """The true rate of a counter between two times."""
-        return (self.total(end, figure) - self.total(start, figure)) / (end - start)
-
     def lines(self) -> Mapping[str, list[str]]:
         """All samples in OpenMetrics, by metric."""
         self._lines.clear()
