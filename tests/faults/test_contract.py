@@ -20,7 +20,7 @@ def named(row: dict[str, object]) -> list[tuple[str, str]]:
 
 
 def functions(path: str) -> set[str]:
-    """The names of a file's functions."""
+    """The names of a file's functions and coroutines."""
     tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
