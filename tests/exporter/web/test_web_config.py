@@ -116,7 +116,7 @@ def test_no_or_wrong_credentials_are_401(
     assert answer.headers["X-Frame-Options"] == "deny"
 
 
-def test_missing_expired_and_foreign_certificates_are_rejected(
+def test_missing_expired_and_foreign_certificates_and_plain_http_are_rejected(
     running: RunningExporter, authority: Authority, tmp_path: Path
 ) -> None:
     with pytest.raises(httpx2.TransportError):
