@@ -5,7 +5,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ase_exporter.changes.change import ANNOTATION, Change
 from ase_exporter.changes.journal import Journal
@@ -26,14 +25,6 @@ LABEL_LENGTH = 80
 TAG = "verdict"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeVerdict:
-    """The outcome of one change. rows: empty if the comparison was not possible."""
-
-    change: Change
-    rows: tuple[ComparisonRow, ...] = ()
-
-
 class VerdictService:
     """Compares before and after each change in the journal; `run` ends when it is cancelled."""
 
@@ -41,7 +32,8 @@ class VerdictService:
         self._config = config
         self._journal = journal
         self._targets = targets
-        self._verdicts: dict[str, dict[str, ChangeVerdict]] = {}
+        # By target and id of the change; without rows where a comparison was not possible.
+        self._verdicts: dict[str, dict[str, tuple[Change, Sequence[ComparisonRow]]]] = {}
 
     async def run(self) -> None:
         """Add verdicts that are due, at the configured interval."""
@@ -59,14 +51,14 @@ class VerdictService:
             for change in self._last_of_each_group(recent):
                 due = change.at + self._config.settle + self._config.length
                 if due <= now and change.id not in self._verdicts[target]:
-                    self._verdicts[target][change.id] = await self._add_verdict(target, change, recent, now)
+                    rows = await self._add_verdict(target, change, recent, now)
+                    self._verdicts[target][change.id] = change, rows
 
     def families(self, target: str) -> list[Family]:
         """Metrics of the verdicts on a target's recent changes, for its scrape."""
         family = OWN.family("ase_change_effect_ratio")
-        for verdict in self._verdicts.get(target, {}).values():
-            change = verdict.change
-            for row in verdict.rows:
+        for change, rows in self._verdicts.get(target, {}).values():
+            for row in rows:
                 (difference,) = row.steps
                 if difference is not None and not math.isnan(difference.relative):
                     labels = (change.old, change.kind, row.key, change.name, row.name, change.new)
@@ -84,12 +76,12 @@ class VerdictService:
 
     async def _add_verdict(
         self, target: str, change: Change, recent: Sequence[Change], now: float
-    ) -> ChangeVerdict:
+    ) -> Sequence[ComparisonRow]:
         try:
             result = await asyncio.to_thread(self._compare, target, change, recent, now)
         except UserError as error:
             log.info("target %s: no verdict on %s: %s", target, change.describe(), error)
-            return ChangeVerdict(change)
+            return ()
         verdict = Change(
             id=f"{change.id}-{TAG}",
             target=target,
@@ -105,7 +97,7 @@ class VerdictService:
             await self._journal.annotate(verdict)
         except StoreError as error:
             log.warning("target %s: verdict not kept: %s", target, error)
-        return ChangeVerdict(change, result.rows)
+        return result.rows
 
     def _compare(self, target: str, change: Change, recent: Sequence[Change], now: float) -> Comparison:
         config = self._config

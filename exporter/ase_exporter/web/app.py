@@ -28,7 +28,7 @@ from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
-from ase_exporter.web.change_routes import change_handlers
+from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import (
     Exposition,
@@ -251,7 +251,7 @@ class _Handlers:
     def routes(self) -> list[Route]:
         """All routes, their responses counted."""
         exporter = self._exporter
-        changes = change_handlers(
+        changes = ChangeHandlers(
             exporter.journal, lambda: [target.name for target in exporter.config.targets]
         )
         return [
@@ -262,7 +262,7 @@ class _Handlers:
             self._counted("/-/healthy", self.healthy),
             self._counted("/-/ready", self.ready),
             self._counted("/-/reload", self._access.reload(self.reload), "POST", "PUT"),
-            self._counted("/changes", changes.list),
+            self._counted("/changes", changes.changes),
             self._counted("/annotations", self._access.annotate(changes.annotate), "POST"),
             self._counted("/annotations/{id}/finish", self._access.annotate(changes.finish), "POST"),
         ]

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, TypeVar
 
 from annotated_types import MaxLen, MinLen
 from starlette.requests import Request
@@ -16,20 +16,11 @@ from ase_exporter.changes.store import StoreError
 from ase_exporter.config.fields import Moment, Strict, Validator, matching
 from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
-from ase_exporter.web.write_access import Handler
 
 Body = TypeVar("Body", bound=Strict)
 _MAX_BODY = 64 * 1024
 _PAGE_LIMIT = 500
 _DAY = 86400.0
-
-
-class ChangeHandlers(NamedTuple):
-    """Request handlers. list: /changes. annotate: POST /annotations. finish: POST /annotations/ID/finish."""
-
-    list: Handler
-    annotate: Handler
-    finish: Handler
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,14 +46,19 @@ class Finish(Strict):
     failed: Annotated[str, MaxLen(200)] = ""
 
 
-def change_handlers(journal: Journal, targets: Callable[[], Sequence[str]]) -> ChangeHandlers:
-    """The handlers of changes and annotations. targets: returns the names of the configured targets."""
+class ChangeHandlers:
+    """Request handlers. targets: returns the names of the configured targets."""
 
-    async def changes(request: Request) -> Response:
+    def __init__(self, journal: Journal, targets: Callable[[], Sequence[str]]) -> None:
+        self._journal = journal
+        self._targets = targets
+
+    async def changes(self, request: Request) -> Response:
+        """Answers /changes."""
         as_json = request.query_params.get("format") == "json" or _prefers_json(request)
         try:
             wanted = parse_filter(request.query_params, limit=_PAGE_LIMIT)
-            found = await journal.find(wanted)
+            found = await self._journal.find(wanted)
         except UserError as error:
             return PlainTextResponse(f"{error}\n", 400)
         except StoreError as error:
@@ -76,14 +72,15 @@ def change_handlers(journal: Journal, targets: Callable[[], Sequence[str]]) -> C
             changes=found,
             chosen=chosen,
             host=HOST,
-            targets=["", HOST, *targets()],
+            targets=["", HOST, *self._targets()],
         )
         return HTMLResponse(page)
 
-    async def annotate(request: Request) -> Response:
+    async def annotate(self, request: Request) -> Response:
+        """Answers POST /annotations."""
         try:
             body = await _read(request, Annotation)
-            if body.target and body.target not in targets():
+            if body.target and body.target not in self._targets():
                 raise UserError(f"target: {body.target}: no such target is configured")
             at = _moment(body.at, "at")
         except UserError as error:
@@ -101,16 +98,17 @@ def change_handlers(journal: Journal, targets: Callable[[], Sequence[str]]) -> C
             tags=body.tags,
         )
         try:
-            await journal.annotate(change)
+            await self._journal.annotate(change)
         except StoreError as error:
             return PlainTextResponse(f"the annotation cannot be stored: {error}\n", 503)
         return JSONResponse({"id": change.id}, 201)
 
-    async def finish(request: Request) -> Response:
+    async def finish(self, request: Request) -> Response:
+        """Answers POST /annotations/ID/finish."""
         try:
             body = await _read(request, Finish)
             end = _moment(body.end, "end")
-            change = await journal.finish(request.path_params["id"], end, body.failed)
+            change = await self._journal.finish(request.path_params["id"], end, body.failed)
         except UserError as error:
             return PlainTextResponse(f"{error}\n", 400)
         except StoreError as error:
@@ -118,8 +116,6 @@ def change_handlers(journal: Journal, targets: Callable[[], Sequence[str]]) -> C
         if change is None:
             return PlainTextResponse("there is no annotation with that id\n", 404)
         return JSONResponse({"id": change.id})
-
-    return ChangeHandlers(changes, annotate, finish)
 
 
 def _moment(given: float | None, what: str) -> float:

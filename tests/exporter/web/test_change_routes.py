@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import Store, StoreError
 from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.web.change_routes import change_handlers
+from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.write_access import WriteAccess
 
 
@@ -26,9 +26,9 @@ def client() -> Iterator[TestClient]:
         yield
         await journal.stop()
 
-    handlers, access = change_handlers(journal, lambda: ["PROD"]), WriteAccess(annotations=True)
+    handlers, access = ChangeHandlers(journal, lambda: ["PROD"]), WriteAccess(annotations=True)
     routes = [
-        Route("/changes", handlers.list),
+        Route("/changes", handlers.changes),
         Route("/annotations", access.annotate(handlers.annotate), methods=["POST"]),
         Route("/annotations/{id}/finish", access.annotate(handlers.finish), methods=["POST"]),
     ]
