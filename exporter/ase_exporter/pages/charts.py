@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -47,21 +48,12 @@ _STYLE: Any = {
 }
 
 
-class Svg(str):
-    """SVG drawn by matplotlib, which has escaped the text in it: templates print it as it is."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        return self
-
-
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart for the macro `chart` of parts.html. title, caption: text."""
+    """A chart for the macro `chart` of parts.html. svg: drawn by matplotlib, which has escaped the text in it."""
 
     title: str
-    svg: Svg
+    svg: Markup
     caption: str
 
 
@@ -88,4 +80,4 @@ def chart(figure: Figure, title: str, caption: str) -> Chart:
     svg = out.getvalue()
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
     svg = _COLOUR.sub(lambda colour: _VARIABLES[colour[0]], svg)
-    return Chart(title, Svg(svg), caption)
+    return Chart(title, Markup(svg), caption)

@@ -22,7 +22,7 @@ _FILTERS = {
 
 
 def render(template: str, **values: object) -> str:
-    """A page. template: a file's name in `templates`. Every value but `charts.Svg` is escaped."""
+    """A page. template: a file's name in `templates`. Every value but the SVG of charts is escaped."""
     return _environment().get_template(template).render(values)
 
 
