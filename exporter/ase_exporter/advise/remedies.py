@@ -86,7 +86,7 @@ class MemscaleFeature(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemedyCatalogue(Strict):
-    """The whole file."""
+    """The content of remedies.yaml."""
 
     target_contention: Annotated[float, Gt(0), Lt(1)]
     do_not: Sequence[str]

@@ -87,7 +87,7 @@ class PrometheusReadings:
         return self._over_window.get(metric, [])
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
-        """Why Prometheus does not have it."""
+        """Why Prometheus does not have the metric."""
         if self.covered is None:
             return TOO_FEW
         if self.rates(metric) if is_rate else self._gauges.get(metric):

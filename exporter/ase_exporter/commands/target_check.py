@@ -97,7 +97,7 @@ def usual_cause(message: str) -> str:
 
 
 class Querying(Protocol):
-    """The part of a connection that is used."""
+    """What a check needs of a connection."""
 
     def query(self, sql: str, deadline: float) -> list[Row]: ...
     def close(self) -> None: ...

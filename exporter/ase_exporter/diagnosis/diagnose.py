@@ -210,14 +210,14 @@ class _Judge:
     own: Mapping[str, float] | None
 
     def fits(self, definition: FindingDefinition) -> bool | None:
-        """Whether it holds; None if that is not known."""
+        """Whether a finding holds; None if that is not known."""
         return _any(
             _all(self._within(definition, name, bounds) for name, bounds in limits.items())
             for limits in definition.when
         )
 
     def reason(self, definition: FindingDefinition) -> str:
-        """Why it is not known whether it holds."""
+        """Why it is not known whether a finding holds."""
         of_account = {SHARE, SESSIONS} & {name for limits in definition.when for name in limits}
         reasons = [
             reason

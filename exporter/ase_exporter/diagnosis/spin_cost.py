@@ -24,7 +24,7 @@ class SpinCost:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """For `diagnose`, in place of the assumption."""
+        """Parameters for `diagnose`, in place of the assumed cost."""
         return cost_parameters(self.seconds, self.low, self.high)
 
 

@@ -122,7 +122,7 @@ class TopApp(App[None]):
             self._show()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lines are as wide as the terminal."""
+        """Draw again: lines are as wide as the terminal."""
         # The size of the app follows this event.
         self.call_after_refresh(self._show)
 

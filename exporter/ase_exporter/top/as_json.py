@@ -13,7 +13,7 @@ from ase_exporter.top.frames import Frame
 
 
 def as_json(frame: Frame) -> str:
-    """One line."""
+    """The frame as one line of JSON."""
     return json.dumps(content(frame), ensure_ascii=False, allow_nan=False)
 
 

@@ -18,7 +18,7 @@ LENGTH = 60
 
 
 def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
-    """What it protects, how contended it is, and what eases it."""
+    """What the spinlock protects, how contended it is, and what eases it."""
     found = next((each for each in scene.figures.spinlocks if each.name == name), None)
     yield Text(f"Spinlock {name}", style="bold")
     if found is None:
@@ -107,7 +107,7 @@ def _ease(frame: Frame, found: Spinlock, finding: SpinlockFinding | None) -> Ite
 
 
 def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
-    """Its figures and pools, then its spinlock."""
+    """The cache's figures and pools, then its spinlock."""
     found = next((each for each in scene.figures.caches if each.name == name), None)
     yield Text(f"Cache {name}", style="bold")
     if found is None:

@@ -32,13 +32,13 @@ class Feed(Protocol):
     is_live: bool
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
-        """Begin; `deliver` is called on other threads."""
+        """Start sampling; `deliver` is called on other threads."""
 
     def pause(self, paused: bool) -> None:
-        """Pause, or go on, where that is possible."""
+        """Pause or continue, where that is possible."""
 
     def stop(self) -> None:
-        """End; log out where possible."""
+        """Stop sampling, and log out where possible."""
 
 
 class LiveFeed:

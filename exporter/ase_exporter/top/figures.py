@@ -366,7 +366,7 @@ def _blocked(sample: Sample) -> tuple[Blocked, ...]:
 
 
 def _open_transactions(sample: Sample) -> tuple[Transaction, ...]:
-    """With the process where it is known, else by database alone."""
+    """Open transactions, with the process where it is known, else by database alone."""
     owned = {
         labels["database"]: Transaction(
             labels["database"], value, labels["spid"], labels["login"], labels["application"], labels["state"]
@@ -393,7 +393,7 @@ def _devices(sample: Sample) -> tuple[Device, ...]:
 
 
 def _spaces(sample: Sample) -> tuple[Space, ...]:
-    """The fullest first."""
+    """Space by database and use, the fullest first."""
     free = _by(sample.values("ase_database_free_bytes"), "database", "use")
     sizes = _by(sample.values("ase_database_size_bytes"), "database", "use")
     found = [

@@ -24,7 +24,7 @@ ASCII = Glyphs("_.:-=+*#", "|", "`- ", " - ")
 
 
 def glyphs(encoding: str | None) -> Glyphs:
-    """Those that can be printed in an encoding."""
+    """The glyphs that can be printed in an encoding."""
     try:
         "▁█┃└·".encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
