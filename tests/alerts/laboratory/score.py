@@ -46,7 +46,8 @@ def outcome(line: TimeLine, firings: Firings) -> Outcome:
         for alert in page.alerts
         if alert in firings and firings[alert][0][0] >= page.start
     }
-    left = {alert: (line.full - periods[0][0]) / 60 for alert, periods in firings.items() if line.full}
+    told = {*line.may, *(alert for page in line.pages for alert in page.alerts)} if line.full else set()
+    left = {alert: (line.full - periods[0][0]) / 60 for alert, periods in firings.items() if alert in told}
     return Outcome(line.title, tuple(wrong), tuple(missed), delays, left)
 
 
@@ -59,7 +60,7 @@ def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tu
     found = [periods[0]]
     for start, end in periods[1:]:
         before = found[-1]
-        if any(before[0] < lost and before[1] >= lost and start <= back + RESTORED for lost, back in away):
+        if any(lost <= before[1] <= back and start <= back + RESTORED for lost, back in away):
             found[-1] = (before[0], end)
         else:
             found.append((start, end))

@@ -25,7 +25,8 @@ HEADER = """\
 Written by `python -m tests.alerts.laboratory.table`. The time lines of `tests/alerts/laboratory/time_lines.yaml` say
 what happens to a server, when alerts should page and when not; most are run again with lost scrapes and outages. The
 shipped rules are evaluated step by step over each. A wrong page is one that nobody should get, or the second of one
-event; a miss is one that does not come in time.
+event; a miss is one that does not come in time. What fires before Prometheus is away and soon after is one event: it
+restores its alerts.
 """
 
 # Engine -> title of a time line -> what fired in it.
@@ -79,7 +80,9 @@ def page(everything: Found) -> str:
 def _summary(measured: Iterable[Outcome]) -> str:
     measured = list(measured)
     wrong, missed = (sum(len(getattr(each, kind)) for each in measured) for kind in ("wrong", "missed"))
-    return f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses."
+    titles = {line.title for line in time_lines()} - {each.title for each in measured}
+    missing = f" Not measured: {len(titles)}, among them {'; '.join(sorted(titles)[:5])}." if titles else ""
+    return f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.{missing}"
 
 
 def _failures(measured: Iterable[Outcome]) -> list[str]:

@@ -41,15 +41,15 @@ def test_the_page_says_what_was_found() -> None:
 
 @pytest.mark.parametrize("engine", MEASURED)
 def test_wrong_pages_and_misses_are_few_over_all_time_lines(engine: str) -> None:
-    assert MEASURED[engine].keys() <= {line.title for line in time_lines()}
     measured = outcomes(MEASURED[engine])
+    assert len(measured) == len(MEASURED[engine])
     assert sum(len(each.wrong) for each in measured) <= MAX_WRONG
     assert sum(len(each.missed) for each in measured) <= MAX_MISSED
 
 
 @needs_prometheus
 def test_short_time_lines_page_as_they_did() -> None:
-    assert len(QUICK) >= 10
+    assert len(QUICK) >= 30
     assert not differences(QUICK)
 
 
