@@ -1,16 +1,13 @@
 """What the numbers of the error log mean and who should hear of them, from messages.yaml, as patterns for the rules."""
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-# From this severity on, messages page unless messages.yaml says otherwise.
-SEVERE = 17
+SEVERE = 17  # From this severity on, messages page unless messages.yaml says otherwise.
 
 
-@cache
 def known() -> dict[str, Any]:
     """messages.yaml: sources by name, and groups of messages."""
     loaded: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
