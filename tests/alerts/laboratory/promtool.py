@@ -28,7 +28,7 @@ QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 # Alert -> [(start, end) of each time it fired], in seconds.
 Firings = dict[str, list[tuple[float, float]]]
 
-_CHECK = re.compile(r"time: ([\dhms]+),\n +exp:.*\n +got: (.*)")
+_CHECK = re.compile(r"time: ([\ddhms]+),\n +exp:.*\n +got: (.*)")
 _ALERT = re.compile(r'\{__name__="ALERTS", [^}]*?\balertname="(\w+)"[^}]*?\bjob="(\w+)"')
 
 
@@ -119,7 +119,7 @@ def _said(test: dict[str, Any], tool: str) -> str:
             env=os.environ | {"TMPDIR": directory},
         )
     said = done.stdout + done.stderr
-    if errors := re.findall(r"^.*\berr: .*|^error .*", said, re.MULTILINE):
+    if errors := re.findall(r"^.*\berr: .*|^error .*|failed to parse.{99}", said, re.MULTILINE):
         raise RulesError("\n".join(errors[:5]))
     return said
 
@@ -133,8 +133,8 @@ def _by_time(said: str) -> dict[float, set[tuple[str, str]]]:
 
 
 def _seconds(duration: str) -> float:
-    units = {"h": 3600, "m": 60, "s": 1}
-    return float(sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([hms])", duration)))
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+    return float(sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([dhms])", duration)))
 
 
 def _periods(times: Sequence[float], step: float) -> Iterator[tuple[float, float]]:

@@ -81,7 +81,7 @@ def _summary(measured: Iterable[Outcome]) -> str:
     measured = list(measured)
     wrong, missed = (sum(len(getattr(each, kind)) for each in measured) for kind in ("wrong", "missed"))
     titles = {line.title for line in time_lines()} - {each.title for each in measured}
-    missing = f" Not measured: {len(titles)}, among them {'; '.join(sorted(titles)[:5])}." if titles else ""
+    missing = f" Not measured: {'; '.join(sorted(titles))}." if titles else ""
     return f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.{missing}"
 
 
