@@ -138,7 +138,7 @@ def _seen(name: str, value: Value, lost: str) -> str:
         return "0"
     if lost or value is None:
         return "stale"
-    return str(int(value)) if value.is_integer() else f"{value:.10g}"
+    return str(int(value)) if value == int(value) else f"{value:.10g}"
 
 
 def _notation(values: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.alerts.laboratory.lines import TimeLine, time_lines
-from tests.alerts.laboratory.promtool import Firings, fired
+from tests.alerts.laboratory.promtool import fired
+from tests.alerts.laboratory.score import Outcome, outcome
 from tests.alerts.laboratory.table import PAGE, found, outcomes, page
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
@@ -15,24 +16,31 @@ SHIPPED = REPOSITORY / "alerts"
 ENGINE = "Prometheus 2.42"
 MEASURED = found()
 MAX_WRONG, MAX_MISSED = 4, 4
-# These run in every build, in about half a minute of one core: the shortest, as they are and with lost scrapes.
+# These run in every build, in about half a minute of one core: short ones, the shortest with lost scrapes as well.
 QUICK = [
     line
     for line in time_lines()
     if line.family == "hours"
-    and line.lasts <= 45 * 60
-    and line.variation in ("", "every twelfth scrape lost")
+    and line.lasts <= {"": 45 * 60, "every twelfth scrape lost": 30 * 60}.get(line.variation, 0)
 ]
 
 
-def differences(lines: Sequence[TimeLine], rules: Path = SHIPPED) -> dict[str, tuple[Firings, Firings]]:
-    """What fires now, and when found.json was written, where these differ."""
+def differences(lines: Sequence[TimeLine], rules: Path = SHIPPED) -> dict[str, tuple[Outcome, Outcome]]:
+    """What is found now, and what was published, where a page, a miss or a time to page differs."""
     now, before = fired(lines, rules), MEASURED[ENGINE]
-    return {
-        line.title: (now[line.title], before[line.title])
-        for line in lines
-        if now[line.title] != before[line.title]
+    found = {
+        line.title: (outcome(line, now[line.title]), outcome(line, before[line.title])) for line in lines
     }
+    return {title: pair for title, pair in found.items() if not _alike(*pair)}
+
+
+def _alike(now: Outcome, before: Outcome) -> bool:
+    # Groups of rules may be evaluated in another order, which moves an alert by an evaluation.
+    return (now.wrong, now.missed, now.delays.keys()) == (
+        before.wrong,
+        before.missed,
+        before.delays.keys(),
+    ) and all(abs(delay - before.delays[alert]) <= 60 for alert, delay in now.delays.items())
 
 
 def test_the_page_says_what_was_found() -> None:
@@ -48,8 +56,9 @@ def test_wrong_pages_and_misses_are_few_over_all_time_lines(engine: str) -> None
 
 
 @needs_prometheus
+@pytest.mark.timeout(900)
 def test_short_time_lines_page_as_they_did() -> None:
-    assert len(QUICK) >= 30
+    assert len(QUICK) >= 20
     assert not differences(QUICK)
 
 
