@@ -37,7 +37,8 @@ class Score:
 
     word: the first of top, without a baseline; top: whether it is right. state: what the diagnosis puts first, with a
     baseline; seconds: since the fault until it has said so for good, None if it never does. about: what it names.
-    all_clears: views that call the server well although it is not. spinning: share of the CPU, by the model.
+    all_clears: views that call the server well although it is not. spinning: share of the CPU, by the model;
+    measured: by the diagnosis, None if it is not known.
     """
 
     word: str
@@ -50,6 +51,7 @@ class Score:
     remedy: bool
     all_clears: tuple[str, ...]
     spinning: float
+    measured: float | None
 
     @property
     def points(self) -> int:
@@ -96,6 +98,7 @@ def score(incident: Incident, site: Site) -> Score:
             if each.state in WELL and not WELL & set(first) and not _left_open(each, first)
         ),
         spinning=taken.spinning,
+        measured=last.measures["spinning_share"].value,
     )
 
 

@@ -3,11 +3,18 @@
 import sys
 from collections.abc import Iterator
 
-from tests.incidents.running import incidents
+from tests.incidents.running import Site, incidents
 from tests.incidents.scoring import POINTS, Score, by_number, scores
 from tests.paths import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "internals" / "incidents.md"
+SITES = {
+    "as above": Site(),
+    "seed 2": Site(seed=2),
+    "4 engines": Site(engines=4),
+    "32 engines": Site(engines=32),
+    "128 engines": Site(engines=128),
+}
 _HEAD = """# Incidents
 
 Written by `python -m tests.incidents.table` from the incident benchmark (tests/incidents): incidents whose truth is
@@ -40,16 +47,30 @@ def row(name: str, score: Score) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def summary(title: str, site: Site) -> str:
+    """One server: its points, and how often the right finding comes first."""
+    found = scores(site)
+    points = by_number({name: each.points for name, each in found.items()})
+    right = sum(each.state in incidents()[name].truth.first for name, each in found.items())
+    wrong = sum(bool(each.all_clears) for each in found.values())
+    return (
+        f"| {title} | {sum(points.values())} of {POINTS * len(points)} | {right} of {len(found)} | {wrong} |"
+    )
+
+
 def page() -> Iterator[str]:
     """The whole page, by line."""
     yield _HEAD.rstrip("\n")
     found = scores()
     for name, score in found.items():
         yield row(name, score)
-    points = by_number({name: each.points for name, each in found.items()})
-    wrong = sum(bool(each.all_clears) for each in found.values())
     yield ""
-    yield f"Sum: {sum(points.values())} of {POINTS * len(points)}. Wrong all-clears: {wrong} of {len(found)}."
+    yield "Of the same incidents on other servers, and with other random numbers:"
+    yield ""
+    yield "| server | points | the right finding comes first | wrong all-clears |"
+    yield "|---|---|---|---|"
+    for title, site in SITES.items():
+        yield summary(title, site)
 
 
 def main(arguments: list[str]) -> int:

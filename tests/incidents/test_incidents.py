@@ -1,7 +1,7 @@
 """The incident benchmark: what the diagnosis says of incidents whose truth is known, in simulated time."""
 
 import pytest
-from tests.incidents.running import incidents
+from tests.incidents.running import Site, incidents
 from tests.incidents.scoring import KINDS, POINTS, REACHED, by_number, scores
 from tests.incidents.table import PAGE, page
 
@@ -32,6 +32,13 @@ def test_mixed_incidents_are_understood() -> None:
 def test_no_incident_is_called_well() -> None:
     """A sentence that says that nothing was compared with before leaves open what only that would show."""
     assert {name: each.all_clears for name, each in scores().items() if each.all_clears} == {}
+
+
+@pytest.mark.parametrize("site", [Site(), Site(seed=2)])
+def test_the_share_that_spins_is_that_of_the_model(site: Site) -> None:
+    loads = [each for name, each in scores(site).items() if incidents()[name].scenario]
+    assert sum(each.measured is not None and each.spinning > 0.5 for each in loads) >= 6
+    assert [each for each in loads if each.measured and abs(each.measured - each.spinning) > 0.02] == []
 
 
 def test_what_is_said_to_spin_spins_in_the_model() -> None:

@@ -47,9 +47,14 @@ def one_step(scenario: str, step: str, directory: Path) -> str:
 
 @dataclass
 class Moved:
-    """Seconds by which the test has moved the time."""
+    """Seconds by which the test has moved the time. looked: by how much each look at the clock moves it."""
 
     ahead: float = 0.0
+    looked: float = 0.0
+
+    def monotonic(self) -> float:
+        self.ahead += self.looked
+        return self.ahead
 
 
 @dataclass
@@ -96,7 +101,7 @@ def watched(
     assert isinstance(server, SimulatedServer)
     began = server.now().replace(tzinfo=UTC).timestamp()
     time = Moved()
-    clock = Clock(lambda: time.ahead, lambda: began + time.ahead)
+    clock = Clock(time.monotonic, lambda: began + time.ahead)
     with running(lambda: simulation(server, None, HOST, 0)) as run:
         target = Target(name=server.name, host=HOST, port=run.port)
         config = Config(
