@@ -1,8 +1,8 @@
 """What a report lacks: the sections and rows that its release prints, whatever else the text holds.
 
-The grammar says of each row when it is printed (need): always; in (the block of this name); block (if any row of its
-block is); if (when the count of another row is above 0); any and several (when another row is there, or more than one
-of it); not (when other rows are not there).
+The grammar says of each row when it is printed (need): always; in (the block of this name); since (this service pack);
+block (if any row of its block is); if (when the count of another row is above 0); any and several (when another row is
+there, or more than one of it); not (when other rows are not there).
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import BUCKETS, DEVICES, KnownRow, grammar, release
+from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, grammar, release
 from ase_exporter.sysmon.relations import Names, Rows, Term, terms
 from ase_exporter.sysmon.structure import COUNT, Report, Section
 
@@ -45,6 +45,7 @@ _LAST_BUCKETS = {
     "Worker Thread Memory": 128,
 }
 _MIN_BUCKETS = 3
+_PACK = re.compile(r"\bSP(\d+)", re.IGNORECASE)
 
 
 def missing_parts(report: Report, only: str = "") -> Iterator[str]:
@@ -54,8 +55,7 @@ def missing_parts(report: Report, only: str = "") -> Iterator[str]:
         yield f"a list of what release {version} prints: whether the report is complete is not known"
     yield from _missing_sections(report, version, only)
     for section in report.sections:
-        yield from _missing_rows(section, version)
-        yield from _missing_headings(section)
+        yield from _missing_rows(section, version, report.header.version)
         if section.name == BUCKETS:
             yield from _missing_buckets(section)
     yield from _missing_names(report)
@@ -80,7 +80,7 @@ def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
                 yield text + (f" (lost to server error {lost[name]})" if name in lost else "")
 
 
-def _missing_rows(section: Section, version: str) -> Iterator[str]:
+def _missing_rows(section: Section, version: str, banner: str) -> Iterator[str]:
     rows = Rows(section)
     for known, container, need, wanted in _needed(section.name, version):
         for path in rows.blocks.get(container, ()):
@@ -94,17 +94,22 @@ def _missing_rows(section: Section, version: str) -> Iterator[str]:
                 present = {row.path for row in rows.by_place.get((known.path, known.label), ())}
                 lacking = [block for block in blocks if block not in present]
             else:
-                lacking = [path] if _is_due(rows, known, path, need, wanted) else []
+                lacking = [path] if _is_due(rows, known, path, need, wanted, banner) else []
             for block in lacking:
                 yield f"row {' / '.join((section.name, *block, *known.path[len(block) :], known.label))}"
 
 
-def _is_due(rows: Rows, known: KnownRow, path: Names, need: str, wanted: tuple[Term, ...]) -> bool:
+def _is_due(
+    rows: Rows, known: KnownRow, path: Names, need: str, wanted: tuple[Term, ...], banner: str
+) -> bool:
     """Whether a row must be in a block."""
     others = list(rows.of(known.path, path, wanted)) if wanted else []
     match need:
         case "always":
             return True
+        case "since":
+            pack = _PACK.search(banner)
+            return bool(pack and int(pack[1]) >= int(wanted[0][1]))
         case "in":
             return path[-1] == wanted[0][1]
         case "if":
@@ -136,20 +141,12 @@ def _missing_buckets(section: Section) -> Iterator[str]:
         match = _BUCKET.fullmatch(row.label)
         if match:
             pools[match["pool"]].append(int(match["size"]))
+    first = 0 if any(0 in sizes for sizes in pools.values()) else _BUCKET_STEP
     for pool, sizes in pools.items():
         last = max(_LAST_BUCKETS.get(pool, 0), *sizes)
-        steps = range(0 if 0 in sizes else _BUCKET_STEP, last + 1, _BUCKET_STEP)
+        steps = range(first, last + 1, _BUCKET_STEP)
         if len(sizes) >= _MIN_BUCKETS and sizes != list(steps):
             yield f"row {section.name} / {pool}: its sizes are not {steps.start} to {last}"
-
-
-def _missing_headings(section: Section) -> Iterator[str]:
-    """No row is there twice, unless the heading between the two is lost; but a device may total itself twice."""
-    seen: set[tuple[Names, str]] = set()
-    for row in section.rows:
-        if (row.path, row.label) in seen and row.path[:1] != DEVICES:
-            yield f"heading above line {row.line} of {section.name}"
-        seen.add((row.path, row.label))
 
 
 def _missing_names(report: Report) -> Iterator[str]:

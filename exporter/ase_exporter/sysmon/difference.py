@@ -24,23 +24,8 @@ _THREAD = re.compile(r"Thread \d+ \((?P<name>.*)\)")
 
 # Quantiles of Student's t for 99 % by degrees of freedom, from 1; the last is for all above.
 _STUDENT = (
-    63.7,
-    9.92,
-    5.84,
-    4.60,
-    4.03,
-    3.71,
-    3.50,
-    3.36,
-    3.25,
-    3.17,
-    3.11,
-    3.05,
-    3.01,
-    2.98,
-    2.95,
-    2.92,
-    2.8,
+    *(63.7, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36, 3.25),
+    *(3.17, 3.11, 3.05, 3.01, 2.98, 2.95, 2.92, 2.8),
 )
 _NAMED = (
     ("engines", re.compile(r"Engine \d+")),

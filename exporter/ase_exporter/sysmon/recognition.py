@@ -29,6 +29,8 @@ _BUCKET = re.compile(r"#[#*]{3}|#[.*]{2}")
 _DISKS = "Disk I/O Management"
 # Printed twice for what is idle.
 _PRINTED_TWICE = "Total I/Os"
+# How many headings above a row come again with it: a table comes once, however many devices it has.
+_TABLE_AND_NAME = 2
 _MAX_LABEL_WORDS = 24
 _MAX_PIECES = 12
 # Lines with fewer figures that come again and again are no rows: headers of pages and the like.
@@ -71,6 +73,8 @@ class Recogniser:
         self._sections: dict[tuple[str, str], Section] = {}
         self._rows: dict[tuple[str, str, Names, str], Row] = {}
         self._path: Names = ()
+        # How many rows were there when a heading came last.
+        self._entered: dict[Names, int] = {}
         # No row has been read since the innermost heading.
         self._fresh = True
         self._last = ""
@@ -121,6 +125,7 @@ class Recogniser:
 
     def _enter(self, path: Names) -> None:
         self._path, self._fresh, self._last = path, True, ""
+        self._entered[path] = len(self._rows)
 
     def _unplaced(self, line: Line, numbers: int, why: str) -> None:
         self.report.lost += numbers
@@ -419,7 +424,7 @@ class Recogniser:
             self._warn(section, row)
         elif not {cell.measure for cell in earlier.cells} & {cell.measure for cell in row.cells}:
             earlier.cells += row.cells
-        elif [cell.value for cell in earlier.cells] == [cell.value for cell in row.cells]:
+        elif self._is_repeated(section, earlier, row):
             self.report.discarded += len(row.cells)
         else:
             self._unplaced(line, len(row.cells), f"there twice, first in line {earlier.line}")
@@ -430,6 +435,15 @@ class Recogniser:
         elif not below:
             self._path, self._fresh = path, False
         self._last = label
+
+    def _is_repeated(self, section: Section, earlier: Row, row: Row) -> bool:
+        """Whether a row came again with its headings; without them, the heading of another row may be lost."""
+        if [cell.value for cell in earlier.cells] != [cell.value for cell in row.cells]:
+            return False
+        path = earlier.path
+        place = list(self._rows).index((section.instance, section.name, path, earlier.label))
+        ends = range(min(_TABLE_AND_NAME, len(path)), len(path) + 1)
+        return all(self._entered.get(path[:end], 0) > place for end in ends if end)
 
     def _warn(self, section: Section, row: Row) -> None:
         """Warn of figures that are useless."""
