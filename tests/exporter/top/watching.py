@@ -47,7 +47,7 @@ def one_step(scenario: str, step: str, directory: Path) -> str:
 
 @dataclass
 class Moved:
-    """Seconds by which the test has moved the time. looked: by how much each look at the clock moves it."""
+    """Seconds by which the test has moved the time. looked: how much it moves whenever the clock is read."""
 
     ahead: float = 0.0
     looked: float = 0.0
