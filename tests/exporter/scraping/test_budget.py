@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.clocks import ShiftedClock, opener
+from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import Simulated, run, scrape
 
 from ase_exporter.ase.cost import Cost
@@ -208,8 +208,7 @@ def test_by_default_the_collector_that_is_slow_in_a_batch_is_stretched_and_no_ot
     one = server.scraper(
         module=Module(collectors={"own_session": False}),
         budget=Scrape().budget,
-        clock=shifted.clock,
-        open_connection=opener(shifted.clock),
+        clock=shifted,
     )
     server.model.faults.slow_tables = {"monDeviceIO": 3.0}
     try:
