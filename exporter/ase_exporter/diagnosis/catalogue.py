@@ -8,7 +8,7 @@ from typing import Literal
 
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
-from ase_exporter.rules.parameters import parameters
+from ase_exporter.rules.parameters import thresholds
 
 _FILE = Path(__file__).with_name("findings.yaml")
 
@@ -140,18 +140,6 @@ class DiagnosisCatalogue(Strict):
 def catalogue() -> DiagnosisCatalogue:
     """The content of findings.yaml."""
     return yaml_files.load(_FILE, DiagnosisCatalogue)
-
-
-@cache
-def thresholds() -> Mapping[str, float]:
-    """The shipped parameters that are numbers, by dotted name."""
-    found = {}
-    for name, text in parameters().items():
-        try:
-            found[name] = float(text)
-        except ValueError:
-            continue
-    return found
 
 
 def threshold(limit: Limit, own: Mapping[str, float] | None = None) -> float:

@@ -233,8 +233,7 @@ class _Judge:
         """One that holds. doubts: findings that would say more, were they known; then it comes after all others."""
         share = self._of_part(definition, self.account.caused(definition.part) if definition.part else None)
         usual = self._of_part(definition, self.baseline.shares.get(definition.part or ""))
-        rank = (definition.stops or RISK) if doubts else self._rank(definition, share, usual)
-        rank -= ORDER * order
+        rank = self._rank(definition, None if doubts else share, usual) - ORDER * order
         inputs = catalogue().inputs_of(definition)
         says = {each.name: each.text for each in self.measures.values()}
         says[SHARE] = "an unknown share" if share is None else shown(share, "ratio")

@@ -20,9 +20,9 @@ from ase_exporter.diagnosis.catalogue import (
     PartDefinition,
     Selection,
     catalogue,
-    thresholds,
 )
 from ase_exporter.diagnosis.diagnose import IDLE, NOT_KNOWN, ORDER, RISK, STATE_RANKS, WORKS
+from ase_exporter.rules.parameters import thresholds
 
 MEASURE = "ase:diagnosis_measure:value"
 USUAL_MEASURE = "ase:diagnosis_measure:median1d"

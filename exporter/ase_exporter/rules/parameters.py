@@ -28,10 +28,15 @@ def parameters(own: Path | None = None) -> dict[str, str]:
 
     own: a file in the form of parameters.yaml that names only what differs. Raises DefinitionError and OSError.
     """
-    shipped = _read(PARAMETERS) | patterns()
     overrides = _read(own) if own else {}
-    _check(str(own), overrides, shipped)
-    return {name: str(value) for name, value in (shipped | overrides).items()}
+    _check(str(own), overrides, _shipped())
+    return {name: str(value) for name, value in (_shipped() | overrides).items()}
+
+
+@cache
+def thresholds() -> Mapping[str, float]:
+    """Return the shipped parameters that are numbers, by dotted name."""
+    return {name: float(value) for name, value in _read(PARAMETERS).items() if not isinstance(value, str)}
 
 
 def changed(settings: Iterable[str]) -> dict[str, str]:
@@ -39,7 +44,7 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
 
     NAME is group.name, name alone if only one group has it, or a short name. Raises DefinitionError.
     """
-    shipped = _read(PARAMETERS) | patterns()
+    shipped = _shipped()
     overrides: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -50,6 +55,12 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
         _check("--set", {full: value}, shipped)
         overrides[full] = value
     return {name: str(value) for name, value in overrides.items()}
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    """All parameters by dotted name: those of parameters.yaml, and the patterns of messages."""
+    return _read(PARAMETERS) | patterns()
 
 
 def _full_name(name: str, shipped: Mapping[str, Any]) -> str:

@@ -71,7 +71,8 @@ class Recogniser:
         self._grammar = grammar()
         self._section: Section | None = None
         self._sections: dict[tuple[str, str], Section] = {}
-        self._rows: dict[tuple[str, str, Names, str], Row] = {}
+        # Each row with its place among all of them.
+        self._rows: dict[tuple[str, str, Names, str], tuple[Row, int]] = {}
         self._path: Names = ()
         # How many rows were there when a heading came last.
         self._entered: dict[Names, int] = {}
@@ -418,13 +419,14 @@ class Recogniser:
             ),
             tuple(measure for measure, word in cells if word.kind == "overflow"),
         )
-        earlier = self._rows.setdefault((section.instance, section.name, path, label), row)
+        key = (section.instance, section.name, path, label)
+        earlier, place = self._rows.setdefault(key, (row, len(self._rows)))
         if earlier is row or (label == _PRINTED_TWICE and _agree(earlier, row)):
             section.rows.append(row)
             self._warn(section, row)
         elif not {cell.measure for cell in earlier.cells} & {cell.measure for cell in row.cells}:
             earlier.cells += row.cells
-        elif self._is_repeated(section, earlier, row):
+        elif self._is_repeated(earlier, place, row):
             self.report.discarded += len(row.cells)
         else:
             self._unplaced(line, len(row.cells), f"there twice, first in line {earlier.line}")
@@ -436,12 +438,11 @@ class Recogniser:
             self._path, self._fresh = path, False
         self._last = label
 
-    def _is_repeated(self, section: Section, earlier: Row, row: Row) -> bool:
+    def _is_repeated(self, earlier: Row, place: int, row: Row) -> bool:
         """Whether a row came again with its headings; without them, the heading of another row may be lost."""
         if [cell.value for cell in earlier.cells] != [cell.value for cell in row.cells]:
             return False
         path = earlier.path
-        place = list(self._rows).index((section.instance, section.name, path, earlier.label))
         ends = range(min(_TABLE_AND_NAME, len(path)), len(path) + 1)
         return all(self._entered.get(path[:end], 0) > place for end in ends if end)
 
