@@ -56,6 +56,7 @@ class BatchRuns:
         """The server restarts: the present run is lost."""
         self.pausing, self.since, self.done = False, now, 0.0
 
-    def running(self) -> Run | None:
-        """The present run."""
-        return None if self.pausing else Run(self.number, self.since, None, self.done)
+    def all(self) -> list[Run]:
+        """The finished runs that are remembered, and the present one."""
+        running = [] if self.pausing else [Run(self.number, self.since, None, self.done)]
+        return [*self.finished, *running]

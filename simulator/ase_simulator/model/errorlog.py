@@ -1,4 +1,4 @@
-"""The server's error log, and the audit trail of configuration changes."""
+"""The server's error log."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,24 +16,11 @@ class LogEntry:
     severity: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change of a configuration option, as the configuration history keeps it."""
-
-    second: float
-    login: str
-    option: str
-    before: str
-    after: str
-    static: bool
-
-
 @dataclass(slots=True)
 class ErrorLog:
     """The latest entries, oldest first."""
 
     entries: deque[LogEntry] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    changes: deque[Change] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def write(self, second: float, text: str, number: int = 0, severity: int = 0) -> None:
         """Append a line."""
@@ -45,12 +32,3 @@ class ErrorLog:
         for engine in range(engines):
             self.write(second, f"engine {engine}, os pid 4711  online")
         self.write(second, "Recovery complete.")
-
-    def configured(self, change: Change) -> None:
-        """A configuration option was changed."""
-        self.changes.append(change)
-        self.write(
-            change.second,
-            f"The configuration option '{change.option}' has been changed by '{change.login}' "
-            f"from '{change.before}' to '{change.after}'.",
-        )

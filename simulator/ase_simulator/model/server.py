@@ -5,7 +5,6 @@ from datetime import datetime
 
 from ase_simulator.contracts import ClientState, LoginRequest, Option, Row, ServerError
 from ase_simulator.faults import Faults
-from ase_simulator.model.errorlog import Change
 from ase_simulator.model.tables import TABLES
 from ase_simulator.model.tables.monitors import monitor_values
 from ase_simulator.model.timeline import StepSettings, Timeline
@@ -91,15 +90,11 @@ class SimulatedServer:
         world = self.world
         before = world.options.find(name)
         option = world.options.set(name, value, world.caches.total_kb())
-        change = Change(
-            world.seconds,
-            login,
-            option.name,
-            before.text or str(before.configured),
-            option.text or str(option.configured),
-            option.static,
+        old, new = (each.text or each.configured for each in (before, option))
+        text = (
+            f"The configuration option '{option.name}' has been changed by '{login}' from '{old}' to '{new}'."
         )
-        world.log.configured(change)
+        world.log.write(world.seconds, text)
         world.caches.default_partitions = world.options.run("global cache partition number")
         world.changed()
         return option

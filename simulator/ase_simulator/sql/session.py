@@ -21,7 +21,6 @@ from ase_simulator.sql.functions.globals import GLOBALS
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
 from ase_simulator.sql.lookup.server_facts import boot_time, run_value
-from ase_simulator.sql.state.config_history import AUDIT_SWITCHES
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.engine import EmbeddedEngine
 from ase_simulator.sql.state.locks import Locker
@@ -39,6 +38,14 @@ _MONITOR_COLUMNS = (
     "cpu_busy", "io_busy", "idle", "pack_received", "pack_sent", "pack_errors", "total_read", "total_write",
     "total_errors", "connections",
 )  # fmt: skip
+# Options that must both be on for changes to be recorded, and ch_events.area by the command that made a change.
+_AUDIT_SWITCHES = ("auditing", "config history auditing")
+_AREAS = {
+    "sp_configure": "server",
+    "sp_engine": "server",
+    "dbcc traceon": "server",
+    "sp_dboption": "database",
+}
 # CPU milliseconds charged to a session per select and per row: fixed, so that a simulated server shows the
 # same figures at every speed and under every load of the machine.
 _AWAITING_COMMAND = 250
@@ -256,19 +263,13 @@ class SqlSession:
         self, kind: str, target: str, element: str, old: str | None, new: str, mode: str
     ) -> None:
         """Add a configuration change to the history, if it is one and auditing is on."""
-        if old == new or not all(run_value(self.server, switch, 0) for switch in AUDIT_SWITCHES):
+        if old == new or not all(run_value(self.server, switch, 0) for switch in _AUDIT_SWITCHES):
             return
-        self.shared.history.add(
-            kind,
-            target,
-            element,
-            old,
-            new,
-            mode,
-            time=self.now(),
-            login=self.login.name,
-            instance=1 if self.profile.cluster else 0,
-        )
+        self.shared.history.append({
+            "area": _AREAS.get(kind, "cache"), "type": kind, "target": target, "element": element, "oldvalue": old,
+            "newvalue": new, "mode": mode or None, "timestamp": self.now(), "username": self.login.name,
+            "instanceid": int(self.profile.cluster),
+        })  # fmt: skip
 
     def drop_temporary(self, names: Iterable[str]) -> None:
         """Drop temporary tables; a caller's table that one hid is seen again."""

@@ -136,6 +136,3 @@ def sys_monitors(world: World) -> Iterator[dict[str, Any]]:
             "field_name": field,
             "value": (whole + 2**31) % 2**32 - 2**31,
         }
-
-
-SOURCES = {"monitors": sys_monitors}

@@ -1,7 +1,6 @@
 """Processes and what they do: activity, waits, locks, statements; the pipes of what they did."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from ase_simulator.model.processes import FIRST_USER_KPID, Process, process_snapshot
@@ -33,11 +32,6 @@ _LOCK_TYPES = {
     ("exclusive", "ROW"): 8,
     ("shared", "ROW"): 9,
 }
-
-
-def processes(world: World) -> Iterator[Names]:
-    """Every process."""
-    return ({"process": process} for process in process_snapshot(world).processes)
 
 
 def users(world: World) -> Iterator[Names]:
@@ -252,20 +246,3 @@ def plan_lines(world: World) -> Iterator[Names]:
         )
         for sequence, line in enumerate(lines, start=1):
             yield names | {"sequence": sequence, "line": line}
-
-
-SOURCES: dict[str, Callable[[World], Iterator[Names]]] = {
-    "statement_texts": partial(statements, pipe="sql text"),
-    "processes": processes,
-    "users": users,
-    "connections": connections,
-    "process_waits": process_waits,
-    "working": working,
-    "texts": texts,
-    "executing": executing,
-    "locks": locks,
-    "deadlocks": deadlocks,
-    "lock_timeouts": lock_timeouts,
-    "statements": statements,
-    "plan_lines": plan_lines,
-}

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ase_simulator.model import waits
 from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.model.processes import process_snapshot
 from ase_simulator.model.world import World
@@ -146,32 +145,6 @@ def state(world: World) -> Iterator[Names]:
     yield {"threshold": _LOCK_WAIT_THRESHOLD, "lock_waits": waiting}
 
 
-def batches(world: World) -> Iterator[Names]:
-    """The runs of the workload's batch, the present one last."""
-    if world.workload.batch is not None:
-        running = world.batches.running()
-        for run in [*world.batches.finished, *([running] if running else [])]:
-            yield {"run": run, "running": run.end is None}
-
-
-def wait_events(world: World) -> Iterator[Names]:
-    """Every wait event."""
-    return ({"event": event} for event in waits.events())
-
-
-def happened_events(world: World) -> Iterator[Names]:
-    """The wait events that have happened."""
-    for event in waits.events():
-        count = world.counters.flows.get(f"waits {event.id}", 0.0)
-        if count >= 1:
-            yield {"event": event, "count": count}
-
-
-def wait_classes(world: World) -> Iterator[Names]:
-    """Every class of wait events."""
-    return ({"number": number, "name": name} for number, name in waits.classes().items())
-
-
 def rep_agents(world: World) -> Iterator[Names]:
     """The replication agent of each replicated database, and its part of the log records."""
     homes = world.inventory.own_databases
@@ -187,36 +160,3 @@ def spinlocks(world: World) -> Iterator[Names]:
     columns = (counters.grabs.tolist(), counters.spins.tolist(), counters.waits.tolist())
     for slot, (name, grabs, spins, waited) in enumerate(zip(counters.names, *columns, strict=True)):
         yield {"slot": slot, "name": name, "grabs": grabs, "spins": spins, "waits": waited}
-
-
-def log_entries(world: World) -> Iterator[Names]:
-    """Start-up messages, then those of actions and faults, oldest first."""
-    kept = world.options.run("errorlog pipe max messages") or 500
-    return ({"entry": entry} for entry in list(world.log.entries)[-kept:])
-
-
-def changes(world: World) -> Iterator[Names]:
-    """The changes of configuration options, oldest first."""
-    return ({"change": change} for change in world.log.changes)
-
-
-SOURCES = {
-    each.__name__: each
-    for each in (
-        engines,
-        threads,
-        thread_pools,
-        tasks,
-        io_controllers,
-        loads,
-        state,
-        batches,
-        wait_events,
-        happened_events,
-        wait_classes,
-        rep_agents,
-        spinlocks,
-        log_entries,
-        changes,
-    )
-}

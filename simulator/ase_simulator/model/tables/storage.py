@@ -16,7 +16,6 @@ Names = dict[str, Any]
 _MODEL_MB = 4
 _MAX_DEVICE_MB = 32 * 1024  # before 15.0
 _DATA_AND_SYSTEM, _LOG_ONLY, _ALL_SEGMENTS = 3, 4, 7
-_LOGINS = ((1, "sa"), (2, "probe"), (3, "monitor"))
 _LARGE_POOL_READS = 0.01
 
 
@@ -70,22 +69,6 @@ def cached_objects(world: World) -> Iterator[Names]:
             for index in table.indexes:
                 share = 1.0 if not others else 0.5 if index == 0 else 0.5 / others
                 yield {"cache": cache, "table": table, "index": index, "cached": cached, "share": share}
-
-
-def cache_bindings(world: World) -> Iterator[Names]:
-    """Cache bindings; ObjectName is NULL for a whole database."""
-    for (database, name), cache in world.caches.bindings().items():
-        yield {"CacheName": cache, "DBName": database, "ObjectName": name}
-
-
-def tables(world: World) -> Iterator[Names]:
-    """The workload's tables."""
-    return ({"table": table} for table in world.inventory.tables)
-
-
-def user_tables(world: World) -> Iterator[Names]:
-    """Those of them that are no system tables."""
-    return (names for names in tables(world) if names["table"].object.kind == "user")
 
 
 def indexes(world: World) -> Iterator[Names]:
@@ -222,12 +205,6 @@ def usages(world: World) -> Iterator[Names]:
             place += size_mb * 512
 
 
-def logins(world: World) -> Iterator[Names]:
-    """The administrators' logins and the workload's."""
-    for number, name in [*_LOGINS, (4, world.workload.login)]:
-        yield {"number": number, "name": name, "locked": name in world.locked}
-
-
 def logs_hold(world: World) -> Iterator[Names]:
     """The oldest open transaction of each busy database, and its replication marker; then those of clients."""
     from_users = world.workload.users > 0 and world.operation.point.throughput > 0
@@ -288,26 +265,3 @@ def _transaction(spid: int, database: int | None, began: datetime | None, name: 
         "namelen": len(name),
         "xactname": name,
     }
-
-
-SOURCES = {
-    each.__name__: each
-    for each in (
-        caches,
-        pools,
-        cached_objects,
-        cache_bindings,
-        tables,
-        user_tables,
-        indexes,
-        databases,
-        devices,
-        device_traffic,
-        io_queues,
-        device_segments,
-        usages,
-        logins,
-        logs_hold,
-        transactions,
-    )
-}

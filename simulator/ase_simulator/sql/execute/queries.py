@@ -12,7 +12,7 @@ from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.compile.compiler import Compiled, QueryCompiler
 from ase_simulator.sql.compile.expressions import variable_key
 from ase_simulator.sql.context import StatementContext
-from ase_simulator.sql.dictionary.server_tables import DERIVED
+from ase_simulator.sql.dictionary.tables import DERIVED
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.syntax.grammar import parse_select

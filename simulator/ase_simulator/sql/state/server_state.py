@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ase_simulator.contracts import Row
 from ase_simulator.schema.catalog import Catalog
 from ase_simulator.sql.logins import Logins
-from ase_simulator.sql.state.config_history import ConfigHistory
 from ase_simulator.sql.state.engine import SharedStore
 from ase_simulator.sql.state.locks import Locks
 from ase_simulator.sql.state.tables import ClientTables
@@ -25,6 +25,7 @@ class ServerState:
     """Logins, client objects and settings of one server.
 
     object_ids: ids of the catalog's tables by name. procedures: client procedures by database and name.
+    history: the rows of sybsecurity..ch_events, oldest first.
     databases: dbids of the databases that clients created.
     database_options: database -> bits of sysdatabases.status that sp_dboption set and cleared.
     max_used: sp_monitorconfig's Max_Used by option.
@@ -38,7 +39,7 @@ class ServerState:
     system_procedures: frozenset[str]
     permanent: ClientTables = field(default_factory=ClientTables)
     procedures: dict[tuple[str, str], CreateProcedure] = field(default_factory=dict)
-    history: ConfigHistory = field(default_factory=ConfigHistory)
+    history: list[Row] = field(default_factory=list)
     databases: dict[str, int] = field(default_factory=dict)
     database_options: dict[str, tuple[int, int]] = field(default_factory=dict)
     max_used: dict[str, int] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Tables that clients create: temporary ones of a session, and permanent ones that all sessions share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ase_simulator.results import Type
@@ -49,6 +49,14 @@ class ClientTable:
     def not_null(self) -> frozenset[str]:
         """Columns that are never NULL."""
         return frozenset(column.name for column in self.table.columns if not column.nullable)
+
+    def indexes(self) -> Iterator[tuple[int, Constraint]]:
+        """Its keys and indexes by indid: 1 is the clustered one."""
+        keys = [each for each in self.constraints if each.columns and not each.references]
+        first = next((each for each in keys if each.clustered), None)
+        if first is not None:
+            yield 1, first
+        yield from enumerate((each for each in keys if each is not first), 2)
 
 
 def definition(
