@@ -139,7 +139,7 @@ def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame
     if found is None:
         return False
     texts = "\n".join([*found.next_steps, *(_advice(top, found) if found.subject else ())])
-    effect = found.expect or "predicted contention" in texts
+    effect = found.expect or "Gains: about" in texts
     return bool(re.search(incident.truth.remedy, texts)) and bool(effect)
 
 

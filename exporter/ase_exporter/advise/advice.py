@@ -1,21 +1,13 @@
-"""Advice on hot spinlocks: their rank by CPU burned, the statements that reduce contention, and a prediction.
-
-Predictions are an approximation, and reports say so. A grab that meets a busy spinlock is a wait, so the contention
-c of a spinlock with offered load a (grabs a second times seconds held) is about c = a / (1 + a). Spread over k times
-as many spinlocks, each has the load a / k:
-
-    predicted contention = (c / (1 - c) / k) / (1 + c / (1 - c) / k)
-
-Small contention falls in proportion, as SAP says of cache partitions; large contention falls more slowly. The model
-spreads grabs evenly: where a few hot rows share one spinlock, less is gained.
-"""
+"""Advice on hot spinlocks: their rank by CPU burned, and the statements that reduce contention, by predicted gain."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ase_exporter.advise.bindings import ENGINES_PER_PARTITION, separate_hot_tables
 from ase_exporter.advise.evidence import DataCache, Evidence, SpinlockRates
+from ase_exporter.advise.gain import Load, Slots
 from ase_exporter.advise.remedies import (
     AdviceStep,
     MemscaleFeature,
@@ -35,6 +27,8 @@ Severity = Literal["severe", "hot", "busy", "quiet"]
 
 # Engines, and the share of all engines, below which nothing that needs a downtime is worth it.
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
+# Memory below which nobody has to look for it.
+_NOTICED_BYTES = 2**20
 # A CPU with this flag has the transactional memory switched off by its microcode.
 _TSX_SWITCHED_OFF = "rtm_always_abort"
 
@@ -56,6 +50,11 @@ class SpinlockFinding:
     cautions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
+    @property
+    def gain(self) -> float:
+        """Engines that its steps free, by prediction; 0 without one."""
+        return max((step.gain.engines for step in self.steps if step.gain), default=0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -72,6 +71,12 @@ class Advice:
     do_not: tuple[str, ...] = ()
 
     @property
+    def hot(self) -> list[SpinlockFinding]:
+        """The findings that need action, the largest predicted gain first."""
+        found = [each for each in self.findings if each.severity in ("severe", "hot")]
+        return sorted(found, key=lambda each: -each.gain)
+
+    @property
     def spinning(self) -> float:
         """About how many engines spin, over all spinlocks."""
         return sum(finding.engines for finding in self.findings)
@@ -86,11 +91,10 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
         cost = min(cost, _max_spinning(evidence) / spins)
-    findings = sorted(
-        (_finding(spinlock, evidence, cost) for spinlock in evidence.spinlocks),
-        key=lambda finding: finding.engines,
-        reverse=True,
-    )
+    load = Load(evidence, cost)
+    found = [_finding(spinlock, evidence, cost, load) for spinlock in evidence.spinlocks]
+    found.sort(key=lambda finding: -finding.engines)
+    findings = [_worth_its_price(finding, evidence, load) for finding in _together(found, load)]
     hot_cache = any(f.steps and f.spinlock.spinlock_class == "data_cache" for f in findings)
     features, notes = _features(evidence) if hot_cache else ([], [])
     return Advice(
@@ -110,15 +114,9 @@ def _max_spinning(evidence: Evidence) -> float:
     return min(most, evidence.busy + evidence.engines / evidence.seconds)
 
 
-def predict(contention: float, times: float) -> float:
-    """Contention (0-1) if the grabs spread over `times` as many spinlocks; the module docstring has the model."""
-    if contention >= 1:
-        return 1.0
-    load = contention / (1 - contention) / times
-    return load / (1 + load)
-
-
-def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: float) -> SpinlockFinding:
+def _finding(
+    spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: float, load: Load
+) -> SpinlockFinding:
     engines = spinlock.spins * seconds_per_spin
     remedy = remedies().for_spinlock(spinlock.name, spinlock.spinlock_class)
     floor = remedy.limit if remedy else threshold("spinlock.other_warning")
@@ -129,13 +127,7 @@ def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: floa
     severity: Severity = "severe" if spinlock.contention >= threshold("spinlock.critical") else "hot"
     if remedy is None:
         return SpinlockFinding(spinlock, severity, engines)
-    current, steps = _steps(spinlock, remedy, evidence)
-    cautions = list(remedy.cautions)
-    if engines < max(MIN_ENGINES, MIN_SHARE * evidence.engines) and any(step.downtime for step in steps):
-        steps = [step for step in steps if not step.downtime]
-        cautions.append(
-            f"about {engines:.2f} engines spin on it: too little for a restart or single-user mode"
-        )
+    current, steps = _steps(spinlock, remedy, evidence, load)
     return SpinlockFinding(
         spinlock,
         severity,
@@ -143,21 +135,68 @@ def _finding(spinlock: SpinlockRates, evidence: Evidence, seconds_per_spin: floa
         remedy.protects,
         current,
         tuple(steps),
-        tuple(cautions),
+        tuple(remedy.cautions),
         tuple(remedy.sources),
     )
 
 
-def _steps(spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence) -> tuple[str, list[AdviceStep]]:
+def _together(findings: Sequence[SpinlockFinding], load: Load) -> list[SpinlockFinding]:
+    """With the steps of spinlocks that limit the throughput together made one: alone, each only moves the spinning."""
+    limits = [
+        each for each in findings if each.engines >= MIN_ENGINES and each.steps and each.steps[0].changes
+    ]
+    if len(limits) < 2 or not load.limit(limits[0].steps[0].changes):
+        return list(findings)
+    step = limits[0].steps[0]
+    for each in limits[1:]:
+        changes = {**step.changes, **each.steps[0].changes}
+        step = step.joined(each.steps[0], load.gain(changes))
+    with_first = f"together with {limits[0].spinlock.name}: alone it would only move the spinning"
+    joined = {each.spinlock.name: replace(each, steps=(), cautions=(with_first,)) for each in limits[1:]}
+    joined[limits[0].spinlock.name] = replace(limits[0], steps=(step,))
+    return [joined.get(each.spinlock.name, each) for each in findings]
+
+
+def _worth_its_price(finding: SpinlockFinding, evidence: Evidence, load: Load) -> SpinlockFinding:
+    """The finding without the steps that are not, each of which becomes a caution."""
+    steps, cautions = [], list(finding.cautions)
+    for step in finding.steps:
+        if why_not := _why_not(step, evidence, finding.engines, load):
+            cautions.append(f"not advised: {step.statements[0]}: {why_not}")
+        else:
+            steps.append(step)
+    return replace(finding, steps=tuple(steps), cautions=tuple(cautions))
+
+
+def _why_not(step: AdviceStep, evidence: Evidence, engines: float, load: Load) -> str:
+    """Why a step is not worth its price, or ''. engines: that spin on the spinlock."""
+    free = evidence.free_bytes
+    if free is None and step.memory >= _NOTICED_BYTES:
+        return f"it needs {size_text(step.memory)}, and how much is free below max memory is not known"
+    if free is not None and step.memory > free:
+        return f"it needs {size_text(step.memory)}, and {size_text(free)} are free below max memory"
+    gained = step.gain.engines if step.gain else engines
+    if gained <= 0:
+        return "the prediction is that it makes things worse"
+    if step.gain and (other := load.limit(step.changes)):
+        return f"{other} limits the throughput, and would spin more instead: ease that first"
+    if step.downtime and gained < max(MIN_ENGINES, MIN_SHARE * evidence.engines):
+        return f"it frees about {gained:.2f} engines: too little for a restart or single-user mode"
+    return ""
+
+
+def _steps(
+    spinlock: SpinlockRates, remedy: Remedy, evidence: Evidence, load: Load
+) -> tuple[str, list[AdviceStep]]:
     """The current setting in words, and what to do."""
     if remedy.ratio:
-        return _lower_ratio(spinlock, remedy, remedy.ratio, evidence)
+        return _lower_ratio(spinlock, remedy, remedy.ratio, evidence, load)
     if remedy.increase:
         return _raise_option(remedy, remedy.increase, evidence)
     if remedy.partitions:
         cache = next((cache for cache in evidence.caches if cache.name == spinlock.name), None)
         if cache:
-            return _reduce_cache_contention(spinlock, cache, remedy.partitions, evidence)
+            return _reduce_cache_contention(cache, remedy.partitions, evidence, load)
     return "", []
 
 
@@ -169,13 +208,13 @@ def _raise_option(
         return f"{increase.option}: unknown", []
     wanted = math.ceil(now * increase.factor)
     memory = (wanted - now) * increase.unit_bytes
-    why = f"from {now:,} to {wanted:,}, about {size_text(memory)} more memory; its effect cannot be predicted"
     statement = f"exec sp_configure '{increase.option}', {wanted}"
-    return f"{increase.option} = {now:,}", [AdviceStep((statement,), why, restart=remedy.static)]
+    step = AdviceStep((statement,), f"from {now:,} to {wanted:,}", restart=remedy.static, memory=memory)
+    return f"{increase.option} = {now:,}", [step]
 
 
 def _lower_ratio(
-    spinlock: SpinlockRates, remedy: Remedy, ratio: SpinlockRatio, evidence: Evidence
+    spinlock: SpinlockRates, remedy: Remedy, ratio: SpinlockRatio, evidence: Evidence, load: Load
 ) -> tuple[str, list[AdviceStep]]:
     now = evidence.options.get(ratio.option)
     rows = ratio.rows if isinstance(ratio.rows, int) else evidence.options.get(ratio.rows)
@@ -183,52 +222,45 @@ def _lower_ratio(
         return f"{ratio.option}: unknown", []
     have = math.ceil(rows / now)
     current = f"{ratio.option} = {now}: ceil({rows:,} / {now}) = {have:,} spinlocks"
-    lower = [value for value in ratio.ladder if value < now]
-    if not lower:
-        return current, []
     target = min(remedies().target_contention, remedy.limit / 3)
-    wanted = next(
-        (v for v in lower if predict(spinlock.contention, math.ceil(rows / v) / have) <= target), lower[-1]
-    )
-    get = math.ceil(rows / wanted)
-    memory = (get - have) * remedy.memory_bytes
-    why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}, about {size_text(memory)} more memory"
-    statement = f"exec sp_configure '{ratio.option}', {wanted}"
-    return current, [AdviceStep((statement,), why, predict(spinlock.contention, get / have), remedy.static)]
+    for wanted in (value for value in ratio.ladder if value < now):
+        get = math.ceil(rows / wanted)
+        changes = {spinlock.name: [Slots(times=get / have)]}
+        gain = load.gain(changes)
+        if gain.contention <= target or wanted == ratio.ladder[-1]:
+            why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}"
+            statement = f"exec sp_configure '{ratio.option}', {wanted}"
+            memory = (get - have) * remedy.memory_bytes
+            return current, [AdviceStep((statement,), why, changes, gain, remedy.static, memory)]
+    return current, []
 
 
 def _reduce_cache_contention(
-    spinlock: SpinlockRates, cache: DataCache, limits: PartitionLimits, evidence: Evidence
+    cache: DataCache, limits: PartitionLimits, evidence: Evidence, load: Load
 ) -> tuple[str, list[AdviceStep]]:
     """More partitions while they help, then separate caches for the objects that relink most."""
     strategy = "relaxed" if cache.relaxed else "strict"
     current = f"{cache.partitions} partitions, {strategy} LRU, {size_text(cache.size_bytes)}"
     pool_bytes = limits.pool_pages * evidence.page_size
-    wanted = _partitions(spinlock, cache, limits.max_partitions, pool_bytes, evidence.engines)
-    if wanted > cache.partitions:
+    most = min(
+        limits.max_partitions,
+        cache.smallest_pool_bytes / pool_bytes,
+        evidence.engines / ENGINES_PER_PARTITION,
+    )
+    wanted, changes, gain = cache.partitions, dict[str, Sequence[Slots]](), None
+    while wanted * 2 <= most and (gain is None or gain.contention > remedies().target_contention):
+        wanted *= 2
+        changes = {cache.name: [Slots(times=wanted / cache.partitions)]}
+        gain = load.gain(changes)
+    if gain:
         why = (
             f"{wanted} partitions instead of {cache.partitions}: a power of two up to {limits.max_partitions},"
             f" with at least {size_text(pool_bytes)} of each pool in each partition"
         )
         statement = f"exec sp_cacheconfig '{cache.name}', 'cache_partition={wanted}'"
-        predicted = predict(spinlock.contention, wanted / cache.partitions)
-        return current, [AdviceStep((statement,), why, predicted, restart=True)]
-    step = separate_hot_tables(cache, evidence, limits)
+        return current, [AdviceStep((statement,), why, changes, gain, restart=True)]
+    step = separate_hot_tables(cache, evidence, limits, load.gain)
     return current, [step] if step else []
-
-
-def _partitions(
-    spinlock: SpinlockRates, cache: DataCache, max_partitions: int, pool_bytes: int, engines: int
-) -> int:
-    """The smallest number of partitions predicted to reach the target, within the limits of ASE and the engines."""
-    limit = min(max_partitions, cache.smallest_pool_bytes / pool_bytes, engines / ENGINES_PER_PARTITION)
-    wanted = cache.partitions
-    while (
-        wanted * 2 <= limit
-        and predict(spinlock.contention, wanted / cache.partitions) > remedies().target_contention
-    ):
-        wanted *= 2
-    return wanted
 
 
 def _features(evidence: Evidence) -> tuple[list[MemscaleFeature], list[str]]:

@@ -6,17 +6,19 @@ mode; an exclusive table lock; pages in memory are cleared) and sp_cacheconfig; 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
+from ase_exporter.advise.gain import Changes, Gain, Slots
 from ase_exporter.advise.remedies import AdviceStep, PartitionLimits
 
 SYSTEM_CACHE = "system tables cache"
 KEY_CACHE = "key tables cache"
 # System tables get a separate cache if they take at least this share of the reads.
 SYSTEM_SHARE = 0.05
-# Key tables are moved until this share of the remaining reads has moved.
-KEY_SHARE = 0.8
+# Key tables that are considered.
+MAX_BOUND = 8
 # Size of a new cache in relation to what its objects hold in memory now.
 CACHE_HEADROOM = 1.25
 MIN_CACHE_MB = 64
@@ -43,8 +45,13 @@ _SINGLE_USER = (
 )
 
 
-def separate_hot_tables(cache: DataCache, evidence: Evidence, limits: PartitionLimits) -> AdviceStep | None:
-    """Bind the system tables, then the key tables, of a cache to a cache of their own with relaxed LRU."""
+def separate_hot_tables(
+    cache: DataCache, evidence: Evidence, limits: PartitionLimits, gain_of: Callable[[Changes], Gain]
+) -> AdviceStep | None:
+    """Bind the system tables, then the key tables, of a cache to a cache of their own, by predicted gain.
+
+    gain_of: the gain if parts take the place of spinlocks.
+    """
     inside = [
         o for o in evidence.objects if o.cache in ("", cache.name) and o.reads > 0 and o.name != "syslogs"
     ]
@@ -53,25 +60,106 @@ def separate_hot_tables(cache: DataCache, evidence: Evidence, limits: PartitionL
     others = {other.name for other in evidence.caches}
     system = [o for o in allowed if o.is_system]
     if system and sum(o.reads for o in system) >= SYSTEM_SHARE * total and SYSTEM_CACHE not in others:
-        create, why = _new_cache(SYSTEM_CACHE, system, cache, evidence, limits)
+        placed = _Placement(SYSTEM_CACHE, system, cache, evidence, limits)
         bind = (line for name, tables in _by_database(system) for line in _bind_system(name, tables))
-        why = f"system tables relink pages that user tables need: {why}"
+        why = f"system tables relink pages that user tables need: {placed.why(total)}"
         warnings: tuple[str, ...] = (_SINGLE_USER, _LOCKS, _CLEARS, _INDEXES, _RESTART)
-        return AdviceStep((create, *bind, "use master"), why, warnings=warnings)
+        return placed.step(total, gain_of(placed.changes(total)), bind, why, warnings)
     users = [o for o in allowed if not o.is_system]
-    unknown = sum(1 for o in users if not o.owner)
-    key = _heaviest([o for o in users if o.owner], KEY_SHARE)
-    if key and KEY_CACHE not in others:
-        create, why = _new_cache(KEY_CACHE, key, cache, evidence, limits)
-        bind = (
-            line
-            for name, tables in _by_database(key)
-            for line in (f"use {_identifier(name)}", *_bind(KEY_CACHE, tables))
+    known = sorted((o for o in users if o.owner), key=lambda o: -o.reads)
+    choices = [
+        (gain_of(each.changes(total)), each) for each in _choices(known[:MAX_BOUND], cache, evidence, limits)
+    ]
+    if not choices or KEY_CACHE in others:
+        return None
+    gain, placed = max(choices, key=lambda choice: choice[0].engines)
+    bind = (
+        line
+        for name, tables in _by_database(placed.tables)
+        for line in (f"use {_identifier(name)}", *_bind(KEY_CACHE, tables))
+    )
+    why = f"of all ways to move the tables that are read most, the best: {placed.why(total)}"
+    warnings = (_LOCKS, _CLEARS, _INDEXES, _RESTART, *_left_out(len(users) - len(known)))
+    return placed.step(total, gain, bind, why, warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """Tables in a cache of their own, beside the one that they are in now."""
+
+    name: str
+    tables: Sequence[CachedObject]
+    source: DataCache
+    evidence: Evidence
+    limits: PartitionLimits
+
+    @property
+    def partitions(self) -> int:
+        most = min(self.limits.max_partitions, self.evidence.engines / ENGINES_PER_PARTITION)
+        return floor_power_of_two(most)
+
+    @property
+    def megabytes(self) -> int:
+        """What the tables hold in memory now and a quarter more, but no more than all of them."""
+        wanted = sum(min(o.cached_bytes * CACHE_HEADROOM, o.size_bytes or math.inf) for o in self.tables)
+        least = self.partitions * self.limits.pool_pages * self.evidence.page_size
+        return max(MIN_CACHE_MB, math.ceil(max(wanted, least) / 2**20))
+
+    @property
+    def strategy(self) -> str:
+        """Relaxed LRU where all pages stay in memory: it does not relink, and evicts the wrong pages else."""
+        whole = sum(o.size_bytes or math.inf for o in self.tables)
+        return "relaxed" if whole <= self.megabytes * 2**20 else "strict"
+
+    @property
+    def fits(self) -> bool:
+        """Whether that much memory is free. Where that is not known, the step is left out for that reason."""
+        free = self.evidence.free_bytes
+        return free is None or self.megabytes * 2**20 <= free
+
+    def changes(self, total: float) -> Changes:
+        """total: reads per second of all tables of the source."""
+        share = sum(o.reads for o in self.tables) / (total or 1.0)
+        return {self.source.name: (Slots(1 - share), Slots(share, self.partitions / self.source.partitions))}
+
+    def why(self, total: float) -> str:
+        share = sum(o.reads for o in self.tables) / (total or 1.0)
+        free = self.evidence.free_bytes
+        return (
+            f"{share:.0%} of the reads of {self.source.name} go to them, {self.strategy} LRU."
+            f" {self.megabytes:,} MB is what they hold in memory now and a quarter more, at most all of them (at"
+            f" least {MIN_CACHE_MB} MB, and {self.limits.pool_pages} pages in each of {self.partitions} partitions)."
+            + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")
         )
-        why = f"most relinking (LRU to MRU) comes from these tables: {why}"
-        warnings = (_LOCKS, _CLEARS, _INDEXES, _RESTART, *_left_out(unknown))
-        return AdviceStep((create, *bind, "use master"), why, warnings=warnings)
-    return None
+
+    def step(
+        self, total: float, gain: Gain, bind: Iterable[str], why: str, warnings: tuple[str, ...]
+    ) -> AdviceStep:
+        create = (
+            f"exec sp_cacheconfig '{self.name}', '{self.megabytes}M', 'mixed', '{self.strategy}',"
+            f" 'cache_partition={self.partitions}'"
+        )
+        return AdviceStep(
+            (create, *bind, "use master"),
+            why,
+            self.changes(total),
+            gain,
+            memory=self.megabytes * 2.0**20,
+            locks=True,
+            warnings=warnings,
+        )
+
+
+def _choices(
+    tables: Sequence[CachedObject], cache: DataCache, evidence: Evidence, limits: PartitionLimits
+) -> Iterator[_Placement]:
+    """The table that is read most, then with each further one for which memory is free."""
+    placed = _Placement(KEY_CACHE, (), cache, evidence, limits)
+    for each in tables:
+        more = replace(placed, tables=(*placed.tables, each))
+        if more.fits or not placed.tables:
+            placed = more
+            yield placed
 
 
 def floor_power_of_two(number: float) -> int:
@@ -92,38 +180,6 @@ def _left_out(unknown: int) -> Iterator[str]:
     if unknown:
         tables, whose = ("table", "its") if unknown == 1 else ("tables", "their")
         yield f"{unknown} {tables} left out: {whose} owner is not known"
-
-
-def _heaviest(objects: Iterable[CachedObject], share: float) -> list[CachedObject]:
-    """The most read objects that together take that share of the reads."""
-    ordered = sorted(objects, key=lambda o: o.reads, reverse=True)
-    total, taken = sum(o.reads for o in ordered), 0.0
-    kept = []
-    for each in ordered:
-        if taken >= share * total:
-            break
-        kept.append(each)
-        taken += each.reads
-    return kept
-
-
-def _new_cache(
-    name: str, objects: Sequence[CachedObject], source: DataCache, evidence: Evidence, limits: PartitionLimits
-) -> tuple[str, str]:
-    """The statement that creates the cache, and its arithmetic."""
-    partitions = floor_power_of_two(min(limits.max_partitions, evidence.engines / ENGINES_PER_PARTITION))
-    least = partitions * limits.pool_pages * evidence.page_size
-    wanted = sum(o.cached_bytes for o in objects) * CACHE_HEADROOM
-    needed = max(MIN_CACHE_MB, math.ceil(max(wanted, least) / 2**20))
-    reads = sum(o.reads for o in objects)
-    total = sum(o.reads for o in evidence.objects if o.cache in ("", source.name)) or 1.0
-    create = f"exec sp_cacheconfig '{name}', '{needed}M', 'mixed', 'relaxed', 'cache_partition={partitions}'"
-    why = (
-        f"{reads / total:.0%} of the reads of {source.name} go to them; relaxed LRU does not relink."
-        f" {needed:,} MB is what they hold in memory now and a quarter more (at least {MIN_CACHE_MB} MB, and"
-        f" {limits.pool_pages} pages in each of {partitions} partitions). {_free_memory(evidence)}"
-    )
-    return create, why
 
 
 def _by_database(objects: Iterable[CachedObject]) -> list[tuple[str, list[CachedObject]]]:
@@ -157,12 +213,3 @@ def _quoted(text: str) -> str:
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() and name.isascii() else f"[{name.replace(']', ']]')}]"
-
-
-def _free_memory(evidence: Evidence) -> str:
-    """The memory left below max memory; both options count pages of 2 KB."""
-    maximum, used = evidence.options.get("max memory"), evidence.options.get("total logical memory")
-    if not maximum or not used:
-        return "It needs free memory below max memory; if there is none, make the other cache smaller first"
-    free = max(0, maximum - used) // 512
-    return f"Free below max memory: {free:,} MB; if that is less, make the other cache smaller first"

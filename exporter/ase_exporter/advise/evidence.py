@@ -17,8 +17,20 @@ from ase_exporter.metrics.families import Family
 # Temporary databases: the system's, and those that users have created (256) or that belong to an instance of a
 # cluster (0x20000000).
 TEMPORARY_DATABASES = "select name from master..sysdatabases where dbid = 2 or status3 & 536871168 != 0"
-OWNERS = "select distinct DBName, ObjectName, OwnerName from master..monCachedObject"
-COLLECTORS = ("state", "spinlocks", "engines", "data_caches", "cache_pools", "cached_objects", "objects")
+OWNERS = (
+    "select DBName, ObjectName, OwnerName, sum(convert(float, TotalSizeKB)) from master..monCachedObject"
+    " group by DBName, ObjectName, OwnerName"
+)
+COLLECTORS = (
+    "state",
+    "spinlocks",
+    "engines",
+    "run_queues",
+    "data_caches",
+    "cache_pools",
+    "cached_objects",
+    "objects",
+)
 # Advice on bindings needs more objects than a scrape exports.
 TOP_OBJECTS = 200
 
@@ -57,6 +69,7 @@ class CachedObject:
     """A table with its indexes.
 
     cache: where it is cached, '' if unknown. reads: logical reads per second. owner: '' if unknown or ambiguous.
+    size_bytes: in memory and on disk, 0 if unknown.
     """
 
     database: str
@@ -65,6 +78,7 @@ class CachedObject:
     reads: float
     cached_bytes: float
     owner: str = ""
+    size_bytes: float = 0.0
 
     @property
     def is_system(self) -> bool:
@@ -77,8 +91,8 @@ class Evidence:
     """The measurements of one server. seconds: between the two reads, on the server's clock.
 
     options: run values by name. missing: collectors that could not be read, with the reason. page_size: bytes.
-    temporary_databases: names, tempdb included. cpu_flags: of the database host, None if they are not known. busy: how
-    many engines work or spin, None if that is not known.
+    temporary_databases: names, tempdb included. cpu_flags: of the database host. busy: how many engines work or spin.
+    connections: open ones; run_queue: tasks that wait for an engine. All of these are None if they are not known.
     """
 
     version: Version
@@ -94,6 +108,14 @@ class Evidence:
     temporary_databases: frozenset[str] = frozenset({"tempdb"})
     cpu_flags: frozenset[str] | None = None
     busy: float | None = None
+    connections: float | None = None
+    run_queue: float | None = None
+
+    @property
+    def free_bytes(self) -> float | None:
+        """The memory left below max memory; None if it is not known. Both options count pages of 2 KB."""
+        maximum, used = self.options.get("max memory"), self.options.get("total logical memory")
+        return None if not maximum or not used else max(0.0, (maximum - used) * 2048.0)
 
 
 def gather(
@@ -182,18 +204,20 @@ def _seconds(began: datetime, ended: datetime) -> float:
     return max(1.0, (ended - began).total_seconds())
 
 
-Owners = Mapping[tuple[str, str], str]
+# Owner and size in bytes by database and object.
+Owners = Mapping[tuple[str, str], tuple[str, float]]
 NO_OWNERS: Owners = {}
 
 
 def _owners(query: Query, facts: ServerFacts) -> Owners:
-    """The owner by database and object, where there is exactly one: names of several owners cannot be told apart."""
-    if "OwnerName" not in facts.tables.get("monCachedObject", {}):
+    """Where there is exactly one owner: tables of one name of several owners cannot be told apart."""
+    if not {"OwnerName", "TotalSizeKB"} <= facts.tables.get("monCachedObject", {}).keys():
         return {}
-    found: dict[tuple[str, str], set[str]] = {}
-    for database, name, owner in query(OWNERS):
-        found.setdefault((_text(database), _text(name)), set()).add(_text(owner))
-    return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
+    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for database, name, owner, kilobytes in query(OWNERS):
+        size = float(str(kilobytes or 0)) * 1024
+        found.setdefault((_text(database), _text(name)), []).append((_text(owner), size))
+    return {key: owners[0] for key, owners in found.items() if len(owners) == 1}
 
 
 def _text(value: object) -> str:
@@ -203,7 +227,7 @@ def _text(value: object) -> str:
 def evidence_of(samples: Samples, elapsed: float, version: Version, owners: Owners = NO_OWNERS) -> Evidence:
     """What the samples of metrics say, without options.
 
-    samples: by metric; gauges as they are, counters as their growth per second. owners: by database and object.
+    samples: by metric; gauges as they are, counters as their growth per second.
     """
     cpu = [
         value
@@ -218,11 +242,17 @@ def evidence_of(samples: Samples, elapsed: float, version: Version, owners: Owne
         ),
         transactions=sum(value for _, value in samples.get("ase_transactions_total", ())),
         busy=sum(cpu) if cpu else None,
+        connections=_sum(samples.get("ase_connections", ())),
+        run_queue=_sum(samples.get("ase_run_queue_length", ())),
         options={},
         spinlocks=_spinlocks(samples),
         caches=_caches(samples),
         objects=_objects(samples, owners),
     )
+
+
+def _sum(rows: Sequence[tuple[Mapping[str, str], float]]) -> float | None:
+    return sum(value for _, value in rows) if rows else None
 
 
 def _spinlocks(samples: Samples) -> tuple[SpinlockRates, ...]:
@@ -271,7 +301,7 @@ def _objects(samples: Samples, owners: Owners) -> tuple[CachedObject, ...]:
         reads[key] = reads.get(key, 0.0) + value
     return tuple(
         CachedObject(
-            *key, caches.get(key, ""), reads.get(key, 0.0), cached.get(key, 0.0), owners.get(key, "")
+            *key, caches.get(key, ""), reads.get(key, 0.0), cached.get(key, 0.0), *owners.get(key, ("", 0.0))
         )
         for key in dict.fromkeys([*reads, *cached])
         if key[1] not in ("", "rest")

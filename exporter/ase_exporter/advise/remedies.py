@@ -1,13 +1,14 @@
 """The remedies for hot spinlocks, as remedies.yaml lists them, and the steps that they lead to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Gt, Lt
 
+from ase_exporter.advise.gain import Changes, Gain
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.catalogue import Limit, threshold
@@ -104,21 +105,70 @@ class RemedyCatalogue(Strict):
 class AdviceStep:
     """One thing to do.
 
-    statements: SQL to run unchanged, each in a batch of its own. why: the arithmetic. predicted: contention
-    afterwards (0-1), or None if it cannot be predicted. restart: the step takes effect at the next start of the
-    server. warnings: what to know before running the statements.
+    statements: SQL to run unchanged, each in a batch of its own. why: the arithmetic. changes: what becomes of which
+    spinlocks, empty if that is not known. gain: the prediction, None if there is none. restart: it takes effect at the
+    next start of the server. memory: bytes more. locks: tables are locked meanwhile. warnings: what to know before.
     """
 
     statements: tuple[str, ...]
     why: str
-    predicted: float | None = None
+    changes: Changes = field(default_factory=dict)
+    gain: Gain | None = None
     restart: bool = False
+    memory: float = 0.0
+    locks: bool = False
     warnings: tuple[str, ...] = ()
+
+    @property
+    def single_user(self) -> bool:
+        return any("single user" in statement for statement in self.statements)
 
     @property
     def downtime(self) -> bool:
         """Whether it needs a restart or single-user mode."""
-        return self.restart or any("single user" in statement for statement in self.statements)
+        return self.restart or self.single_user
+
+    @property
+    def price(self) -> str:
+        """What it costs, in words."""
+        parts = [
+            ("a restart", self.restart),
+            ("single-user mode", self.single_user),
+            ("locked tables, read from disk again", self.locks),
+            (f"{size_text(self.memory)} of memory", self.memory > 0),
+        ]
+        return ", ".join(name for name, applies in parts if applies) or "nothing: it takes effect at once"
+
+    @property
+    def promise(self) -> str:
+        """What it gains, in words."""
+        if self.gain is None:
+            return "gain not known: nothing that is measured predicts it"
+        gain = self.gain
+        parts = [f"about {gain.engines:.1f} engines spin on it no more, contention {gain.contention:.1%}"]
+        if gain.transactions is None or gain.seconds is None:
+            parts.append("transactions not known (connections, CPU or run queue were not read)")
+        else:
+            parts.append(
+                f"{'up to ' if gain.then else 'about '}{gain.transactions:,.0f} more transactions/s,"
+                f" {gain.seconds * 1000:.3g} ms less for each"
+            )
+        if gain.then:
+            parts.append(f"less if {gain.then} becomes the next bottleneck")
+        return "; ".join(parts)
+
+    def joined(self, other: "AdviceStep", gain: Gain) -> "AdviceStep":
+        """Both as one step, with what they gain together."""
+        return AdviceStep(
+            statements=(*self.statements, *other.statements),
+            why=f"{self.why}; {other.why}",
+            changes={**self.changes, **other.changes},
+            gain=gain,
+            restart=self.restart or other.restart,
+            memory=self.memory + other.memory,
+            locks=self.locks or other.locks,
+            warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
+        )
 
 
 def size_text(count: float) -> str:

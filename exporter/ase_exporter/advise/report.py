@@ -9,15 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding
-from ase_exporter.advise.remedies import AdviceStep
 
 MAX_SHOWN = 15
 _FENCE = "```"
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
 _HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Engines spinning", "State")
 PREDICTION = (
-    "Predictions take contention c for an offered load of c / (1 - c) that more spinlocks share evenly. Less is"
-    " gained where a few hot rows share one spinlock."
+    "Predictions spread grabs evenly over the spinlocks of a name and let sessions go on as they do. Less is gained"
+    " where a few hot rows share one spinlock."
 )
 
 
@@ -88,24 +87,12 @@ def _with_breaks(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
-    hot = [finding for finding in advice.findings if finding.severity in ("severe", "hot")]
-    if not hot:
+    if not advice.hot:
         yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
-    for number, finding in enumerate(hot, 1):
+    for number, finding in enumerate(advice.hot, 1):
         yield ""
         yield f"{number}. {finding.spinlock.name}: {finding.spinlock.contention:.1%} contention"
-        if finding.protects:
-            yield f"   protects {finding.protects}"
-        if finding.current:
-            yield f"   now: {finding.current}"
-        if not finding.steps:
-            yield "   no remedy by configuration is known, or its options cannot be read"
-        for step in finding.steps:
-            yield from _step(step, fenced)
-        for caution in finding.cautions:
-            yield f"   - {caution}"
-        if finding.sources:
-            yield f"   sources: {', '.join(finding.sources)}"
+        yield from finding_lines(finding, fenced=fenced)
     if advice.features:
         yield ""
         yield "Memscale, as the case study found it:"
@@ -122,22 +109,33 @@ def _lines(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
     yield PREDICTION
 
 
-def _step(step: AdviceStep, fenced: bool) -> Iterator[str]:
-    yield "   do:"
-    if fenced:
-        yield f"{_FENCE}sql"
-    # Not indented: isql knows `go` only at the start of a line.
-    for statement in step.statements:
-        yield statement
-        yield "go"
-    if fenced:
-        yield _FENCE
-    yield f"   why: {step.why}"
-    for warning in step.warnings:
-        yield f"   note: {warning}"
-    if step.predicted is not None:
-        yield f"   predicted contention: {step.predicted:.1%}"
-    yield f"   takes effect {'at the next start of the server' if step.restart else 'at once'}"
+def finding_lines(finding: SpinlockFinding, *, fenced: bool = False) -> Iterator[str]:
+    """What the spinlock protects, and what eases it. fenced: statements as Markdown's code blocks."""
+    if finding.protects:
+        yield f"Protects {finding.protects}"
+    if finding.current:
+        yield f"Now: {finding.current}"
+    if finding.severity in ("quiet", "busy"):
+        yield "Nothing to do: it is below the threshold, or too rarely used to matter."
+        return
+    if not finding.steps:
+        yield "No remedy by configuration is known, its options cannot be read, or it is not worth its price"
+    for step in finding.steps:
+        yield "Do:"
+        if fenced:
+            yield f"{_FENCE}sql"
+        for statement in step.statements:
+            yield statement
+            yield "go"
+        if fenced:
+            yield _FENCE
+        yield f"Why: {step.why}"
+        yield from (f"Note: {warning}" for warning in step.warnings)
+        yield f"Gains: {step.promise}"
+        yield f"Costs: {step.price}"
+    yield from (f"- {caution}" for caution in finding.cautions)
+    if finding.sources:
+        yield f"Sources: {', '.join(finding.sources)}"
 
 
 def _finding(finding: SpinlockFinding) -> dict[str, object]:
@@ -157,7 +155,8 @@ def _finding(finding: SpinlockFinding) -> dict[str, object]:
             {
                 "statements": step.statements,
                 "why": step.why,
-                "predicted_contention": step.predicted,
+                "gain": asdict(step.gain) if step.gain else None,
+                "costs": step.price,
                 "restart": step.restart,
                 "warnings": step.warnings,
             }

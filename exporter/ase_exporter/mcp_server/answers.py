@@ -241,14 +241,25 @@ class Compared(Answer):
     method: str
 
 
+class GainOf(Answer):
+    """What a step is predicted to gain. contention: of the spinlock afterwards, 0 to 1."""
+
+    engines_spinning_less: Number = Field(validation_alias="engines")
+    contention: Number
+    more_per_second: Known = Field(
+        validation_alias="transactions", description="Transactions, at most; null: not known"
+    )
+    response_seconds_less: Known = Field(validation_alias="seconds", description="Of each; null: not known")
+    then: Annotated[Text, Field(description="The spinlock that may become the bottleneck before that")]
+
+
 class StepOf(Answer):
     """One thing to do. statements: SQL for an administrator; this server runs nothing."""
 
     statements: list[str]
     why: str
-    predicted_contention: Known = Field(
-        validation_alias="predicted", description="0 to 1; null: cannot be predicted"
-    )
+    gain: Annotated[GainOf | None, Field(description="null: not known")]
+    costs: str = Field(validation_alias="price")
     restart: Annotated[bool, Field(description="Takes effect at the next start of the server")]
     warnings: list[str]
 

@@ -15,6 +15,7 @@ from ase_exporter.mcp_server.sources import Sources
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
+_SHOWN = ("protects", "current", "steps", "cautions", "sources")
 
 
 def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
@@ -76,16 +77,8 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
         window=span,
         version=None if "ase_info" in missing else str(advice.evidence.version),
         findings=[
-            FindingOf.of(
-                spinlock=each,
-                protects=each.protects,
-                current=each.current,
-                steps=each.steps,
-                cautions=each.cautions,
-                sources=each.sources,
-            )
-            for each in advice.findings
-            if each.severity in ("severe", "hot")
+            FindingOf.of(spinlock=each, **{name: getattr(each, name) for name in _SHOWN})
+            for each in advice.hot
         ],
         features=[f"{each.name} (from {each.since}): {each.caveat}" for each in advice.features],
         do_not=advice.do_not,

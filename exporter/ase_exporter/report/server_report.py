@@ -49,8 +49,7 @@ class HourAdvice:
     @property
     def hot(self) -> list[SpinlockFinding]:
         """The spinlocks that burn CPU."""
-        findings = self.advice.findings if self.advice else ()
-        return [finding for finding in findings if finding.severity in ("severe", "hot")]
+        return self.advice.hot if self.advice else []
 
 
 @dataclass(frozen=True, slots=True)

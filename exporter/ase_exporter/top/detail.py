@@ -6,8 +6,9 @@ from rich.text import Text
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.evidence import DataCache, Evidence
+from ase_exporter.advise.report import finding_lines
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.top.figures import Cache, Figures, Spinlock
+from ase_exporter.top.figures import Cache, Figures
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import Scene, change_flags
 from ase_exporter.top.text import count, percent, size, sparkline
@@ -24,9 +25,6 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
     if found is None:
         yield Text("It does not spin in this interval.")
         return
-    finding = _finding(scene.frame, name)
-    if finding and finding.protects:
-        yield Text(f"Protects {finding.protects}")
     yield Text(
         f"{percent(found.contention)} contention, {percent(found.cpu)} of the CPU"
         f" (about {found.engines or 0:.1f} engines)"
@@ -34,7 +32,18 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
     yield Text(f"{count(found.grabs)} grabs/s, {count(found.waits)} waits/s, {count(found.spins)} spins/s")
     yield _trend(scene, name)
     yield Text()
-    yield from _ease(scene.frame, found, finding)
+    finding = _finding(scene.frame, name)
+    if finding is None:
+        yield Text("No advice: the server is not known yet.")
+        return
+    yield from map(Text, finding_lines(finding))
+    if not finding.steps or found.spinlock_class == "data_cache":
+        yield Text(
+            f"Run: ase-exporter advise --target {scene.frame.sample.target}"
+            " (it also reads the objects in the caches, and names tables to move)",
+            style="dim",
+        )
+    yield Text("Do not add engines: each of them would spin, too.", style="dim")
 
 
 def _trend(scene: Scene, name: str) -> Text:
@@ -75,35 +84,10 @@ def _evidence(frame: Frame, facts: ServerFacts) -> Evidence:
             for each in figures.caches
         ),
         page_size=facts.page_size,
+        busy=frame.diagnosis.measures["busy"].value,
+        connections=figures.connections,
+        run_queue=figures.run_queue,
     )
-
-
-def _ease(frame: Frame, found: Spinlock, finding: SpinlockFinding | None) -> Iterator[Text]:
-    if finding is None:
-        yield Text("No advice: the server is not known yet.")
-        return
-    if finding.current:
-        yield Text(f"Now: {finding.current}")
-    if finding.severity in ("quiet", "busy"):
-        yield Text("Nothing to do: it is below the threshold, or too rarely used to matter.")
-        return
-    for step in finding.steps:
-        yield Text("What eases it:", style="bold")
-        for statement in step.statements:
-            yield Text(f"  {statement}", style="bold cyan")
-        yield Text(f"  why: {step.why}")
-        if step.predicted is not None:
-            yield Text(f"  predicted contention: {percent(step.predicted)}")
-        yield Text(f"  takes effect {'at the next start of the server' if step.restart else 'at once'}")
-    for caution in finding.cautions:
-        yield Text(f"Note: {caution}")
-    if not finding.steps or found.spinlock_class == "data_cache":
-        yield Text(
-            f"Run: ase-exporter advise --target {frame.sample.target}"
-            " (it also reads the objects in the caches, and names tables to move)",
-            style="dim",
-        )
-    yield Text("Do not add engines: each of them would spin, too.", style="dim")
 
 
 def cache_lines(scene: Scene, name: str) -> Iterator[Text]:
