@@ -6,7 +6,7 @@ import sys
 
 from ase_exporter.commands import serving
 from ase_exporter.errors import UserError
-from ase_exporter.logs import printable
+from ase_exporter.untrusted.entry import one_line
 
 # What takes the place of standard streams that are closed. Output then fails, as to a full disk, instead of going to
 # the next file that is opened.
@@ -46,7 +46,7 @@ def _run(arguments: list[str]) -> None:
             sys.exit(app.run())
     except UserError as error:
         for line in error.lines:
-            print(f"ase-exporter: {printable(line)}", file=sys.stderr)
+            print(f"ase-exporter: {one_line(line)}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -3,7 +3,7 @@
 import importlib.util
 import sys
 
-from ase_exporter.redaction import redact
+from ase_exporter.untrusted.redaction import redact
 
 
 class AseExporterError(Exception):

@@ -8,15 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ase_exporter.redaction import redact
+from ase_exporter.untrusted.entry import one_line
+from ase_exporter.untrusted.redaction import redact
 
 Format = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
-
-
-def printable(text: str) -> str:
-    """Text as one line, without the line breaks and the escape sequences that a server may put into it."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 class _Utc(logging.Formatter):
@@ -24,7 +20,7 @@ class _Utc(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # of logging
         """One line, without the line breaks and the escape sequences that a server may put into its messages."""
-        record.message = printable(redact(record.message))
+        record.message = one_line(redact(record.message))
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  # of logging

@@ -42,6 +42,7 @@ _UNSIGNED = 8
 _BIT, _TIMESTAMP, _BIGINT = -7, 93, -5
 _NARROW, _WIDE = frozenset((1, 12)), frozenset((-8, -9))
 _STRINGS = _NARROW | _WIDE
+_BLANK, _PRINTABLE = np.uint8(ord(" ")), ord("~") - ord(" ") + 1
 _DATE = np.dtype("<i2,<u2,<u2,<u2,<u2,<u2,<u4")
 
 
@@ -290,7 +291,9 @@ def _text(
     values: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any], decode: Callable[[bytes], str]
 ) -> TextColumn | list[str | None]:
     """A column of strings from their bytes (rows x width) and lengths."""
-    if decode is not decode_wide and (not values.size or values.max() < 128):
+    # Bytes wrap around: only printable ASCII is below the number of its characters.
+    plain = np.count_nonzero(values - _BLANK < _PRINTABLE)
+    if decode is not decode_wide and plain == lengths.clip(0).sum():
         return TextColumn(values.astype("<u2"), lengths)
     return [
         None if length < 0 else decode(row[:length].tobytes())

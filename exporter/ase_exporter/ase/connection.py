@@ -473,5 +473,5 @@ def _cancel(cursor: pyodbc.Cursor) -> None:
 
 
 def _messages(cursor: pyodbc.Cursor) -> list[str]:
-    """The messages that came with the current result set."""
+    """The messages that came with the current result set: raw, as the lines of a report are (sysmon.lines)."""
     return [text.removeprefix(_PREFIX) for _, text in cursor.messages or ()]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from ase_exporter.errors import AseExporterError
+from ase_exporter.untrusted.entry import one_line
 
 if TYPE_CHECKING:
     from ase_exporter.ase.login import UnansweredLogin
@@ -132,7 +133,7 @@ def query_error(driver_text: str) -> DatabaseError:
 
 def _server_message(driver_text: str) -> tuple[int | None, str]:
     """Message number and text. The SQLSTATE is ignored: FreeTDS does not set it consistently."""
-    text = " ".join(driver_text.split())
+    text = one_line(" ".join(driver_text.split()))
     match = _SERVER_MESSAGE.search(text)
     if match:
         return int(match["number"]), match["text"].strip()

@@ -27,7 +27,7 @@ from ase_exporter.ase.login_ledger import (
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
-from ase_exporter.redaction import remember
+from ase_exporter.untrusted.redaction import remember
 
 PROGRAM = "ase-exporter"
 

@@ -9,9 +9,10 @@ import codecs
 import re
 import sys
 from collections.abc import Callable
-from functools import partial
 
 import pyodbc
+
+from ase_exporter.untrusted.entry import one_line
 
 # The default character set (configuration option 131), which ASE uses for a client that names none, as FreeTDS.
 CHARSET = (
@@ -20,6 +21,7 @@ CHARSET = (
 )
 DEFAULT = "utf-8"
 
+_WIDE = f"utf-16-{sys.byteorder[0]}e"
 _TEXT = (1, 12, -1)
 _WIDE_TEXT = (-8, -9, -10)
 # ASE's names where Python has another one for the character set, besides those of ISO 8859.
@@ -51,12 +53,13 @@ def python_codec(charset: str) -> str | None:
 
 
 def decoder(codec: str) -> Callable[[bytes], str]:
-    r"""A function that decodes text. Bytes that are invalid become `\xNN`, so that different names stay different."""
-    return partial(bytes.decode, encoding=codec, errors="backslashreplace")
+    r"""A function that decodes text to one line. Bytes that are invalid become `\xNN`, so that names stay different."""
+    return lambda data: one_line(data.decode(codec, "backslashreplace"))
 
 
-# Of unichar and univarchar, which the server sends in the byte order of the login, which is FreeTDS's.
-decode_wide = partial(bytes.decode, encoding=f"utf-16-{sys.byteorder[0]}e", errors="replace")
+def decode_wide(data: bytes) -> str:
+    """Decode unichar and univarchar, which the server sends in the byte order of the login, which is FreeTDS's."""
+    return one_line(data.decode(_WIDE, "replace"))
 
 
 def decode_text(connection: pyodbc.Connection, codec: str) -> None:

@@ -19,6 +19,7 @@ import msgspec
 
 from ase_exporter.ase.database_error import Kind
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.entry import one_line
 
 FORMAT, VERSION = "ase-exporter capture", 1
 # Stands in for the SQL of a failed login; a SQL comment, so replaying it is harmless.
@@ -213,9 +214,10 @@ def _statements(
             break
         statement = _validated(Execution, text, line)
         try:
-            statement = replace(statement, results=list(map(_decoded, statement.results)))
-        except ValueError as error:
-            raise UserError(f"{line}: {error}") from None
+            error = statement.error and replace(statement.error, text=one_line(statement.error.text))
+            statement = replace(statement, results=list(map(_decoded, statement.results)), error=error)
+        except ValueError as problem:
+            raise UserError(f"{line}: {problem}") from None
         if statement.scrape > header.scrapes:
             raise UserError(f"{line}: scrape: expected at most {header.scrapes}, the header's number")
         yield statement
@@ -285,10 +287,12 @@ _DECODERS: dict[str, Callable[[str], Value]] = {
     "date": date.fromisoformat,
     "time": time.fromisoformat,
 }
-_JSON_TYPES = {"bool": bool, "int": int, "str": str}
+_JSON_TYPES = {"bool": bool, "int": int}
 
 
 def _decode(value: Any, column: ColumnType) -> Value:
+    if column.type == "str" and isinstance(value, str):
+        return one_line(value)
     if value is None or type(value) is _JSON_TYPES.get(column.type):
         return cast(Value, value)
     try:

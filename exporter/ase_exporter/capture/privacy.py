@@ -19,7 +19,7 @@ import yaml
 
 from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, Value
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
-from ase_exporter.changes.detect import identifier
+from ase_exporter.untrusted.encoders import sql_identifier
 
 # Also marks that combine with letters, but no punctuation beyond ASCII.
 _WORD = re.compile(r"(?:\w|[^\x00-\xbf\u2000-\u206f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20])+")
@@ -195,7 +195,7 @@ class _Hiding:
         name = match[0]
         if name.startswith("["):
             name = name[1:-1].replace("]]", "]")
-        return identifier(self._pseudonyms.name(name))
+        return sql_identifier(self._pseudonyms.name(name))
 
     def _result(self, sql: str, result: Result, only_names: bool) -> Result:
         rows, described = result.rows, result.columns

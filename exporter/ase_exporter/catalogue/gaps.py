@@ -7,6 +7,7 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
+from ase_exporter.untrusted.encoders import sql_identifier
 
 # Suggested values of options that are sizes.
 _SIZES = {
@@ -82,7 +83,11 @@ def _causes(
         return
     for role in collector.roles:
         if role not in facts.roles:
-            yield f"the login lacks the role {role}", (f"grant role {role} to {login}",), _NOTES.get(role, "")
+            yield (
+                f"the login lacks the role {role}",
+                (f"grant role {role} to {sql_identifier(login)}",),
+                _NOTES.get(role, ""),
+            )
     for option in collector.options:
         if facts.options.get(option) == 0:
             setting = f"exec sp_configure '{option}', {_SIZES.get(option, 1)}"

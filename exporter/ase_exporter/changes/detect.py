@@ -16,6 +16,7 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.backoff import Backoff
 from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.untrusted.encoders import UnwritableNameError, sql_identifier
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 Objects = dict[str, dict[str, Setting]]
@@ -232,8 +233,7 @@ class ConfigWatcher:
             if asked >= MAX_DATABASES or (refused >= MAX_REFUSED and not known):
                 continue
             asked += 1
-            sql = OBJECT_BINDINGS.format(database=identifier(database))
-            rows = self._try(reading, _IN_DATABASE + database, partial(reading.query, sql))
+            rows = self._try(reading, _IN_DATABASE + database, partial(_bindings, reading, database))
             if rows is None:
                 refused += 1
                 continue
@@ -445,9 +445,13 @@ def _number(value: object) -> str:
     return str(int(number)) if number.is_integer() else f"{number:.2f}".rstrip("0")
 
 
-def identifier(database: str) -> str:
-    """A database name for use in SQL; names that need quoting are put in brackets."""
-    return database if database.isidentifier() and database.isascii() else f"[{database.replace(']', ']]')}]"
+def _bindings(reading: _Reading, database: str) -> Sequence[Sequence[Any]]:
+    """The rows of OBJECT_BINDINGS of a database. Raises DatabaseError."""
+    try:
+        sql = OBJECT_BINDINGS.format(database=sql_identifier(database))
+    except UnwritableNameError as error:
+        raise DatabaseError("query_failed", str(error), usable=True) from error
+    return reading.query(sql)
 
 
 def _bound_name(database: str, name: object, index: object) -> str:

@@ -5,8 +5,6 @@ unknown is searched by that tag before it is repeated, and a duplicate that arri
 """
 
 import asyncio
-import html
-import json
 import ssl
 from typing import Any
 
@@ -15,7 +13,8 @@ import httpx2
 from ase_exporter.changes.change import Change
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import AseExporterError
-from ase_exporter.logs import printable
+from ase_exporter.untrusted import encoders
+from ase_exporter.untrusted.entry import load_json, one_line
 
 PATH = "/api/annotations"
 # Bytes. A hundred annotations are much less.
@@ -93,12 +92,11 @@ class Grafana:
         if status in (401, 403):
             raise ForbiddenError(f"HTTP {status}: the token may not {method} annotations")
         if status in _PERMANENT:
-            text = "".join(each for each in body[:200].decode(errors="replace") if each.isprintable())
-            raise RejectedError(f"HTTP {status}: {text}")
+            raise RejectedError(f"HTTP {status}: {one_line(body[:200].decode(errors='replace'))}")
         if not httpx2.codes.is_success(status):
             raise GrafanaError(f"HTTP {status}")
         try:
-            return json.loads(body)
+            return load_json(body)
         except (ValueError, RecursionError) as error:
             raise GrafanaError("expected JSON in the answer; is the address that of Grafana?") from error
 
@@ -121,12 +119,6 @@ def _usable_id(annotation: object) -> int:
     return number
 
 
-def _plain(text: str) -> str:
-    """Text of a server that Grafana shows as it is: no markup, no link, no control character."""
-    escaped = html.escape(printable(text), quote=False)
-    return escaped.replace("[", "&#91;").replace("]", "&#93;").replace("`", "&#96;")
-
-
 def id_tag(change_id: str) -> str:
     """The tag by which the annotation of a change is found."""
     return f"change:{change_id}"
@@ -141,7 +133,7 @@ def payload(change: Change, tags: tuple[str, ...] = ()) -> dict[str, Any]:
         all_tags.append("failed")
     body: dict[str, Any] = {
         "time": round(change.at * 1000),
-        "text": change.describe() if change.source == "user" else _plain(change.describe()),
+        "text": change.describe() if change.source == "user" else encoders.grafana(change.describe()),
         "tags": [*dict.fromkeys(all_tags), id_tag(change.id)],
     }
     if change.end is not None:

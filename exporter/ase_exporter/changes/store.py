@@ -19,6 +19,7 @@ import msgspec
 
 from ase_exporter.changes.change import ANNOTATION, Change
 from ase_exporter.errors import AseExporterError, UserError
+from ase_exporter.untrusted.entry import load_json, one_line
 
 log = logging.getLogger(__name__)
 
@@ -390,7 +391,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+    return one_line(data.decode("utf-8", "replace"))
 
 
 def _insert(database: sqlite3.Connection, change: Change, post: bool) -> bool:
@@ -417,7 +418,7 @@ def _change(row: Iterable[Any]) -> Change | None:
     """A change from its row; None if the row is damaged."""
     fields = dict(zip(_COLUMNS.split(", "), row, strict=True))
     try:
-        fields |= {"tags": json.loads(fields["tags"]), "failed": bool(fields["failed"])}
+        fields |= {"tags": load_json(fields["tags"]), "failed": bool(fields["failed"])}
         return msgspec.convert(fields, Change)
     except (TypeError, ValueError):
         return None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from ase_exporter.advise import report
 from ase_exporter.advise.advice import advise as weigh
@@ -30,6 +29,7 @@ from ase_exporter.commands.options import (
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.target_scraper import SESSION_SETUP
+from ase_exporter.untrusted.terminal import PlainConsole
 
 STATEMENT_SECONDS = 30.0
 
@@ -64,9 +64,9 @@ def advise(
             stop.set()
     advice = weigh(evidence, seconds_per_spin)
     if output == "terminal":
-        Console().print(report.terminal(advice))
+        PlainConsole().print(report.terminal(advice))
     else:
-        typer.echo(report.markdown(advice) if output == "markdown" else report.as_json(advice), nl=False)
+        print(report.markdown(advice) if output == "markdown" else report.as_json(advice), end="")
 
 
 def _watch(

@@ -1,14 +1,11 @@
 """`ase-exporter changes`: the history of changes, from a running exporter or from its state directory."""
 
-import csv
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +20,9 @@ from ase_exporter.commands.options import (
     ExporterUser,
     format_option,
 )
+from ase_exporter.untrusted import encoders
+from ase_exporter.untrusted.entry import load_json
+from ase_exporter.untrusted.terminal import PlainConsole
 
 _COLUMNS = ["seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags"]
 
@@ -76,7 +76,7 @@ def changes(
         from ase_exporter.changes.annotate import ExporterClient
 
         exporter = ExporterClient(url, user, password_file, ca_file)
-        found = exporter.request("GET", "/changes", params=query).json()
+        found = load_json(exporter.request("GET", "/changes", params=query).content)
     _print(found, output)
 
 
@@ -86,18 +86,16 @@ def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
         return
     rows = [_COLUMNS, *map(_row, found)]
     if output == "csv":
-        csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+        print(encoders.csv_lines(rows), end="")
     elif output == "markdown":
-        rows.insert(1, ["---"] * len(_COLUMNS))
-        for row in rows:
-            print("| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |")
+        print(encoders.markdown_table(rows))
     else:
         _print_table(found)
 
 
 def _row(change: dict[str, Any]) -> list[str]:
     times = [change["at"], change["not_before"], change["end"]]
-    what = [change["kind"], " ".join(change["name"].split()), change["old"], change["new"], change["who"]]
+    what = [change["kind"], change["name"], change["old"], change["new"], change["who"]]
     shown = ["" if at is None else utc_text(at) for at in times]
     return [*shown, _target(change), *what, " ".join(change["tags"])]
 
@@ -118,6 +116,6 @@ def _print_table(found: Sequence[dict[str, Any]]) -> None:
         what = change["name"] + "".join(f" #{tag}" for tag in change["tags"])
         cells = [when, _target(change), change["kind"], what, change["old"], change["new"], change["who"]]
         table.add_row(*(Text(cell) for cell in cells))
-    Console().print(table)
+    PlainConsole().print(table)
     if not found:
         print("No changes found.")

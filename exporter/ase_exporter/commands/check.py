@@ -1,6 +1,5 @@
 """`ase-exporter check`: whether the configuration is good, and what its servers do not let the exporter read."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +44,7 @@ def check(
     if capture is not None:
         if target or offline or sql or config_file:
             raise UserError("--capture: expected neither a configuration nor --target, --offline or --sql")
-        sys.stdout.write(capture_report(capture, load_catalogue()[0]))
+        print(capture_report(capture, load_catalogue()[0]), end="")
         return
     loaded = load_config(config_file)
     catalogue, problems = load_catalogue(loaded.catalogue.directories)

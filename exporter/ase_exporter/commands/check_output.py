@@ -2,26 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from ase_exporter.catalogue.gaps import Gap
 from ase_exporter.commands.target_check import CollectorFailure, StatementReport, TargetReport
+from ase_exporter.untrusted.encoders import sql_identifier
+from ase_exporter.untrusted.terminal import PlainConsole
 
 _METRICS_SHOWN = 6
 _COLUMNS_SHOWN = 12
 
 
 def print_check(report: TargetReport) -> None:
-    console = Console(highlight=False)
+    console = PlainConsole(soft_wrap=True)
     facts = report.facts
-    console.print(f"{escape(report.name)}: {escape(facts.server_name)}, ASE {facts.version}")
+    console.print(f"{report.name}: {facts.server_name}, ASE {facts.version}")
     if not report.gaps and not report.failures and not report.mismatches:
         console.print(f"Nothing is missing. {report.executed} collectors were executed.")
     for line in [*_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
-        console.print(line, soft_wrap=True)
+        console.print(line)
     for line in [*_differences(report), *_closed_databases(report)]:
-        console.print(line, soft_wrap=True)
+        console.print(line)
 
 
 def print_script(report: StatementReport) -> None:
@@ -33,55 +34,63 @@ def print_script(report: StatementReport) -> None:
             print(f"{sql}\ngo")
 
 
-def _sa_role(report: TargetReport) -> Iterator[str]:
+def _sa_role(report: TargetReport) -> Iterator[str | Text]:
     if "sa_role" not in report.facts.roles:
         return
-    yield f"\n[bold]the login {escape(report.login)} has sa_role, which allows everything[/bold]"
+    yield _heading(f"the login {report.login} has sa_role, which allows everything")
     if report.uses_sa_role:
         yield f"  only {', '.join(report.uses_sa_role)} needs it; everything else needs mon_role"
     else:
         yield "  nothing that is read needs it; mon_role is enough"
-    yield f"  [green]revoke role sa_role from {escape(report.login)}[/green]"
+    yield _sql(f"revoke role sa_role from {sql_identifier(report.login)}")
 
 
-def _failures(failures: Sequence[CollectorFailure]) -> Iterator[str]:
+def _failures(failures: Sequence[CollectorFailure]) -> Iterator[str | Text]:
     for failure in failures:
-        yield f"\n[bold]reading {', '.join(failure.collectors)} failed: {escape(failure.message)}[/bold]"
+        yield _heading(f"reading {', '.join(failure.collectors)} failed: {failure.message}")
         yield from _cost(failure.metrics, failure.collectors)
         if failure.note:
-            yield f"  {escape(failure.note)}"
+            yield f"  {failure.note}"
 
 
-def _gaps(gaps: Sequence[Gap]) -> Iterator[str]:
+def _gaps(gaps: Sequence[Gap]) -> Iterator[str | Text]:
     for gap in gaps:
-        yield f"\n[bold]{escape(gap.cause)}[/bold]" + (f" ({escape(gap.note)})" if gap.note else "")
+        yield _heading(gap.cause).append(f" ({gap.note})" if gap.note else "", "not bold")
         yield from _cost(gap.metrics, gap.collectors)
         for remedy in gap.remedies:
-            yield f"  [green]{escape(remedy)}[/green]"
+            yield _sql(remedy)
 
 
-def _differences(report: TargetReport) -> Iterator[str]:
+def _differences(report: TargetReport) -> Iterator[str | Text]:
     for each in report.mismatches:
-        yield f"\n[bold]{each.table}.{each.column} is {escape(each.type)}, expected {each.expected}[/bold]"
+        yield _heading(f"{each.table}.{each.column} is {each.type}, expected {each.expected}")
         yield from _cost(each.metrics, (each.collector,))
     if report.unknown:
         count = sum(map(len, report.unknown.values()))
         yield f"\n{count} columns that this exporter does not know: the server is newer, please report them"
         for table, columns in report.unknown.items():
-            yield f"  {escape(table)}: {escape(_shortened(columns, _COLUMNS_SHOWN))}"
+            yield f"  {table}: {_shortened(columns, _COLUMNS_SHOWN)}"
 
 
-def _closed_databases(report: TargetReport) -> Iterator[str]:
+def _closed_databases(report: TargetReport) -> Iterator[str | Text]:
     if report.closed_databases:
         (name, error), *others = report.closed_databases
         more = f" and {len(others)} more" if others else ""
-        yield f"\ndatabase {escape(name)}{more}: {escape(str(error))}"
+        yield f"\ndatabase {name}{more}: {error}"
         yield "  changes of cache bindings of the objects in it are not seen; everything else is"
 
 
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[str]:
     yield f"  costs {len(metrics)} metrics of {', '.join(collectors)}:"
     yield f"  {_shortened(metrics, _METRICS_SHOWN)}"
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", "bold")
+
+
+def _sql(statement: str) -> Text:
+    return Text(f"  {statement}", "green")
 
 
 def _shortened(names: Sequence[str], limit: int) -> str:

@@ -1,12 +1,10 @@
 """`ase-exporter compare`: one server before and after a change, over several runs, or beside another server."""
 
 import io
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from ase_exporter.commands.options import (
     ExporterHistory,
@@ -24,6 +22,7 @@ from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.terminal import terminal
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.terminal import PlainConsole
 
 Format = Literal["terminal", "markdown", "csv", "json", "html"]
 
@@ -114,9 +113,9 @@ def compare(
             lambda title, done, total: bar.update(task, description=title, completed=done, total=total),
         )
     if form == "terminal" and output is None:
-        Console().print(terminal(result, everything=everything))
+        PlainConsole().print(terminal(result, everything=everything))
     elif output is None:
-        sys.stdout.write(as_text(result, form))
+        print(as_text(result, form), end="")
     else:
         write_output(output, as_text(result, form, everything=everything))
 
@@ -126,7 +125,7 @@ def as_text(result: Comparison, form: Format, *, everything: bool = False) -> st
     match form:
         case "terminal":
             text = io.StringIO()
-            Console(file=text, width=FILE_WIDTH).print(terminal(result, everything=everything))
+            PlainConsole(file=text, width=FILE_WIDTH).print(terminal(result, everything=everything))
             return text.getvalue()
         case "markdown":
             return report.markdown(result)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 
 from ase_exporter import config
 from ase_exporter.config import Config, Target
 from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import MissingExtraError, UserError
+from ase_exporter.untrusted.terminal import PlainConsole
 
 # Targets that an error names.
 _MAX_NAMES = 20
@@ -160,5 +160,5 @@ def require_matplotlib(what: str) -> None:
 
 def progress_bar() -> Progress:
     """A progress bar on stderr, if that is a terminal; it is removed at the end."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     return Progress(console=console, transient=True, disable=not console.is_terminal)

@@ -64,7 +64,8 @@ def probe(
     families = first.all_families(stuck=False)
     if later and seconds:
         families = list(_with_rates(families, first, later[-1], seconds))
-    sys.stdout.write(render_openmetrics(families) if openmetrics else RAW_COUNTERS + render_text(families))
+    text = render_openmetrics(families) if openmetrics else RAW_COUNTERS + render_text(families)
+    print(text, end="")
     scraper.close()
     for result in scrapes:
         if result.summary.error:

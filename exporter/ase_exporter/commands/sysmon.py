@@ -280,7 +280,7 @@ def _print_metrics(reports: Iterable[tuple[str, Report]], cells: list[str], file
         print(render_text(families(first[1], cells)), end="")
         return
     for text in merged_text(chain([first], [second] if second else [], reports), cells):
-        sys.stdout.write(text)
+        print(text, end="")
 
 
 def _sections(names: str) -> list[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
@@ -30,6 +29,7 @@ from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_exporter.top.sampling import TargetSampler
 from ase_exporter.top.terminal import require_screen
 from ase_exporter.top.text import glyphs
+from ase_exporter.untrusted.terminal import PlainConsole
 
 INTERVAL = 2.0
 # Long enough for counters of whole seconds.
@@ -140,9 +140,9 @@ def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
         for each in found:
             print(as_json(each))
     else:
-        console = Console(soft_wrap=True)
+        console = PlainConsole(soft_wrap=True)
         for line in plain.report(found, glyphs(sys.stdout.encoding)):
-            console.print(line, highlight=False)
+            console.print(line)
     sys.stdout.flush()
     failed = [f"target {each.sample.target}: {each.sample.error}" for each in found if each.sample.error]
     if failed:

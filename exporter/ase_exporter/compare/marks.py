@@ -11,6 +11,7 @@ from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.urls import without_credentials
 from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.entry import load_json
 
 TIMEOUT = 30.0
 # Seconds. How often the metric is sampled: of equal changes that follow each other sooner, only the last is found.
@@ -117,7 +118,7 @@ def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
         raise UserError(f"--exporter: {shown}: {reason or type(error).__name__}") from None
     if not answer.is_success:
         raise UserError(f"--exporter: {shown}{path}: HTTP {answer.status_code}")
-    return answer.json()
+    return load_json(answer.content)
 
 
 def _in_order(found: Iterable[Mark], start: float, end: float) -> list[Mark]:

@@ -1,10 +1,8 @@
 """Reports of a comparison as Markdown, CSV and JSON, with the same figures as on the terminal."""
 
-import csv
-import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ase_exporter.compare.comparison import SWEET_SPOT_TOLERANCE, Comparison, ComparisonRow, sweet_spot
@@ -12,6 +10,7 @@ from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.measures import Measure
 from ase_exporter.compare.statistics import WindowDifference, WindowStatistics
 from ase_exporter.pages.text import as_second
+from ase_exporter.untrusted.encoders import csv_lines, markdown_table
 
 NO_DATA = "-"
 MEDIAN = ": median ± ½ IQR"
@@ -45,9 +44,8 @@ def tables(comparison: Comparison) -> list[ReportTable]:
 def markdown(comparison: Comparison) -> str:
     lines = [f"**{headline(comparison)}**", "", *(f"{line}  " for line in preface(comparison))]
     for grid in tables(comparison):
-        rule = ["---", *["---:"] * (len(grid.header) - 1)]
-        lines += ["", f"### {grid.title}", ""]
-        lines += [_pipes(row) for row in (grid.header, rule, *grid.rows)]
+        numbers = range(1, len(grid.header))
+        lines += ["", f"### {grid.title}", "", markdown_table([grid.header, *grid.rows], numbers)]
     if comparison.warnings or findings(comparison):
         lines += ["", *(f"- **{finding}**" for finding in findings(comparison))]
         lines += [*(f"- **Note:** {warning}" for warning in comparison.warnings)]
@@ -56,9 +54,10 @@ def markdown(comparison: Comparison) -> str:
 
 def as_csv(comparison: Comparison) -> str:
     """One line per measure and window, in base units, with the difference to the first window."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_HEADER)
+    return csv_lines([CSV_HEADER, *_csv_rows(comparison)])
+
+
+def _csv_rows(comparison: Comparison) -> Iterator[list[object]]:
     for row in comparison.rows:
         differences = (None, *row.against_first)
         for span, samples, value, difference in zip(
@@ -70,10 +69,10 @@ def as_csv(comparison: Comparison) -> str:
                 if difference
                 else []
             )
-            writer.writerow(
-                [row.key, row.name, row.measure.unit, span.name, span.start, span.end, value, *window, *tail]
-            )
-    return out.getvalue()
+            yield [
+                *(row.key, row.name, row.measure.unit, span.name, span.start, span.end, value),
+                *(*window, *tail),
+            ]
 
 
 def as_json(comparison: Comparison) -> str:
@@ -259,7 +258,3 @@ def _window(row: ComparisonRow, difference: WindowDifference | None, samples: in
     """Median, spread and number of samples of a window, for CSV."""
     described = difference.after if difference else next((d.before for d in row.against_first if d), None)
     return [described.median, described.spread, described.samples] if described else [None, None, samples]
-
-
-def _pipes(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -13,9 +13,10 @@ from ase_exporter.compare.marks import (
     with_restarts,
 )
 from ase_exporter.compare.measures import measures
-from ase_exporter.compare.prometheus import Prometheus, quoted
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.encoders import promql
 
 MARKS_MAX_AGE = 30 * 86400.0
 
@@ -142,7 +143,7 @@ def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
 
 def server_selector(target: str, more: str = "") -> str:
     """Label matchers of a server: its `instance`, and more of them."""
-    return ", ".join(part for part in (f"instance={quoted(target)}", more) if part)
+    return ", ".join(part for part in (f"instance={promql(target)}", more) if part)
 
 
 def _named(text: str, now: float) -> Span:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
 from rich.live import Live
 
 from ase_exporter.ase.connection import Endpoint
@@ -21,6 +20,7 @@ from ase_exporter.demo.scenario import Scenario
 from ase_exporter.demo.stack import LOGIN, RUN_SECONDS, Stack
 from ase_exporter.demo.webhook import Webhook
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.terminal import PlainConsole
 
 DEFAULT_RUN_SECONDS = 60.0
 MIN_RUN_SECONDS = 4.0
@@ -42,7 +42,7 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
     work = directory.absolute() / str(port_base)
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    console = Console()
+    console = PlainConsole()
     with _signals_as_ctrl_c(), Webhook(HOST, ports.webhook) as webhook, Processes(work) as processes:
         stack = Stack(processes, ports, pace, work, ["--scenario=memscale"])
         with console.status("starting the simulator, the exporter, Prometheus, Alertmanager"):
@@ -50,7 +50,7 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
         console.print(view.addresses(stack.addresses()))
         console.print("\nIn another terminal:")
         for command in stack.example_commands():
-            console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
+            console.print(f"  {command}", soft_wrap=True)
         prometheus = Prometheus(stack.url("prometheus"))
         server = Endpoint(HOST, ports.simulator)
         with Scenario(server, LOGIN, stack.password(), pace.speed) as scenario:
@@ -72,7 +72,7 @@ def choose_pace(duration: float | None, runs: int) -> Pace:
 
 
 def _watch(
-    console: Console,
+    console: PlainConsole,
     processes: Processes,
     prometheus: Prometheus,
     scenario: Scenario,

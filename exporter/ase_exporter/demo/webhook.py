@@ -3,7 +3,6 @@
 `python -m ase_exporter.demo.webhook PORT` prints one line per alert: receiver, status, name, server.
 """
 
-import json
 import sys
 import threading
 import time
@@ -11,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+from ase_exporter.untrusted.entry import load_json
 
 MAX_BODY_BYTES = 10_000_000
 
@@ -49,7 +50,7 @@ class Webhook:
             def do_POST(self) -> None:
                 length = min(int(self.headers.get("Content-Length") or 0), MAX_BODY_BYTES)
                 try:
-                    webhook._receive(self.path.strip("/"), json.loads(self.rfile.read(length)))
+                    webhook._receive(self.path.strip("/"), load_json(self.rfile.read(length)))
                     self.send_response(200)
                 except (ValueError, KeyError, TypeError):
                     self.send_response(400)

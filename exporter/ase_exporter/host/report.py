@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, Requirement, page_table_bytes
 from ase_exporter.host.verdict import Check, HostState, assess, relevant
+from ase_exporter.untrusted.terminal import PlainConsole
 
 _MIB = 1024**2
 
@@ -68,12 +69,12 @@ def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str,
 
 def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> None:
     """Print the report as text."""
-    console = Console(highlight=False)
+    console = PlainConsole()
     table = Table(title="Huge pages", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_row("memory", f"{need.memory / 1024**3:,.1f} GiB", f"from {need.source}")
     table.add_row(
         "pages",
-        f"[bold]{need.pages:,}[/] of {need.size}",
+        Text.assemble((f"{need.pages:,}", "bold"), f" of {need.size}"),
         f"({need.memory_pages:,} + {need.headroom_pages:,} headroom)",
     )
     if need.page_size != PAGE_SIZES["1GiB"]:
@@ -84,23 +85,23 @@ def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> N
         "memlock", f"{need.memlock_kib:,} KiB", f"({need.pages:,} x {need.page_size // 1024:,} KiB)"
     )
     console.print(table)
-    console.print("\n[bold]To set[/]")
+    console.print("\nTo set", style="bold")
     for where, lines in need.settings().items():
-        console.print(f"  [dim]{where}[/]")
+        console.print(f"  {where}", style="dim")
         for line in lines.splitlines():
             console.print(f"    {line}", soft_wrap=True)
     _print_page_tables(console, need, host, tables)
-    console.print("\n[bold]This host[/]")
+    console.print("\nThis host", style="bold")
     for check in assess(need, host):
-        console.print(f"  {_mark(check, host)} {check.text}", soft_wrap=True)
+        console.print("  ", _mark(check, host), f" {check.text}", sep="", soft_wrap=True)
     if not relevant(need, host):
         console.print(
-            "  [dim]? no such database is running here: its huge-page use and memlock are unknown[/]"
+            "  ? no such database is running here: its huge-page use and memlock are unknown", style="dim"
         )
 
 
-def _print_page_tables(console: Console, need: Requirement, host: HostState, tables: PageTables) -> None:
-    console.print("\n[bold]Page tables[/]")
+def _print_page_tables(console: PlainConsole, need: Requirement, host: HostState, tables: PageTables) -> None:
+    console.print("\nPage tables", style="bold")
     processes = f" in each of {tables.processes} processes" if tables.processes > 1 else ""
     console.print(
         f"  {tables.small / _MIB:,.1f} MiB with 4 KiB pages, {tables.huge / _MIB:,.1f} MiB with {need.size} pages, "
@@ -109,16 +110,17 @@ def _print_page_tables(console: Console, need: Requirement, host: HostState, tab
         soft_wrap=True,
     )
     console.print(
-        "  [dim](8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.\n"
-        "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)[/]",
+        "  (8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.\n"
+        "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)",
+        style="dim",
         soft_wrap=True,
     )
     if host.page_tables is not None:
         console.print(f"  {host.page_tables / _MIB:,.1f} MiB on this host now (all processes)")
 
 
-def _mark(check: Check, host: HostState) -> str:
+def _mark(check: Check, host: HostState) -> Text:
     if check.state == "thp_on" and host.thp == "madvise":
-        return "[yellow]~[/]"
+        return Text("~", "yellow")
     good = check.holds == (check.state == "enough")
-    return "[green]+[/]" if good else "[red]![/]"
+    return Text("+", "green") if good else Text("!", "red")

@@ -2,6 +2,8 @@
 
 import re
 
+from ase_exporter.untrusted.entry import one_line
+
 MAX_TEXT = 300
 # Characters that are searched for a statement: the search takes the square of it.
 _SEARCHED = 4000
@@ -18,5 +20,5 @@ def public_text(text: object) -> str:
     words = str(text)[:_SEARCHED]
     if _STATEMENT.search(words):
         return LEFT_OUT
-    printable = "".join(each if each.isprintable() else " " for each in words)
-    return printable if len(printable) <= MAX_TEXT else printable[: MAX_TEXT - 1] + "…"
+    line = one_line(words)
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.compare.prometheus import Prometheus, Series, quoted
+from ase_exporter.compare.prometheus import Prometheus, Series
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
+from ase_exporter.untrusted.encoders import promql
 
 Values = NDArray[np.float64]
 
@@ -172,7 +173,7 @@ def _spinlocks(server: Prometheus, selector: str, period: Period, width: str) ->
     if not names:
         return ()
     # What Python escapes, RE2 takes for itself.
-    chosen = f"{selector}, spinlock=~{quoted('|'.join(map(re.escape, names)))}"
+    chosen = f"{selector}, spinlock=~{promql('|'.join(map(re.escape, names)))}"
     grabs, waits = (
         _by_name(over_bins(server, _SUM % (what, chosen, width), period), period)
         for what in ("grabs", "waits")

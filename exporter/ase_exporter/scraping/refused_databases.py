@@ -12,6 +12,7 @@ from typing import TypeVar
 from ase_exporter.ase.database_error import DatabaseError, known_of_message
 from ase_exporter.backoff import Backoff
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.untrusted.encoders import is_writable, sql_literal
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,7 @@ class RefusedDatabases:
         """The select without the databases that are not to be tried yet."""
         now = self._clock.monotonic()
         waiting = [name for name in self._refused.failures if self._refused.seconds_left(name, now)]
-        names = [name.replace("'", "''") for name in waiting]
-        return sql.replace(_LIST, "', '".join([_LIST[:-1], *names]) + "'") if names else sql
+        return sql.replace(_LIST, ", ".join([_LIST, *map(sql_literal, waiting)]))
 
     def ask(self, statements: Sequence[str], query: Callable[[str], Answer]) -> list[Answer]:
         """The answers to the statements, asked again without each database that refuses. Raises DatabaseError."""
@@ -73,7 +73,7 @@ class RefusedDatabases:
         if not error.usable or not known_of_message(error.number, "names_database") or not found:
             return False
         name = found[1]
-        if self._refused.seconds_left(name, now):
+        if self._refused.seconds_left(name, now) or not is_writable(name):
             return False
         self._refused.note(name, error.with_traceback(None), now)
         if self._refused.times(name) == 1:

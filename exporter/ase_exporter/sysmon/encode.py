@@ -1,12 +1,11 @@
 """A report as JSON and CSV."""
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ase_exporter.sysmon.structure import QUALITIES, Header, Remark, Report, Row, Section
 from ase_exporter.sysmon.summary import summary
+from ase_exporter.untrusted.encoders import csv_lines
 
 _COLUMNS = "file,server,time,section,instance,path,row,measure,value,quality,report,text,line,column"
 
@@ -54,14 +53,15 @@ def csv_rows(report: Report, file: str = "") -> str:
     quality: of the figure; report: whether all of the report is there and nothing contradicts it.
     """
     state = "complete" if report.complete else "incomplete"
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     where = (file, report.header.server, _time(report.header.ended) or "")
-    for section, row, cell in report.cells():
-        place = (section.name, section.instance, " / ".join(row.path), row.label)
-        figure = (cell.measure, cell.value, cell.quality, state, cell.text)
-        writer.writerow((*where, *place, *figure, row.line, cell.column + 1))
-    return out.getvalue()
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for section, row, cell in report.cells():
+            place = (section.name, section.instance, " / ".join(row.path), row.label)
+            figure = (cell.measure, cell.value, cell.quality, state, cell.text)
+            yield *where, *place, *figure, row.line, cell.column + 1
+
+    return csv_lines(rows())
 
 
 def _header(header: Header) -> dict[str, object]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from ase_exporter.sysmon.grammar import is_named
 from ase_exporter.sysmon.text import plain
 from ase_exporter.sysmon.tokens import local_numbers
+from ase_exporter.untrusted.entry import one_line
 
 MAX_WIDTH = 512
 TITLE = "System Performance Report"
@@ -82,7 +83,7 @@ def clean(raw: Sequence[tuple[int, str]]) -> list[Line]:
             # The mark that `cat -A` puts in the place of a tab.
             body = body.replace("^I", "\t")
         bare = _PROMPTS.sub("", body)
-        line = _CONTROL.sub(" ", bare).expandtabs(8).rstrip()
+        line = one_line(_CONTROL.sub(" ", bare).expandtabs(8).rstrip())
         # A name may look like a number with separators: 9_10.
         line = line if is_named(line) or _SERVER.match(line) else locale.plain(line)
         if "*" in line or "`" in line:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.sysmon.difference import Change, Side, headline_changes
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
+from ase_exporter.untrusted.terminal import PlainConsole
 
 _PIPED_WIDTH = 140
 _NAME_WIDTH = 60
@@ -21,9 +21,9 @@ _STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 _OTHER = "value"
 
 
-def console() -> Console:
+def console() -> PlainConsole:
     """A terminal keeps its width; a pipe gets one that fits all tables."""
-    return Console() if sys.stdout.isatty() else Console(width=_PIPED_WIDTH)
+    return PlainConsole() if sys.stdout.isatty() else PlainConsole(width=_PIPED_WIDTH)
 
 
 def print_report(report: Report) -> None:
@@ -81,7 +81,7 @@ def print_comparison(
     out.print(Text(""), table, Text(count, style="dim"), sep="\n")
 
 
-def print_list(out: Console, title: str, texts: Sequence[str]) -> None:
+def print_list(out: PlainConsole, title: str, texts: Sequence[str]) -> None:
     """Sentences under a title, if there are any."""
     if texts:
         out.print(Text(f"\n{title}", style="bold"), *(Text(f"  - {text}") for text in texts), sep="\n")

@@ -8,7 +8,6 @@ from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import TOO_FEW, Diagnosis
 from ase_exporter.top.figures import Figures
-from ase_exporter.top.samples import on_screen
 from ase_exporter.top.scene import FULL, STYLES, Scene, short
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
 
@@ -20,7 +19,7 @@ MAX_PARTS = 6
 def header(scene: Scene, width: int) -> list[Text]:
     """The lines above the tables, the verdict first, each at most `width` characters."""
     diagnosis = scene.frame.diagnosis
-    found = [Text(on_screen(diagnosis.sentence), style=STYLES[diagnosis.level])]
+    found = [Text(diagnosis.sentence, style=STYLES[diagnosis.level])]
     if scene.frame.sample.error:
         found.append(Text(_last_answer(scene)))
     else:
@@ -44,7 +43,7 @@ def header(scene: Scene, width: int) -> list[Text]:
 def _more(diagnosis: Diagnosis) -> Iterator[str]:
     """A line for each further finding, and one for what could not be judged."""
     for finding in diagnosis.findings[1 : MAX_FINDINGS + 1]:
-        yield on_screen(f"  also {finding.sentence}")
+        yield f"  also {finding.sentence}"
     blind = [each for each in diagnosis.unknown if each.vital and each.reason != TOO_FEW]
     if diagnosis.findings and blind:
         words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))

@@ -22,7 +22,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import Sample, SampleCost, Tracker, on_screen
+from ase_exporter.top.samples import Sample, SampleCost, Tracker
 from ase_exporter.top.sampling import TOP, module_of, windowed_counters
 
 # Seconds: a longer pause of the recording is shown as one of these.
@@ -105,7 +105,7 @@ class Replayer:
             at=self._clock.time(),
             monotonic=self._passed,
             interval=self._header.interval,
-            error=on_screen(str(error or "")),
+            error=str(error or ""),
             kind=error.kind if error else "",
             version=str(self._facts.version) if self._facts else "",
             series=self._tracker.series(),

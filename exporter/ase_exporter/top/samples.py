@@ -139,13 +139,6 @@ class Sample:
         return TOO_FEW if is_rate and not self.window(metric) else ""
 
 
-def on_screen(text: str) -> str:
-    """The text without control characters: names of programs are their users' choice, and terminals obey escapes."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else " " if each.isspace() else "?" for each in text)
-
-
 class Tracker:
     """Keeps the readings of every metric that rates are calculated from: the last two.
 
@@ -181,7 +174,7 @@ class Tracker:
             return
         self._families[family.name] = family
         at = at if family.read_at is None else family.read_at
-        values = {tuple(map(on_screen, values)): float(value) for values, value in family.samples}
+        values = {tuple(values): float(value) for values, value in family.samples}
         readings = self._readings.setdefault(family.name, deque())
         readings.append(Reading(at, family.labels, values))
         begin = at - WINDOW if family.name in self._windowed else at

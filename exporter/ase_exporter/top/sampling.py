@@ -16,7 +16,7 @@ from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import Sample, SampleCost, Tracker, on_screen
+from ase_exporter.top.samples import Sample, SampleCost, Tracker
 
 # The collectors that are read, with the seconds between two readings. Those that are off by default are switched on;
 # one that the target's module switches off stays off.
@@ -143,7 +143,7 @@ class TargetSampler:
             at=at,
             monotonic=started,
             interval=self.interval,
-            error=on_screen(error),
+            error=error,
             kind=kind,
             version=result.summary.version,
             series=self._tracker.series(),

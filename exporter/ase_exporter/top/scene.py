@@ -8,7 +8,6 @@ from typing import Literal
 from ase_exporter.diagnosis.diagnose import Level
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame, History
-from ase_exporter.top.samples import on_screen
 from ase_exporter.top.text import Glyphs
 
 Value = float | str
@@ -67,4 +66,4 @@ def change_flags(scene: Scene, length: int) -> list[bool]:
 
 def short(described: str) -> str:
     """A change in words, without how exact its time is."""
-    return on_screen(described.partition(" (seen at ")[0])
+    return described.partition(" (seen at ")[0]

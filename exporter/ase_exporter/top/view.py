@@ -10,7 +10,6 @@ from typing import Any
 
 from ase_exporter.top.figures import Blocked, Figures, Space, Spinlock
 from ase_exporter.top.frames import Frame
-from ase_exporter.top.samples import on_screen
 from ase_exporter.top.scene import (
     FULL,
     STYLES,
@@ -300,12 +299,11 @@ def _worst(each: Frame) -> str:
     subject = each.diagnosis.findings[0].subject if each.diagnosis.findings else None
     if subject is None:
         return ""
-    name = on_screen(subject.name)
     contention = {spinlock.name: spinlock.contention for spinlock in each.figures.spinlocks}
     if subject.kind == "spinlock" and subject.name in contention:
         # The state says that it is a spinlock: 80 columns have no place for both.
-        return f"{name} {percent(contention[subject.name])}"
-    return f"{subject.kind} {name}"
+        return f"{subject.name} {percent(contention[subject.name])}"
+    return f"{subject.kind} {subject.name}"
 
 
 _SERVERS = (

@@ -16,8 +16,11 @@ from ase_exporter.changes.store import StoreError
 from ase_exporter.config.fields import Moment, Strict, Validator, matching
 from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
+from ase_exporter.untrusted.entry import one_line
 
 Body = TypeVar("Body", bound=Strict)
+# White space is one space: Grafana shows an annotation as one paragraph anyway.
+Line = Annotated[str, Validator(lambda text: one_line(" ".join(text.split())))]
 _MAX_BODY = 64 * 1024
 _PAGE_LIMIT = 500
 _DAY = 86400.0
@@ -30,10 +33,10 @@ class Annotation(Strict):
     id: chosen by the caller, so that a repeated request is harmless. at: Unix time, if not now.
     """
 
-    text: Annotated[str, MinLen(1), MaxLen(2000)]
+    text: Annotated[Line, MinLen(1), MaxLen(2000)]
     target: str = ""
-    tags: Annotated[tuple[Annotated[str, MinLen(1), MaxLen(100)], ...], MaxLen(20)] = ()
-    who: Annotated[str, MaxLen(100)] = ""
+    tags: Annotated[tuple[Annotated[Line, MinLen(1), MaxLen(100)], ...], MaxLen(20)] = ()
+    who: Annotated[Line, MaxLen(100)] = ""
     id: Annotated[str, Validator(matching("^[0-9a-f]{16}$"))] = field(default_factory=new_id)
     at: Moment | None = None
 
@@ -43,7 +46,7 @@ class Finish(Strict):
     """Body of POST /annotations/ID/finish. failed: the reason, or '' for success. end: Unix time, if not now."""
 
     end: Moment | None = None
-    failed: Annotated[str, MaxLen(200)] = ""
+    failed: Annotated[Line, MaxLen(200)] = ""
 
 
 class ChangeHandlers:

@@ -186,6 +186,7 @@ def test_text_columns_are_equal_only_with_equal_strings(server: Running, backend
         names = [*["first"] * (MANY - 1), last]
         backend.answers["table"] = partial(answer, columns, names)
         tables.append(large(connection, "table").columns[0])
-    assert all(isinstance(column, TextColumn) for column in tables)
+    # Text that is not printable is made so, one cell at a time.
+    assert [isinstance(column, TextColumn) for column in tables] == [True, True, True, False, True]
     assert [same(tables[0], other) for other in tables] == [True, True, False, False, False]
     connection.close()

@@ -29,6 +29,7 @@ from ase_exporter.capture.file import (
 from ase_exporter.catalogue.facts import SERVER
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.entry import one_line
 from ase_simulator.replay.file import CaptureError, read_capture
 from ase_simulator.replay.file import parse as parse_replay
 
@@ -39,7 +40,7 @@ VALUES: dict[str, st.SearchStrategy[Value]] = {
     "bool": st.booleans(),
     "int": st.integers(-(1 << 31), (1 << 31) - 1),
     "float": st.floats(allow_nan=False),
-    "str": st.text(max_size=20),
+    "str": st.text(max_size=20).map(one_line),
     "bytearray": st.binary(max_size=20),
     "Decimal": st.decimals(-(10**6), 10**6, places=2),
     "datetime": st.datetimes(datetime(1753, 1, 1)),
@@ -64,7 +65,9 @@ STATEMENTS = st.builds(
     seconds=st.floats(0, 100).map(lambda seconds: round(seconds, 6)),
     results=st.lists(results(), max_size=2),
     error=st.none()
-    | st.builds(Failure, kind=st.just("query_failed"), number=st.integers(1, 30000), text=st.text()),
+    | st.builds(
+        Failure, kind=st.just("query_failed"), number=st.integers(1, 30000), text=st.text().map(one_line)
+    ),
     at=st.none() | st.floats(0, 1e6).map(lambda seconds: round(seconds, 6)),
 )
 

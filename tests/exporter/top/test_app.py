@@ -11,6 +11,7 @@ from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from ase_exporter.ase.text import decoder
 from ase_exporter.metrics.families import Family
 from ase_exporter.top.app import HELP, TopApp
 from ase_exporter.top.frames import Frame, frame
@@ -301,7 +302,7 @@ async def test_an_answer_that_is_late_is_said_while_it_is_waited_for(screen: Scr
 
 
 async def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
-    evil = "\x1b[31mred\x07 [bold]x[/] 表空間"
+    evil = decoder("utf-8")("\x1b[31mred\x07 [bold]x[/] 表空間".encode())
     frames = recorded("storm", "lock storm")
     family = Family(
         "ase_blocked_process_seconds",
@@ -318,7 +319,7 @@ async def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None
         await screen.show(shown)
         await screen.press("4")
         assert "\x1b" not in screen.text and "\x07" not in screen.text
-        assert "?[31mred? [bold]x[/] 表空間" in screen.text
+        assert r"\x1b[31mred\x07 [bold]x[/] 表空間" in screen.text
         head = next(index for index, line in enumerate(screen.lines) if line.startswith("Process"))
         at = screen.lines[head].index("State")
         assert cell_len(screen.lines[head + 2].partition("blocked")[0]) == at

@@ -11,7 +11,7 @@ import pytest
 
 from ase_exporter import logs
 from ase_exporter.errors import UserError
-from ase_exporter.redaction import REDACTED, redact, remember
+from ase_exporter.untrusted.redaction import REDACTED, redact, remember
 
 SECRETS = ["pl4nted-Secret", "pa(ss wörd/+?", "aaaaaa!%41", "x" * 30, "\u65e5\u672c\u8a9e-planted"]
 FORMS: dict[str, Callable[[str], str]] = {

@@ -1,0 +1,84 @@
+"""What text of others becomes when it leaves: one encoder for each sink. Each makes one line of it again (see entry).
+
+Pages are encoded by Jinja2 (pages.render), metrics by metrics.exposition, answers to assistants by mcp_server.answers,
+and lines of the log by logs.
+"""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Container, Iterable, Sequence
+
+from ase_exporter.untrusted.entry import one_line
+
+# Spreadsheets run cells that begin so (OWASP, CSV injection), unless they are numbers.
+_FORMULA = re.compile(r"[=@|%]|[+-](?![\d.,]+$)")
+# What `one_line` leaves of characters that no name in SQL can hold safely.
+_ESCAPED = re.compile(r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+# An underscore within a word means nothing; `://` makes a link.
+_MARKDOWN = re.compile(r"([\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])|:(?=//))")
+
+
+class UnwritableNameError(ValueError):
+    """A name that cannot be written in SQL safely."""
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV. Texts that a spreadsheet would take for formulas begin with an apostrophe."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(map(_no_formula, row) for row in rows)
+    return out.getvalue()
+
+
+def _no_formula(cell: object) -> object:
+    if not isinstance(cell, str):
+        return cell
+    return f"'{one_line(cell)}" if _FORMULA.match(cell) else one_line(cell)
+
+
+def markdown(text: str) -> str:
+    """Text that Markdown shows as it is, also in a cell of a table."""
+    return _MARKDOWN.sub(r"\\\1", one_line(text))
+
+
+def markdown_table(rows: Sequence[Sequence[str]], numbers: Container[int] = ()) -> str:
+    """A table of which the first row is the heading, without a line end. numbers: columns that are set right."""
+    rules = ["---:" if column in numbers else "---" for column in range(len(rows[0]))]
+    heading, *others = ([markdown(cell) for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heading, rules, *others))
+
+
+def grafana(text: str) -> str:
+    """Text that an annotation shows as it is, without markup and links."""
+    escaped = html.escape(one_line(text), quote=False)
+    return escaped.replace("[", "&#91;").replace("]", "&#93;").replace("`", "&#96;")
+
+
+def sql_identifier(name: str) -> str:
+    """A name in T-SQL, in brackets where it needs them. Raises UnwritableNameError."""
+    if name.isidentifier() and name.isascii():
+        return name
+    return f"[{_writable(name).replace(']', ']]')}]"
+
+
+def sql_literal(text: str) -> str:
+    """A string in T-SQL. Raises UnwritableNameError."""
+    return "'" + _writable(text).replace("'", "''") + "'"
+
+
+def is_writable(name: str) -> bool:
+    """Whether a name can be written in SQL safely: `one_line` had nothing to escape in it."""
+    return name.isprintable() and not _ESCAPED.search(name)
+
+
+def _writable(name: str) -> str:
+    if not is_writable(name):
+        raise UnwritableNameError(f"the name {name} cannot be written in SQL: it holds control characters")
+    return name
+
+
+def promql(text: str) -> str:
+    """A string in PromQL."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,139 @@
+"""Every sink with names that attack it, read by what reads it in earnest: no name says more than its characters."""
+
+import ast
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import pytest
+from markdown_it import MarkdownIt
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import TypeAdapter
+from rich.table import Table
+from sqlglot import Dialect
+from sqlglot.tokens import TokenType
+from tests.exporter.untrusted.hostile_names import hostile_names
+
+from ase_exporter.changes.change import Change
+from ase_exporter.mcp_server.answers import Text
+from ase_exporter.metrics.exposition import render_text
+from ase_exporter.metrics.families import Family
+from ase_exporter.pages.render import render
+from ase_exporter.untrusted import encoders
+from ase_exporter.untrusted.entry import one_line
+from ase_exporter.untrusted.terminal import PlainConsole
+
+NAMES = hostile_names()
+SQL = Dialect.get_or_raise("tsql")
+
+
+class _Texts(HTMLParser):
+    """The texts and the tags of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text, self.tags = "", list[str]()
+        self.feed(page)
+        self.close()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+
+each_name = pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+
+
+@each_name
+def test_csv(name: str) -> None:
+    (row,) = csv.reader(io.StringIO(encoders.csv_lines([(name, 7)]), newline=""))
+    assert row == [row[0], "7"]
+    assert row[0].removeprefix("'") == one_line(name).removeprefix("'")
+    assert row[0].isprintable()
+    assert row[0][:1] not in ("=", "@", "|", "%", "+", "-")
+
+
+@pytest.mark.parametrize("number", ["-12", "+3", "-1.5", "12"])
+def test_numbers_are_no_formulas(number: str) -> None:
+    assert encoders.csv_lines([(number,)]) == f"{number}\n"
+
+
+@each_name
+def test_markdown(name: str) -> None:
+    shown = one_line(name)
+    table = encoders.markdown_table([("name", "waits"), (name, "7")], numbers={1})
+    page = _Texts(MarkdownIt("commonmark", {"linkify": True}).enable(["table"]).render(table))
+    assert page.tags == ["table", "thead", "tr", "th", "th", "tbody", "tr", "td", "td"]
+    assert shown.strip() in page.text
+
+
+@each_name
+def test_grafana(name: str) -> None:
+    page = _Texts(encoders.grafana(name))
+    assert (page.text, page.tags) == (one_line(name), [])
+
+
+@each_name
+@pytest.mark.parametrize(
+    ("encode", "kinds"),
+    [
+        (encoders.sql_identifier, {TokenType.VAR, TokenType.IDENTIFIER}),
+        (encoders.sql_literal, {TokenType.STRING}),
+    ],
+)
+def test_sql_is_one_token_or_refused(name: str, encode: object, kinds: set[TokenType]) -> None:
+    assert callable(encode)
+    try:
+        text = encode(one_line(name))
+    except encoders.UnwritableNameError as error:
+        assert str(error).isprintable()
+        assert not name.isprintable() or "\\" in name
+        return
+    (token,) = SQL.tokenize(text)
+    assert token.text == name
+    assert token.token_type in kinds or name.isidentifier()
+    with pytest.raises(encoders.UnwritableNameError):
+        encode(f"{name}\ngo")
+
+
+@each_name
+def test_promql(name: str) -> None:
+    shown = one_line(name)
+    assert ast.literal_eval(encoders.promql(shown)) == shown
+
+
+@each_name
+def test_terminal_page_and_assistant(name: str) -> None:
+    shown = one_line(name)
+    out = io.StringIO()
+    table = Table(box=None)
+    table.add_column("name", no_wrap=True)
+    table.add_row(shown)
+    console = PlainConsole(file=out, width=50_000, force_terminal=True)
+    console.print(shown, soft_wrap=True)
+    console.print(table)
+    assert [line.strip() for line in out.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "").split("\n")] == [
+        shown.strip(), "name", shown.strip(), "",
+    ]  # fmt: skip
+    change = Change("0" * 16, "", "cache", shown, "1", "2", 0.0)
+    chosen = {"target": "", "text": name, "since": ""}
+    page = _Texts(
+        render("changes.html", title="x", changes=[change], chosen=chosen, host="host", targets=[name])
+    )
+    assert not {"script", "img"} & set(page.tags)
+    assert shown in page.text
+    answer = TypeAdapter(Text).validate_python(name)
+    assert answer.isprintable()
+    assert json.loads(json.dumps(answer)) == answer
+
+
+@each_name
+def test_metrics(name: str) -> None:
+    shown = one_line(name)
+    (family,) = text_string_to_metric_families(
+        render_text([Family("ase_x", "gauge", "help", ("name",), [((shown,), 1.0)])])
+    )
+    assert [sample.labels for sample in family.samples] == [{"name": shown}]
