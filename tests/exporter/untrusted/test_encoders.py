@@ -11,8 +11,7 @@ from markdown_it import MarkdownIt
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import TypeAdapter
 from rich.table import Table
-from sqlglot import Dialect
-from sqlglot.tokens import TokenType
+from sqlglot import Dialect, TokenType
 from tests.exporter.untrusted.hostile_names import hostile_names
 
 from ase_exporter.changes.change import Change
