@@ -91,7 +91,7 @@ def test_python_that_asks_prometheus_runs(block: Block, reader: World) -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("s", {"serve", "sql", "sysmon"}), ("compare --be", {"--before"}), ("sysmon di", {"diff"})],
+    [("s", {"serve", "setup", "sql", "sysmon"}), ("compare --be", {"--before"}), ("sysmon di", {"diff"})],
 )
 def test_the_shell_completes_commands_and_options(reader: World, typed: str, offered: set[str]) -> None:
     words = typed.split()

@@ -51,6 +51,10 @@ class World:
             # The past is Prometheus's alone: the exporter here, to which annotations go, knows nothing of it.
             ("ase-exporter compare", "env -u ASE_EXPORTER_URL ase-exporter compare"),
             # What would not end is ended once it listens, wherever a port is free.
+            (
+                "ase-exporter setup",
+                f"env ASE_USER=ase_exporter ASE_PASSWORD=simulated ase-exporter setup --output {self.directory / 'setup'}",
+            ),
             ("ase-exporter serve", "until-ready ase-exporter serve --web.listen-address=127.0.0.1:0"),
             ("ase-simulator --port 5000", "until-ready ase-simulator --port 0"),
         ):
@@ -91,7 +95,9 @@ def world(directory: Path) -> Iterator[World]:
             log = directory / f"{command}.log"
             return running.enter_context(listening(log, *command.split(), *more, environment=environment))
 
-        simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60", "--login=sa:")
+        # sa has no password.
+        environment["ASE_SIMULATOR_LOGIN"] = "sa: ase_exporter:simulated"
+        simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60")
         environment["ASE_PORT"] = str(simulator)
         (directory / "freetds.conf").write_text(
             "".join(

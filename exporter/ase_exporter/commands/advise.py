@@ -18,7 +18,9 @@ from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
+    AskPassword,
     ConfigFile,
+    LoginName,
     SecondsPerSpin,
     TargetName,
     choose_target,
@@ -37,6 +39,8 @@ STATEMENT_SECONDS = 30.0
 def advise(
     config_file: ConfigFile = None,
     target: TargetName = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     seconds: Annotated[float, typer.Option(min=1, max=3600, help="Seconds to watch the server.")] = 30.0,
     cpuinfo: Annotated[
         Path | None,
@@ -45,8 +49,7 @@ def advise(
     seconds_per_spin: SecondsPerSpin = None,
     output: Annotated[Literal["terminal", "markdown", "json"], format_option()] = "terminal",
 ) -> None:
-    loaded = load_config(config_file)
-    chosen = choose_target(loaded, target)
+    loaded, chosen = choose_target(load_config(config_file), target, user, password)
     flags = cpu_flags(cpuinfo) if cpuinfo else flags_of_host(chosen.host)
     with (
         progress_bar() as bar,

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ase_exporter.commands.options import refuse_password
 from ase_exporter.errors import UserError
 
 _NAME = "ase-exporter"
@@ -30,6 +31,7 @@ class _InOrder(typer.core.TyperGroup):
 # What the list of commands says, and the first paragraph of each command's help: its function's docstring follows.
 COMMANDS = {
     "serve": "Serve metrics over HTTP until SIGTERM or Ctrl-C.",
+    "setup": "Configure a server: test its login, give the SQL it needs, write all files, show where its time goes.",
     "probe": "Scrape one target and print its metrics; counters are the server's own values.",
     "top": "Watch servers in the terminal, without Prometheus: do they work or spin, and on which spinlock?",
     "check": "Check permissions and settings; list the metrics each gap costs and the SQL to fix it.",
@@ -86,6 +88,7 @@ def _add(made: typer.Typer, name: str, text: str) -> None:
 
 def run() -> int:
     """Run the command of sys.argv and return its exit code. Raises UserError if the command line is wrong."""
+    refuse_password(sys.argv[1:])
     # The command line that a shell completes is in one of these variables, depending on the shell.
     completed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     app = build(COMMANDS.keys() & {*sys.argv[1:], *completed.split()})

@@ -30,35 +30,37 @@ Settings = Annotated[
 
 
 def rules(output: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
-    _write(output, _rules(interval, settings))
+    _write(output, rule_texts(interval, settings))
 
 
 def mixin(output: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
     from ase_exporter.rules.mixin import mixin_files
 
-    _write(output, mixin_files(_rules(interval, settings)))
+    _write(output, mixin_files(rule_texts(interval, settings)))
 
 
 def dashboards(output: Directory) -> None:
-    _write(output, _shipped("dashboards"))
+    _write(output, shipped_files("dashboards"))
 
 
 def sql(output: Directory) -> None:
-    _write(output, _shipped("sql"))
+    _write(output, shipped_files("sql"))
 
 
 def config(output: Directory) -> None:
-    _write(output, _shipped("config"))
+    _write(output, shipped_files("config"))
 
 
-def _rules(interval: float, settings: list[str] | None) -> dict[str, str]:
+def rule_texts(interval: float, settings: list[str] | None = None) -> dict[str, str]:
+    """Rule files by name, for a scrape interval in seconds and thresholds as --set has them."""
     from ase_exporter.rules import definitions, intervals, parameters
 
     own = definitions.own_rule_files(parameters.changed(settings)) if settings else {}
     return intervals.rule_files(interval, own)
 
 
-def _shipped(name: str) -> dict[str, str]:
+def shipped_files(name: str) -> dict[str, str]:
+    """Files that come with the exporter, by name."""
     return {path.name: path.read_text(encoding="utf-8") for path in assets.directory(name).iterdir()}
 
 

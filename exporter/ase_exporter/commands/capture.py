@@ -16,7 +16,9 @@ from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
+    AskPassword,
     ConfigFile,
+    LoginName,
     TargetName,
     choose_target,
     load_config,
@@ -30,6 +32,8 @@ from ase_exporter.errors import UserError
 def capture(
     config_file: ConfigFile = None,
     target: TargetName = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     output: Annotated[Path | None, output_option("File to write, such as mine.capture.gz.")] = None,
     show: Annotated[
         bool,
@@ -59,8 +63,7 @@ def capture(
     if output is not None and not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: no such directory")
     logs.configure("text", "error")
-    loaded = load_config(config_file)
-    chosen = choose_target(loaded, target)
+    loaded, chosen = choose_target(load_config(config_file), target, user, password)
     catalogue, _ = load_catalogue()
     plan = Plan(scrapes, interval, timeout, everything, sysmon)
     # Off the main thread, so that Ctrl-C works while the driver blocks.

@@ -9,7 +9,14 @@ import typer
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.commands.check_output import print_check, print_script
-from ase_exporter.commands.options import ConfigFile, TargetNames, choose_targets, load_config
+from ase_exporter.commands.options import (
+    AskPassword,
+    ConfigFile,
+    LoginName,
+    TargetNames,
+    choose_targets,
+    load_config,
+)
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
@@ -21,6 +28,8 @@ _MAX_PARALLEL = 8
 def check(
     config_file: ConfigFile = None,
     target: TargetNames = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     offline: Annotated[
         bool, typer.Option("--offline", help="Check the configuration file alone; connect to no server.")
     ] = False,
@@ -56,7 +65,7 @@ def check(
             raise UserError("--sql: the statements depend on the server: expected no --offline with it")
         print(_summary(config_file, loaded, catalogue))
         return
-    chosen = choose_targets(loaded, target or ())
+    loaded, chosen = choose_targets(loaded, target or (), user, password)
 
     def examine(each: Target) -> TargetReport | StatementReport | UserError:
         checking = TargetCheck(loaded, each, catalogue, everything=everything, timeout=timeout)

@@ -9,7 +9,14 @@ from typing import Annotated
 
 import typer
 
-from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.commands.options import (
+    AskPassword,
+    ConfigFile,
+    LoginName,
+    TargetName,
+    choose_target,
+    load_config,
+)
 from ase_exporter.config import Config
 from ase_exporter.config.host import HostConfig
 from ase_exporter.errors import UserError
@@ -54,6 +61,8 @@ def hugepages(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     config_file: ConfigFile = None,
     target: TargetName = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     timeout: Annotated[float, typer.Option(help="Timeout for querying ASE, in seconds.")] = 10.0,
     procfs: Annotated[
         Path | None, typer.Option("--path.procfs", help="Mount point of the host's /proc (default: /proc).")
@@ -66,6 +75,9 @@ def hugepages(
     max shared memory` is 1. Without a target, `host: required:` of the configuration applies.
     """
     loaded = load_config(config_file)
+    if target or user or password:
+        loaded, chosen = choose_target(loaded, target, user, password)
+        loaded = replace(loaded, targets=(chosen,))
     settings = loaded.host or HostConfig()
     settings = replace(settings, procfs=procfs or settings.procfs, sysfs=sysfs or settings.sysfs)
     need = partial(requirement, page_size=page_size, headroom=headroom)
@@ -74,7 +86,7 @@ def hugepages(
             raise UserError("--memory is for other databases: expected it without --max-memory")
         required = need(memory_bytes=memory, source="--memory", server=server)
     elif max_memory is None and total_logical_memory is None:
-        required = _configured(loaded, settings, target, timeout, need, server)
+        required = _configured(loaded, settings, timeout, need, server)
     else:
         pages, source = _ase_memory(max_memory, total_logical_memory, allocate_max)
         required = need(ase_memory=pages, source=source, server=server)
@@ -105,14 +117,13 @@ def _ase_memory(
 def _configured(
     loaded: Config,
     settings: HostConfig,
-    target: str | None,
     timeout: float,
     need: Callable[..., Requirement],
     server: str | None,
 ) -> Requirement:
     """The requirement of the target, which is queried, or the one configured for the host."""
     if loaded.targets:
-        chosen = choose_target(loaded, target)
+        _, chosen = choose_target(loaded, None)
         found = query_memory(chosen, loaded.auth[chosen.auth], timeout)
         return need(ase_memory=found.pages, source=found.source, server=server or found.server)
     if settings.required is not None:

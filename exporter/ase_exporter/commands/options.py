@@ -1,7 +1,13 @@
 """Options that several commands share, what they select, and where the result goes."""
 
-from collections.abc import Iterable
+import getpass
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +15,7 @@ import typer
 from rich.progress import Progress
 
 from ase_exporter import config
-from ase_exporter.config import Config, Target
+from ase_exporter.config import Auth, Config, Target
 from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.untrusted.terminal import PlainConsole
@@ -24,16 +30,35 @@ ConfigFile = Annotated[
     typer.Option(
         "--config.file",
         metavar="FILE",
-        help="YAML configuration. Default: one target from ASE_HOST, ASE_PORT, ASE_USER and ASE_PASSWORD_FILE.",
+        help="YAML configuration. Default: $ASE_EXPORTER_CONFIG; one target from ASE_HOST, ASE_PORT, ASE_USER and"
+        " ASE_PASSWORD_FILE; ~/.config/ase-exporter/exporter.yaml; /etc/ase-exporter/exporter.yaml.",
     ),
 ]
+_SERVER = "target of the configuration, server of the interfaces file, or HOST:PORT"
 TargetName = Annotated[
     str | None,
-    typer.Option("--target", help="Name of a target in the configuration. Default: the only one."),
+    typer.Option(
+        "--target", "-S", metavar="SERVER", help=f"A {_SERVER}. Default: the only target, or $DSQUERY."
+    ),
 ]
 TargetNames = Annotated[
     list[str] | None,
-    typer.Option("--target", help="Name of a target in the configuration; may be repeated. Default: all."),
+    typer.Option(
+        "--target",
+        "-S",
+        metavar="SERVER",
+        help=f"A {_SERVER}; may be repeated. Default: all targets, or $DSQUERY.",
+    ),
+]
+LoginName = Annotated[
+    str | None,
+    typer.Option("-U", metavar="LOGIN", help="The login to use, whose password is asked for."),
+]
+AskPassword = Annotated[
+    bool,
+    typer.Option(
+        "-P", help="Ask for the password, even if there is one in the environment or configuration."
+    ),
 ]
 # Where a running exporter answers, and how to authenticate there.
 ExporterUrl = Annotated[
@@ -108,33 +133,111 @@ def duration_option(name: str, **settings: Any) -> Any:
     return typer.Option(name, parser=parse, metavar="DURATION", **settings)
 
 
+def config_path(given: Path | None) -> Path | None:
+    """The file with the configuration: of --config.file or, with a line that says so, where it usually is."""
+    if given is not None or (found := config.find_file()) is None:
+        return given
+    if os.access(found, os.R_OK) or "ASE_EXPORTER_CONFIG" in os.environ:
+        print(f"ase-exporter: configuration: {found}", file=sys.stderr)
+        return found
+    print(f"ase-exporter: configuration: {found} is not readable, and not used", file=sys.stderr)
+    return None
+
+
 def load_config(file: Path | None) -> Config:
-    """The configuration from a file or, without one, from the environment. Raises UserError."""
-    return config.load(file) if file else config.from_environment()
+    """The configuration from a file or, without one, from where it usually is. Raises UserError."""
+    path = config_path(file)
+    return config.load(path) if path else config.from_environment()
 
 
-def choose_target(loaded: Config, name: str | None) -> Target:
-    """The target of that name or, without a name, the only one. Raises UserError if that leaves none."""
-    if name is None:
-        if len(loaded.targets) == 1:
-            return loaded.targets[0]
-        if not loaded.targets:
+def refuse_password(arguments: Sequence[str]) -> None:
+    """Raises UserError if a command line has a password, as `isql -P` takes it: `ps` would show it to everybody."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for word, following in zip_longest(own, own[1:], fillvalue="-"):
+        if word.startswith("-P") and (word != "-P" or not following.startswith("-")):
             raise UserError(
-                "no target: give --config.file with targets, or set ASE_HOST, ASE_USER and ASE_PASSWORD_FILE"
+                "-P takes no password, because `ps` would show it: expected -P alone, which asks for it,"
+                " ASE_PASSWORD_FILE or ASE_PASSWORD"
             )
+
+
+def choose_target(
+    loaded: Config, name: str | None, user: str | None = None, ask: bool = False
+) -> tuple[Config, Target]:
+    """As `choose_targets`, for one target. Raises UserError also if there are several."""
+    loaded, chosen = choose_targets(loaded, [name] if name else [], user, ask)
+    if len(chosen) > 1:
         raise UserError(f"--target: expected one of {', '.join(target.name for target in loaded.targets)}")
+    return loaded, chosen[0]
+
+
+def choose_targets(
+    loaded: Config, names: Iterable[str], user: str | None = None, ask: bool = False
+) -> tuple[Config, list[Target]]:
+    """The targets of those names or, without names, all of them; and the configuration with them and their logins.
+
+    A name may be that of a server outside of the configuration. user, ask: of -U and -P. Raises UserError.
+    """
+    default = os.environ.get("DSQUERY")
+    wanted = list(dict.fromkeys(names)) or ([default] if default and not loaded.targets else [])
+    chosen = [named_target(loaded, name) for name in wanted] or list(loaded.targets)
+    if not chosen:
+        raise UserError(
+            "no target: give -S SERVER and -U LOGIN, --config.file with targets, or set ASE_HOST, ASE_USER and"
+            " ASE_PASSWORD_FILE"
+        )
+    auths = dict(loaded.auth)
+    targets = []
+    for target in chosen:
+        known = loaded.auth.get(target.auth)
+        if not (login := user or (known.user if known else os.environ.get("ASE_USER"))):
+            raise UserError(f"-U: expected the login to use for {target.name}")
+        if known and not ask and login == known.user:
+            targets.append(target)
+            continue
+        auth = f"-U {login}"
+        if auth not in auths:
+            given = None if ask else config.environment_login()
+            if given is None or given.user != login:
+                given = Auth(user=login, password=ask_password(login))
+            auths[auth] = given
+        targets.append(replace(target, auth=auth))
+    named = {target.name for target in targets}
+    others = (target for target in loaded.targets if target.name not in named)
+    return replace(loaded, targets=(*targets, *others), auth=auths), targets
+
+
+def ask_password(user: str) -> str:
+    """A password typed at the terminal, which does not show it. Raises UserError without a terminal."""
+    try:
+        with warnings.catch_warnings():
+            # Without a terminal, getpass would read standard input and show what is typed there.
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return getpass.getpass(f"Password of {user}: ")
+    except (getpass.GetPassWarning, EOFError):
+        raise UserError(
+            f"-U {user}: no terminal to ask for the password: expected ASE_USER={user} with ASE_PASSWORD_FILE"
+        ) from None
+
+
+def named_target(loaded: Config, name: str) -> Target:
+    """The target of that name, or a server outside of the configuration. Raises UserError."""
     for candidate in loaded.targets:
         if candidate.name == name:
             return candidate
-    names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
-    more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
-    raise UserError(f"--target: {name}: no such target in the configuration; it has {names}{more}")
-
-
-def choose_targets(loaded: Config, names: Iterable[str]) -> list[Target]:
-    """The targets of those names or, without names, all of them. Raises UserError if that leaves none."""
-    chosen = [choose_target(loaded, name) for name in dict.fromkeys(names)]
-    return chosen or list(loaded.targets) or [choose_target(loaded, None)]
+    try:
+        target, file = config.server_target(name)
+    except UserError:
+        if not loaded.targets or ":" in name:
+            raise
+        names = ", ".join(target.name for target in loaded.targets[:_MAX_NAMES])
+        more = ", …" if len(loaded.targets) > _MAX_NAMES else ""
+        raise UserError(
+            f"--target: {name}: no such target in the configuration; it has {names}{more}"
+        ) from None
+    if file:
+        print(f"ase-exporter: {name}: {target.host}:{target.port} ({file})", file=sys.stderr)
+    return target
 
 
 def require(module: str, extra: str, what: str, instead: str = "") -> None:

@@ -11,7 +11,14 @@ import typer
 
 from ase_exporter import logs
 from ase_exporter.catalogue import Catalogue, load_catalogue
-from ase_exporter.commands.options import ConfigFile, TargetName, choose_target, load_config
+from ase_exporter.commands.options import (
+    AskPassword,
+    ConfigFile,
+    LoginName,
+    TargetName,
+    choose_target,
+    load_config,
+)
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.exposition import render_openmetrics, render_text
@@ -29,6 +36,8 @@ RATE_SUFFIX = "_per_second"
 def probe(
     config_file: ConfigFile = None,
     target: TargetName = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -48,8 +57,7 @@ def probe(
     """Counters of a running exporter start at 0 with the exporter instead, so that rates survive its restart."""
     # The target's error is the last line of the output; a log line would repeat it.
     logs.configure("text", "error")
-    loaded = load_config(config_file)
-    chosen = choose_target(loaded, target)
+    loaded, chosen = choose_target(load_config(config_file), target, user, password)
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     for problem in problems:
         print(f"ase-exporter: {problem}", file=sys.stderr)

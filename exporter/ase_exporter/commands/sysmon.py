@@ -14,7 +14,9 @@ import typer
 
 from ase_exporter.advise.sysmon_reports import advice_for
 from ase_exporter.commands.options import (
+    AskPassword,
     ConfigFile,
+    LoginName,
     TargetName,
     choose_target,
     format_option,
@@ -196,6 +198,8 @@ def report_command(
 @app.command("run")
 def run_command(
     target: TargetName = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     config_file: ConfigFile = None,
     seconds: Annotated[int, typer.Option(min=1, max=3600, help="Length of the sample.")] = 60,
     section: Annotated[str | None, typer.Option(help="One section alone, such as kernel or locks.")] = None,
@@ -206,9 +210,8 @@ def run_command(
     wanted = _sections(cells)
     if section is not None and section not in SECTION_KEYWORDS:
         raise UserError(f"--section: {section}: expected one of {', '.join(SECTION_KEYWORDS)}")
-    loaded = load_config(config_file)
-    chosen = choose_target(loaded, target)
-    auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon else chosen.auth]
+    loaded, chosen = choose_target(load_config(config_file), target, user, password)
+    auth = loaded.auth[chosen.sysmon.auth if chosen.sysmon and not user else chosen.auth]
     _print_one(_run(chosen, auth, seconds, section), form, wanted)
 
 

@@ -13,7 +13,9 @@ import typer
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import (
+    AskPassword,
     ConfigFile,
+    LoginName,
     SecondsPerSpin,
     TargetNames,
     choose_targets,
@@ -21,6 +23,7 @@ from ase_exporter.commands.options import (
     load_config,
     require,
 )
+from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.top import plain
 from ase_exporter.top.as_json import as_json
@@ -42,6 +45,8 @@ MAX_TARGETS = 100
 def top(
     config_file: ConfigFile = None,
     target: TargetNames = None,
+    user: LoginName = None,
+    password: AskPassword = False,
     interval: Annotated[
         float | None,
         duration_option(
@@ -76,8 +81,9 @@ def top(
     logs.configure("text", "error")
     feed: LiveFeed | ReplayFeed
     if replay is None:
-        interval = ONCE_INTERVAL if once and interval is None else interval or INTERVAL
-        feed = LiveFeed(_samplers(config_file, target or [], _checked(interval), record), seconds_per_spin)
+        interval = _checked(ONCE_INTERVAL if once and interval is None else interval or INTERVAL)
+        loaded, targets = choose_targets(load_config(config_file), target or (), user, password)
+        feed = LiveFeed(_samplers(loaded, targets, interval, record), seconds_per_spin)
     elif target or record:
         raise UserError(
             "--replay: shows a file and no server; expected neither --target nor --record with it"
@@ -105,13 +111,11 @@ def _checked(interval: float) -> float:
 
 
 def _samplers(
-    config_file: Path | None, names: Sequence[str], interval: float, record: Path | None
+    loaded: Config, targets: Sequence[Target], interval: float, record: Path | None
 ) -> list[TargetSampler]:
-    loaded = load_config(config_file)
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     for problem in problems:
         print(f"ase-exporter: {problem}", file=sys.stderr)
-    targets = choose_targets(loaded, names)
     if len(targets) > MAX_TARGETS:
         raise UserError(
             f"--target: {len(targets)} targets: expected at most {MAX_TARGETS}; choose some of them"

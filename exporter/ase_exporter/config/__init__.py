@@ -8,5 +8,8 @@ from ase_exporter.config.settings import Config as Config
 from ase_exporter.config.settings import Module as Module
 from ase_exporter.config.settings import Scrape as Scrape
 from ase_exporter.config.settings import Target as Target
+from ase_exporter.config.settings import environment_login as environment_login
+from ase_exporter.config.settings import find_file as find_file
 from ase_exporter.config.settings import from_environment as from_environment
 from ase_exporter.config.settings import load as load
+from ase_exporter.config.settings import server_target as server_target

@@ -15,6 +15,7 @@ from annotated_types import Ge, Le
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.config.fields import Seconds, Share, Strict, Validator, matching
 from ase_exporter.config.host import HostConfig
+from ase_exporter.config.interfaces import find_server
 from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.config.verdicts import VerdictConfig
@@ -209,6 +210,41 @@ def load(path: Path) -> Config:
     return yaml_files.load(path, Config)
 
 
+def find_file(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The configuration that is used without --config.file; None if there is none, or the environment has a target."""
+    if file := environment.get("ASE_EXPORTER_CONFIG"):
+        return Path(file)
+    own = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
+    files = (Path(directory) / "ase-exporter" / "exporter.yaml" for directory in (own, "/etc"))
+    return None if environment.get("ASE_HOST") else next(filter(os.path.exists, files), None)
+
+
+def server_target(name: str) -> tuple[Target, Path | None]:
+    """A target for HOST:PORT, or for a server of an interfaces file, with that file. Raises UserError."""
+    file = None
+    host, colon, port = name.rpartition(":")
+    if not colon:
+        host, number, file = find_server(name)
+    elif port.isdecimal() and 1 <= int(port) <= 65535:
+        number = int(port)
+    else:
+        raise UserError(f"-S {name}: expected a port from 1 to 65535 behind the colon")
+    try:
+        return Target(name=_named(name), host=_host(host.strip("[]")), port=number), file
+    except ValueError as error:
+        raise UserError(f"-S {name}: {error}") from None
+
+
+def environment_login(environment: Mapping[str, str] = os.environ) -> Auth | None:
+    """The login from ASE_USER, and ASE_PASSWORD_FILE or ASE_PASSWORD; None if either is missing."""
+    user = environment.get("ASE_USER")
+    if user and (file := environment.get("ASE_PASSWORD_FILE")):
+        return Auth(user=user, password_file=Path(file))
+    if user and "ASE_PASSWORD" in environment:
+        return Auth(user=user, password_env="ASE_PASSWORD")
+    return None
+
+
 def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
     """A configuration with one target from ASE_HOST and the other variables, or without targets. Raises UserError."""
     host = environment.get("ASE_HOST")
@@ -217,17 +253,12 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
     port = environment.get("ASE_PORT", str(DEFAULT_PORT))
     if not port.isdigit() or not 1 <= int(port) <= 65535:
         raise UserError("environment: ASE_PORT: expected a port number from 1 to 65535")
-    user = environment.get("ASE_USER")
-    if not user:
+    if not environment.get("ASE_USER"):
         raise UserError("environment: ASE_USER: expected the login to use for ASE_HOST")
-    if file := environment.get("ASE_PASSWORD_FILE"):
-        auth = Auth(user=user, password_file=Path(file))
-    elif "ASE_PASSWORD" in environment:
-        auth = Auth(user=user, password_env="ASE_PASSWORD")
-    else:
+    if not (auth := environment_login(environment)):
         raise UserError("environment: expected ASE_PASSWORD_FILE (or ASE_PASSWORD) for ASE_USER")
     try:
-        name = _target_name(environment.get("ASE_NAME", re.sub(r"[^A-Za-z0-9_.:-]", "_", host)))
+        name = _target_name(environment["ASE_NAME"]) if "ASE_NAME" in environment else _named(host)
     except ValueError as error:
         raise UserError(f"environment: ASE_NAME: {error}") from error
     try:
@@ -235,3 +266,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
     except ValueError as error:
         raise UserError(f"environment: ASE_HOST: {error}") from None
     return Config(targets=(target,), auth={"default": auth})
+
+
+def _named(text: str) -> str:
+    """The name of a target for a server or an address."""
+    return _target_name(re.sub(r"[^A-Za-z0-9_.:-]", "_", text))

@@ -30,7 +30,7 @@ MISTAKES = {
     "top --once --interval 0.5s": "--interval: 0.5 s: expected 1 s to 60 s",
     "top --once --interval 2m": "--interval: 120 s: expected 1 s to 60 s",
     "top --once --interval often": "--interval: 'often': expected a duration",
-    "top --once": "no target: give --config.file with targets, or set ASE_HOST",
+    "top --once": "no target: give -S SERVER and -U LOGIN",
     "annotate": "annotate: expected one TEXT",
     "annotate two words": "put it in quotes",
     "annotate '  '": "a text that is not blank",
