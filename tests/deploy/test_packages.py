@@ -255,18 +255,6 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
             "demo needs ase-simulator, which is not installed: {pip} install 'ase-exporter[demo]'",
         ),
         (
-            [
-                "compare",
-                "--prometheus=http://127.0.0.1:9",
-                "--target=A",
-                "--before=2h..1h",
-                "--after=1h..now",
-                "--format=html",
-                "--output=report.html",
-            ],
-            "--format html needs matplotlib, which is not installed: {pip} install 'ase-exporter[report]'",
-        ),
-        (
             ["mcp", "--prometheus=http://127.0.0.1:9"],
             "mcp needs its SDK, which is not installed: {pip} install 'ase-exporter[mcp]'",
         ),

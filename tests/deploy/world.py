@@ -53,7 +53,8 @@ class World:
             # What would not end is ended once it listens, wherever a port is free.
             (
                 "ase-exporter setup",
-                f"env ASE_USER=ase_exporter ASE_PASSWORD=simulated ase-exporter setup --output {self.directory / 'setup'}",
+                "env ASE_USER=monitor ASE_PASSWORD=simulated ase-exporter setup"
+                f" --output {self.directory / 'setup'}",
             ),
             ("ase-exporter serve", "until-ready ase-exporter serve --web.listen-address=127.0.0.1:0"),
             ("ase-simulator --port 5000", "until-ready ase-simulator --port 0"),
@@ -96,7 +97,7 @@ def world(directory: Path) -> Iterator[World]:
             return running.enter_context(listening(log, *command.split(), *more, environment=environment))
 
         # sa has no password.
-        environment["ASE_SIMULATOR_LOGIN"] = "sa: ase_exporter:simulated"
+        environment["ASE_SIMULATOR_LOGIN"] = "sa: monitor:simulated"
         simulator = start("ase-simulator", "--port=0", "--scenario=quiet-oltp", "--speed=60")
         environment["ASE_PORT"] = str(simulator)
         (directory / "freetds.conf").write_text(

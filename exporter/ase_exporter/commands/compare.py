@@ -14,11 +14,11 @@ from ase_exporter.commands.options import (
     format_option,
     output_option,
     progress_bar,
-    require_matplotlib,
     write_output,
 )
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison
+from ase_exporter.compare.html import comparison_page
 from ase_exporter.compare.request import Request, answer
 from ase_exporter.compare.terminal import terminal
 from ase_exporter.errors import UserError
@@ -86,10 +86,8 @@ def compare(
 
     ase-exporter compare --prometheus http://localhost:9090 --target PROD1 --around "lock address spinlock ratio"
     """
-    if form == "html":
-        if output is None:
-            raise UserError("--format html: expected a file with --output")
-        require_matplotlib("--format html")
+    if form == "html" and output is None:
+        raise UserError("--format html: expected a file with --output")
     request = Request(
         prometheus=prometheus,
         targets=target,
@@ -134,7 +132,4 @@ def as_text(result: Comparison, form: Format, *, everything: bool = False) -> st
         case "json":
             return report.as_json(result)
         case "html":
-            # Imported here because matplotlib takes a second to load.
-            from ase_exporter.compare.html import comparison_page
-
             return comparison_page(result)

@@ -256,11 +256,6 @@ def write_output(path: Path, data: str | bytes) -> None:
         raise UserError(f"--output {path}: {error.strerror}") from error
 
 
-def require_matplotlib(what: str) -> None:
-    """Raises MissingExtraError if matplotlib is not installed. what: the command or option that needs it."""
-    require("matplotlib", "report", f"{what} needs matplotlib")
-
-
 def progress_bar() -> Progress:
     """A progress bar on stderr, if that is a terminal; it is removed at the end."""
     console = PlainConsole(stderr=True)

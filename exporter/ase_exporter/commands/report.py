@@ -12,7 +12,7 @@ from ase_exporter.commands.options import (
     duration_option,
     output_option,
     progress_bar,
-    require_matplotlib,
+    require,
     write_output,
 )
 from ase_exporter.compare.prometheus import Prometheus
@@ -49,7 +49,7 @@ def report(
     """
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
-    require_matplotlib("report")
+    require("matplotlib", "report", "report needs matplotlib")
     with Prometheus(prometheus) as server, progress_bar() as bar:
         task = bar.add_task("Querying Prometheus", total=None)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ase_exporter.compare.sysmon_trends import Trends
 from ase_exporter.pages.render import render
-from ase_exporter.pages.time_chart import HEIGHT, WIDTH, TimeChart, time_chart
+from ase_exporter.pages.time_chart import TimeChart, time_chart
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import summary, version_of
 from ase_exporter.sysmon.terminal import change_texts, completeness
@@ -53,8 +53,6 @@ def sysmon_page(
         header=columns if trends or len(reports) > 1 else ("value",),
         rows=_trend_rows(trends) if trends else _rows([one for _, one in reports]),
         advice=(("Recommendations of sp_sysmon", printed), ("Advice of ase-exporter", advice)),
-        width=WIDTH,
-        height=HEIGHT,
     )
 
 
@@ -82,5 +80,5 @@ def _trend_rows(trends: Trends) -> list[PageRow]:
         values = series.values
         texts = list(map(series.text, (min(values), max(values), values[-1])))
         name = f"{series.server}: {series.name}" if several else series.name
-        rows.append(PageRow(name, texts, chart=time_chart(series.times, values, series.unit, start, end)))
+        rows.append(PageRow(name, texts, chart=time_chart([(series.times, values)], series.unit, start, end)))
     return rows

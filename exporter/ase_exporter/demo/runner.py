@@ -12,6 +12,7 @@ from rich.live import Live
 from ase_exporter.ase.connection import Endpoint
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.demo import view
+from ase_exporter.demo.page import replay_page
 from ase_exporter.demo.ports import HOST, Ports
 from ase_exporter.demo.processes import Processes
 from ase_exporter.demo.replay import measured, published, results
@@ -58,8 +59,25 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
                 until = None if duration is None else started + duration
                 _watch(console, processes, prometheus, scenario, webhook, until)
             _ignore_signals()
-            measured_runs = results(prometheus, scenario.runs(), pace, time.time())
+            now, runs = time.time(), scenario.runs()
+            measured_runs = results(prometheus, runs, pace, now)
+            page = work / "replay.html"
+            if runs:
+                page.write_text(
+                    replay_page(
+                        prometheus,
+                        runs,
+                        webhook.notifications(),
+                        measured_runs,
+                        published(),
+                        end=now,
+                        step=pace.scrape_interval,
+                    ),
+                    encoding="utf-8",
+                )
     console.print(view.comparison(measured_runs, published()))
+    if page.exists():
+        console.print(f"\nThe replay in pictures: {page}", soft_wrap=True, markup=False, highlight=False)
 
 
 def choose_pace(duration: float | None, runs: int) -> Pace:

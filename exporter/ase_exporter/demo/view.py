@@ -47,14 +47,15 @@ def comparison(measured: Mapping[str, RunFigures], published: Mapping[str, RunFi
     for name, figures in published.items():
         if name in measured:
             table.add_row(
-                name, *(f"{value}\n({expected})" for value, expected in _cells(measured[name], figures))
+                name, *(f"{value}\n({expected})" for value, expected in cells(measured[name], figures))
             )
     if missing := [name for name in published if name not in measured]:
         table.caption = f"not measured long enough: {', '.join(missing)}"
     return table
 
 
-def _cells(measured: RunFigures, published: RunFigures) -> list[tuple[str, str]]:
+def cells(measured: RunFigures, published: RunFigures) -> list[tuple[str, str]]:
+    """The figures of a run as text, each with the published one."""
     return [
         *((_percent(measured.contention[cache]), _percent(published.contention[cache])) for cache in CACHES),
         (_percent(measured.cpu_busy), _percent(published.cpu_busy)),

@@ -161,10 +161,17 @@ def test_the_page_opens_in_a_browser_without_an_error_or_a_request(
 ) -> None:
     (tmp_path / "page.html").write_text(comparison_page(series), encoding="utf-8")
     with opened(tmp_path / "page.html") as seen:
-        plots = seen.page.locator("figure svg").count()
+        plots, effects = (seen.page.locator(each).count() for each in ("figure svg", ".interval"))
+        titles = seen.page.locator("td:first-child b").all_inner_texts()
     assert seen.complaints == []
     assert seen.requests == [f"file://{tmp_path}/page.html"]
-    assert plots >= len(series.rows) // 2
+    assert plots == 4
+    changed = {
+        row.title
+        for row in series.rows
+        if any(each.verdict != "no evidence" for each in row.against_first if each)
+    }
+    assert changed <= set(titles) and effects >= len(changed)
 
 
 def test_names_of_windows_cannot_bring_markup_into_the_page(history: History) -> None:
