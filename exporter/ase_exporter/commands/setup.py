@@ -25,6 +25,7 @@ from ase_exporter.commands.options import AskPassword, LoginName, ask_password, 
 from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.encoders import sql_literal
 
 T = TypeVar("T")
 _SECONDS = 30.0
@@ -110,7 +111,7 @@ class _Administrator:
         if self.auth is None and self.password_file:
             self.auth = Auth(user=self.name, password_file=self.password_file)
         auth = self.auth = self.auth or Auth(user=self.name, password=ask_password(self.name))
-        quoted = password.replace("'", "''")
+        quoted = sql_literal(password)[1:-1]
         _off_main_thread(lambda: self._run([batch.replace("CHANGE_ME", quoted) for batch in batches], auth))
         return True
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from ase_exporter.compare.marks import marks_between
-from ase_exporter.compare.prometheus import Prometheus, quoted
+from ase_exporter.compare.prometheus import Prometheus
+from ase_exporter.compare.request import server_selector
 from ase_exporter.demo.replay import CACHES, Run, RunFigures
 from ase_exporter.demo.stack import SERVER
 from ase_exporter.demo.view import cells
@@ -44,7 +45,7 @@ def replay_page(
         # Changes have a column of their own.
         if alert.status == "firing" and start <= alert.received <= end and alert.name != "AseChanged":
             firing.setdefault((alert.name, alert.annotations.get("summary", "")), []).append(alert.received)
-    found = marks_between(prometheus, f"instance={quoted(SERVER)}", start, end, end)
+    found = marks_between(prometheus, server_selector(SERVER), start, end, end)
     spans = [(run.start, run.end or end, run.name) for run in runs]
     marks = [(times[0], ": ".join(what)) for what, times in firing.items()]
     charts = []
