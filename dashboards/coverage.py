@@ -1,4 +1,7 @@
-"""Generates docs/coverage.md: the dashboards and rules that use each metric of the catalogue, or why none does."""
+"""Generates docs/coverage.md: the dashboards and rules that use each metric of the catalogue, or why none does.
+
+Which metrics matter most to them is a file of the exporter, by which it keeps its series limit.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +17,7 @@ HERE = Path(__file__).parent
 NOT_SHOWN = HERE / "not_shown.yaml"
 RULES = HERE.parent / "alerts" / "rules"
 COVERAGE = HERE.parent / "docs" / "coverage.md"
+IMPORTANCE = HERE.parent / "exporter" / "ase_exporter" / "metrics" / "importance.csv"
 
 METRIC = re.compile(r"\b(?:ase|dbhost)[_:][a-z0-9_:]+")
 INTRODUCTION = """\
@@ -69,6 +73,14 @@ def coverage(dashboards: list[Json]) -> str:
         f"| {why.get(name, '')} |\n"
         for name in metrics()
     )
+
+
+def importance(dashboards: list[Json]) -> str:
+    """Return which metrics the series limit never cuts, and which it cuts last, as CSV."""
+    needed = {*used_by_alerts(), *METRIC.findall((RULES / "diagnosis.alerts.yaml").read_text())}
+    read_by = dict.fromkeys(used_by_dashboards(dashboards), "dashboards") | dict.fromkeys(needed, "alerts")
+    rows = [f"{name},{read_by[name]}\n" for name in metrics() if name in read_by]
+    return "metric,read_by\n" + "".join(rows)
 
 
 def _rules() -> Iterator[dict[str, str]]:

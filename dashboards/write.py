@@ -1,4 +1,4 @@
-"""Writes dashboards/json/*.json and docs/coverage.md from the Python modules: python -m dashboards.write [--check]"""
+"""Writes dashboards/json/*.json and what follows from them and the rules: python -m dashboards.write [--check]"""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 from dashboards.caches import CACHES
 from dashboards.change import CHANGE_IMPACT
 from dashboards.contention import CONTENTION
-from dashboards.coverage import COVERAGE, coverage
+from dashboards.coverage import COVERAGE, IMPORTANCE, coverage, importance
 from dashboards.cpu import CPU
 from dashboards.details import DETAILS
 from dashboards.exporter import EXPORTER
@@ -48,7 +48,7 @@ def files() -> dict[Path, str]:
         JSON / f"{each['uid']}.json": json.dumps(each, indent=2, ensure_ascii=False) + "\n"
         for each in DASHBOARDS
     }
-    return dashboards | {COVERAGE: coverage(DASHBOARDS)}
+    return dashboards | {COVERAGE: coverage(DASHBOARDS), IMPORTANCE: importance(DASHBOARDS)}
 
 
 def stale() -> list[Path]:
@@ -60,7 +60,7 @@ def stale() -> list[Path]:
 
 def main() -> None:
     """Write the files; with --check, only list those that are out of date (exit code 1 if any)."""
-    arguments = argparse.ArgumentParser(description="Writes dashboards/json/*.json and docs/coverage.md.")
+    arguments = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if any is stale")
     if arguments.parse_args().check:
         for path in stale():

@@ -19,7 +19,7 @@ def print_check(report: TargetReport) -> None:
     console.print(f"{report.name}: {facts.server_name}, ASE {facts.version}")
     if not report.gaps and not report.failures and not report.mismatches:
         console.print(f"Nothing is missing. {report.executed} collectors were executed.")
-    for line in [*_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
+    for line in [*_series(report), *_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
         console.print(line)
     for line in [*_differences(report), *_closed_databases(report)]:
         console.print(line)
@@ -32,6 +32,13 @@ def print_script(report: StatementReport) -> None:
         print(f"\n-- {each.title}")
         for sql in each.sql:
             print(f"{sql}\ngo")
+
+
+def _series(report: TargetReport) -> Iterator[str]:
+    series, cut = report.series
+    yield f"A scrape has {series:,} series of the server."
+    if cut:
+        yield f"  {cut:,} of them are over series_limit and are left out; alerts and the diagnosis lose none"
 
 
 def _sa_role(report: TargetReport) -> Iterator[str | Text]:

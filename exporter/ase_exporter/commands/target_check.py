@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
@@ -17,6 +18,8 @@ from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.families import Family
+from ase_exporter.metrics.series_limits import limit_series
 from ase_exporter.scraping.module_collector import PING
 from ase_exporter.scraping.refused_databases import RefusedDatabases
 from ase_exporter.scraping.target_scraper import CLUSTER_SETUP, SESSION_SETUP
@@ -47,6 +50,7 @@ class CollectorFailure:
 @dataclass(frozen=True, slots=True)
 class TargetReport:
     """The result for one target. unknown: columns by table that nothing exports. executed: number of collectors.
+    series: of one scrape without a limit, and how many of them the module's series_limit cuts.
 
     closed_databases: some of those that do not let the login in, with the server's message.
     """
@@ -59,6 +63,7 @@ class TargetReport:
     mismatches: Sequence[TypeMismatch]
     unknown: dict[str, tuple[str, ...]]
     executed: int
+    series: tuple[int, int]
     uses_sa_role: tuple[str, ...]
     closed_databases: tuple[tuple[str, DatabaseError], ...] = ()
 
@@ -134,6 +139,8 @@ class TargetCheck:
         self._open_connection = open_connection
         self._connection: Querying | None = None
         self._sent: list[str] = []
+        self._series_limit = module.series_limit
+        self._collected: dict[str, list[Family]] = {}
 
     def report(self) -> TargetReport:
         """Read the facts, then execute every collector once."""
@@ -156,10 +163,18 @@ class TargetCheck:
             mismatches=mismatches,
             unknown=unknown_columns(self._catalogue, facts),
             executed=len(planned),
+            series=self._series(),
             uses_sa_role=tuple(
                 each.name for each in planned if "sa_role" in self._catalogue.collectors[each.name].roles
             ),
         )
+
+    def _series(self) -> tuple[int, int]:
+        def count(families: Iterable[Family]) -> int:
+            return sum(len(each.samples) for each in families if each.name != "ase_exporter_series_cut")
+
+        all_of_them = count(chain.from_iterable(self._collected.values()))
+        return all_of_them, all_of_them - count(limit_series(self._collected, self._series_limit))
 
     def _watch_once(self) -> ConfigWatcher:
         """What has taken one snapshot of the configuration, if changes are detected at all."""
@@ -248,7 +263,9 @@ class TargetCheck:
             try:
                 answers = refused.ask(collector.statements, self._query)
                 tolerate = (lambda problem: None) if collector.name in mismatched else None
-                collector.families(answers, counters, time.monotonic(), tolerate)
+                self._collected[collector.name] = collector.families(
+                    answers, counters, time.monotonic(), tolerate
+                )
             except UnreadableError as error:
                 failed.setdefault(str(error), []).append(collector.name)
             except DatabaseError as error:

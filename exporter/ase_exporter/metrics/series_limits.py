@@ -1,36 +1,65 @@
-"""Limits how many series one target may have."""
+"""Limits how many series one target may have, by importance: what alerts and the diagnosis read is never cut."""
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.water_filling import fill_level
 
+# What the others get of the limit, however much alerts read: small collectors are then whole.
+_OTHERS = 0.2
+
 
 def limit_series(groups: Mapping[str, Sequence[Family]], limit: int) -> list[Family]:
     """The families of all collectors with at most `limit` samples, and a family that counts what was cut.
 
-    groups: collector -> families. Small collectors stay whole; the largest are cut to one common size, and so
-    are the largest families within them. The first samples in the order of labels are kept, so that the same
-    series stay from scrape to scrape.
+    groups: collector -> families. What alerts and the diagnosis read stays whole, even above the limit. What is left,
+    or a fifth of the limit, goes to metrics of dashboards, then to the others. Within each of these, small collectors
+    stay whole; the largest are cut to one common size, and so are the largest families within them. The first samples
+    in the order of labels are kept, so that the same series stay from scrape to scrape.
     """
-    sizes = {name: sum(len(family.samples) for family in families) for name, families in groups.items()}
-    kept: list[Family] = []
+    if sum(map(_size, groups.values())) <= limit:
+        return [family for families in groups.values() for family in families]
+    kept = {id(family): family for families in groups.values() for family in families}
+    needed = _size(family for family in kept.values() if _rank(family) == "alerts")
+    left = max(limit - needed, _OTHERS * limit)
+    for rank in ("dashboards", ""):
+        ranked = [[family for family in families if _rank(family) == rank] for families in groups.values()]
+        level = fill_level(map(_size, ranked), left)
+        for chosen in ranked:
+            kept.update({id(family): short for family, short in _shortened(chosen, level)})
+            left -= _size(kept[id(family)] for family in chosen)
     cut = OWN.family("ase_exporter_series_cut")
-    max_size = fill_level(sizes.values(), limit)
     for name, families in groups.items():
-        if sizes[name] <= max_size:
-            kept += families
-            continue
-        max_samples = int(fill_level([len(family.samples) for family in families], int(max_size)))
-        shortened = [_shorten(family, max_samples) for family in families]
-        kept += [family for family in shortened if family.samples]
-        cut.add(sizes[name] - sum(len(family.samples) for family in shortened), name)
-    return [*kept, cut] if cut.samples else kept
+        if missing := _size(families) - _size(kept[id(family)] for family in families):
+            cut.add(missing, name)
+    return [family for family in [*kept.values(), cut] if family.samples]
 
 
-def _shorten(family: Family, max_samples: int) -> Family:
-    if len(family.samples) <= max_samples:
-        return family
-    samples = sorted(family.samples, key=lambda sample: tuple(sample[0]))[:max_samples]
-    return Family(family.name, family.kind, family.help, family.labels, samples, family.created)
+def _size(families: Iterable[Family]) -> int:
+    return sum(len(family.samples) for family in families)
+
+
+def _rank(family: Family) -> str:
+    """Who reads a metric: "alerts", "dashboards" or nobody, as it is of those of custom collectors: ""."""
+    return _importance().get(family.name, "")
+
+
+@cache
+def _importance() -> dict[str, str]:
+    with Path(__file__).with_name("importance.csv").open(encoding="utf-8", newline="") as file:
+        return {row["metric"]: row["read_by"] for row in csv.DictReader(file)}
+
+
+def _shortened(families: Sequence[Family], level: float) -> Iterable[tuple[Family, Family]]:
+    """Each family, and what is kept of it so that all together have at most `level` samples."""
+    if _size(families) > level:
+        most = int(fill_level([len(family.samples) for family in families], int(level)))
+        for family in families:
+            if len(family.samples) > most:
+                samples = sorted(family.samples, key=lambda sample: tuple(sample[0]))[:most]
+                yield family, replace(family, samples=samples)
