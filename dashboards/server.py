@@ -4,8 +4,8 @@ from dashboards import common, thresholds
 from dashboards.common import NO_COLLECTOR, NO_MONITORING, NO_WAITS
 from dashboards.contention import HEADLINES
 from dashboards.layout import dashboard
-from dashboards.panels import Panel, Row, TimeSeries, right_axis
-from dashboards.queries import Query
+from dashboards.panels import Column, Panel, Row, Table, TimeSeries, right_axis
+from dashboards.queries import Query, rows
 
 PANELS: list[Panel] = [
     *HEADLINES,
@@ -87,6 +87,36 @@ PANELS: list[Panel] = [
             )
         ],
         empty="No message since the exporter was started, or the collector is off",
+    ),
+    TimeSeries(
+        title="Locked logins, and failed ones per minute (good: as usual)",
+        description="Logins that are locked, and messages 4002 of the error log per minute. Source: "
+        "syslogins.status, monErrorLog.",
+        unit="none",
+        queries=[
+            Query("ase_logins_locked{$selector}", "{{instance}} locked"),
+            Query(
+                'sum by (instance) (rate(ase_error_log_messages_total{$selector,error="4002"}[5m])) * 60',
+                "{{instance}} failed",
+            ),
+        ],
+        empty=NO_COLLECTOR,
+    ),
+    Table(
+        title="Links between instances of a cluster (good: Up)",
+        description="State by traffic and, while that leaves it in doubt, by active monitoring. Source: "
+        "monCIPCLinks.",
+        queries=[rows("ase_cluster_link_state{$selector}")],
+        columns=[
+            Column(name="instance", title="Server"),
+            Column(name="local", title="From"),
+            Column(name="remote", title="To"),
+            Column(name="state", title="By traffic"),
+            Column(name="active_state", title="By active monitoring"),
+        ],
+        empty="Not collected: only Cluster Edition has them",
+        width=12,
+        height=9,
     ),
     common.not_collected(),
 ]

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 from tests.alerts.laboratory.lines import INTERVALS, TimeLine, input_series
+from tests.e2e.evaluation import groups_in_order
 from tests.paths import REPOSITORY
 
 # Neither the diagnosis nor dashboards have alerts. Days are long, and have no series of the rest.
@@ -80,11 +81,11 @@ def _test(lines: Sequence[TimeLine], rules: Path, times: Sequence[int]) -> dict[
     interval = INTERVALS[family]
     folder = rules / ("rules-60s" if family == "minute" else "rules")
     left_out = LEFT_OUT | (LEFT_OUT_OF_DAYS if family == "days" else set())
+    files = [path for path in sorted(folder.glob("*.yaml")) if path.name.partition(".")[0] not in left_out]
     return {
-        "rule_files": [
-            str(path) for path in sorted(folder.glob("*.yaml")) if path.name.partition(".")[0] not in left_out
-        ],
+        "rule_files": list(map(str, files)),
         "evaluation_interval": f"{interval}s",
+        "group_eval_order": groups_in_order(files),
         "tests": [
             {
                 "interval": f"{interval}s",
