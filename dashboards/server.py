@@ -89,15 +89,15 @@ PANELS: list[Panel] = [
         empty="No message since the exporter was started, or the collector is off",
     ),
     TimeSeries(
-        title="Locked logins, and failed ones per minute (good: as usual)",
-        description="Logins that are locked, and messages 4002 of the error log per minute. Source: "
+        title="Locked logins, and failed ones in an hour (good: as usual)",
+        description="Logins that are locked, and messages 4002 of the error log in an hour. Source: "
         "syslogins.status, monErrorLog.",
         unit="none",
         queries=[
             Query("ase_logins_locked{$selector}", "{{instance}} locked"),
             Query(
-                'sum by (instance) (rate(ase_error_log_messages_total{$selector,error="4002"}[5m])) * 60',
-                "{{instance}} failed",
+                'sum by (instance) (increase(ase_error_log_messages_total{$selector,error="4002"}[1h]))',
+                "{{instance}} failed in an hour",
             ),
         ],
         empty=NO_COLLECTOR,

@@ -35,6 +35,7 @@ EMPTY = {
     ("ase-exporter", "Series dropped (good: 0)"): "no server here has more series than the limit",
     ("ase-hugepages", "Not collected here, and why (good: empty)"): "the machine has everything",
     ("ase-storage", "Age of the last log dump (good: under 4 h)"): "simulated logs are never dumped",
+    ("ase-server", "Links between instances of a cluster (good: Up)"): "no server here is a cluster",
     ("ase-storage", "Databases that are not available (good: empty)"): "all databases are online",
     (
         "ase-storage",
@@ -58,7 +59,10 @@ MAYBE_EMPTY |= {("ase-replication", panel["title"]) for panel in REPLICATION["pa
     ("ase-workload", "Statements that ended with an error (good: 0)"),
 }
 # Panels of which single queries may be without data.
-EMPTY_QUERIES = {("ase-storage", "Licences"): "the simulated licence never ends, so it has no dates"}
+EMPTY_QUERIES = {
+    ("ase-storage", "Licences"): "the simulated licence never ends, so it has no dates",
+    ("ase-server", "Locked logins, and failed ones in an hour (good: as usual)"): "no login fails",
+}
 
 
 @dataclass(frozen=True)
