@@ -10,39 +10,11 @@ from enum import IntEnum
 from typing import Literal
 
 TypeName = Literal[
-    "bit",
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "unsigned tinyint",
-    "unsigned smallint",
-    "unsigned int",
-    "unsigned bigint",
-    "real",
-    "float",
-    "numeric",
-    "decimal",
-    "money",
-    "smallmoney",
-    "datetime",
-    "smalldatetime",
-    "date",
-    "time",
-    "bigdatetime",
-    "bigtime",
-    "char",
-    "varchar",
-    "nchar",
-    "nvarchar",
-    "unichar",
-    "univarchar",
-    "binary",
-    "varbinary",
-    "text",
-    "unitext",
-    "image",
-]
+    "bit", "tinyint", "smallint", "int", "bigint", "unsigned tinyint", "unsigned smallint", "unsigned int",
+    "unsigned bigint", "real", "float", "numeric", "decimal", "money", "smallmoney", "datetime",
+    "smalldatetime", "date", "time", "bigdatetime", "bigtime", "char", "varchar", "nchar", "nvarchar",
+    "unichar", "univarchar", "binary", "varbinary", "text", "unitext", "image",
+]  # fmt: skip
 
 
 class TransactionState(IntEnum):

@@ -7,7 +7,7 @@ from ase_simulator.sql.execute.commands import DBCC, DBCC_REFUSED
 from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.declared import CONSTANT
 from ase_simulator.sql.functions.registry import REFUSED as REFUSED_FUNCTIONS
-from ase_simulator.sql.procedures import PROCEDURES, REFUSED, SCRIPTED
+from ase_simulator.sql.procedures import PARTS, PROCEDURES, REFUSED, SCRIPTED
 
 _APPROXIMATED = {
     "statements": {
@@ -35,12 +35,12 @@ _REFUSED = [
 
 def support() -> dict[str, Any]:
     """By `done`, `approximated` and `refused`. columns: of monitoring tables whose value never changes."""
-    procedures = sorted({*PROCEDURES, *SCRIPTED} - {*_APPROXIMATED["procedures"]})
+    procedures = sorted({*PROCEDURES, *SCRIPTED} - PARTS - {*_APPROXIMATED["procedures"]})
     return {
         "message": 20999,
         "done": {
             "procedures": procedures,
-            "functions": sorted(FUNCTIONS.keys() - CONSTANT),
+            "functions": sorted(FUNCTIONS.keys() - CONSTANT - {"simulate"}),
             "dbcc": sorted(DBCC.keys() - {*_APPROXIMATED["dbcc"]}),
         },
         "approximated": {**_APPROXIMATED, "functions": sorted(CONSTANT), "columns": constant_columns()},

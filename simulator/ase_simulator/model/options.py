@@ -6,27 +6,12 @@ from importlib import resources
 
 from ase_simulator.contracts import Option, ServerError
 from ase_simulator.model.version import level
+from ase_simulator.model.workload import DEFAULTS
 from ase_simulator.yaml_text import load_yaml
 
 _LIMIT = 2147483647
 
 _EXECUTABLE_KB = 40_000
-_MEMORY_KB = {
-    "number of user connections": 180.0,
-    "number of worker processes": 180.0,
-    "number of locks": 0.25,
-    "number of open databases": 90.0,
-    "number of open objects": 2.2,
-    "number of open indexes": 1.1,
-    "number of open partitions": 1.1,
-    "procedure cache size": 2.0,
-    "statement cache size": 2.0,
-    "kernel resource memory": 2.0,
-    "compression info pool size": 2.0,
-    "replication agent memory size": 2.0,
-    "lock hashtable size": 0.01,
-}
-"""KB that one unit of an option takes, roughly as sp_configure reports it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +62,7 @@ def _entry(
 
 def _memory(name: str, configured: int) -> int:
     """KB that an option takes at that value."""
-    return int(configured * _MEMORY_KB.get(name, 0.0))
+    return int(configured * DEFAULTS["memory_kb"].get(name, 0.0))
 
 
 class Options:
@@ -118,7 +103,8 @@ class Options:
     def logical_memory_kb(self, caches_kb: int) -> int:
         """Memory that the configuration needs."""
         return caches_kb + int(
-            _EXECUTABLE_KB + sum(o.configured * _MEMORY_KB.get(o.name, 0.0) for o in self._options.values())
+            _EXECUTABLE_KB
+            + sum(o.configured * DEFAULTS["memory_kb"].get(o.name, 0.0) for o in self._options.values())
         )
 
     def run(self, name: str) -> int:
@@ -158,7 +144,7 @@ class Options:
             changed = self._with_number(option, value)
         self._options[option.name.lower()] = changed
         needed = self.logical_memory_kb(caches_kb) // 2
-        grows = changed.configured > option.configured and option.name in _MEMORY_KB
+        grows = changed.configured > option.configured and option.name in DEFAULTS["memory_kb"]
         if needed > self._options["max memory"].configured and (grows or option.name == "max memory"):
             self._options[option.name.lower()] = option
             raise ServerError(

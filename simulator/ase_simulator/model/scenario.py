@@ -23,41 +23,11 @@ from ase_simulator.model.timeline import (
     apply_cache,
     changed_workload,
 )
-from ase_simulator.model.workload import Strict, Workload
+from ase_simulator.model.workload import DEFAULTS, Strict, Workload
 from ase_simulator.model.world import World
 from ase_simulator.yaml_text import load_yaml
 
 DEFAULT_VERSION = "16.0 SP04"
-
-MONITORING = {
-    "enable monitoring": 1,
-    "enable spinlock monitoring": 1,
-    "wait event timing": 1,
-    "process wait events": 1,
-    "per object statistics active": 1,
-    "object lockwait timing": 1,
-    "statement statistics active": 1,
-    "SQL batch capture": 1,
-    "max SQL text monitored": 2048,
-    "deadlock pipe active": 1,
-    "deadlock pipe max messages": 500,
-    "errorlog pipe active": 1,
-    "errorlog pipe max messages": 500,
-    "lock timeout pipe active": 1,
-    "lock timeout pipe max messages": 500,
-    "statement pipe active": 1,
-    "statement pipe max messages": 1000,
-    "sql text pipe active": 1,
-    "sql text pipe max messages": 1000,
-    "plan text pipe active": 1,
-    "plan text pipe max messages": 1000,
-    "threshold event monitoring": 1,
-    "threshold event max messages": 500,
-    "enable stmt cache monitoring": 1,
-    "execution time monitoring": 1,
-    "capture compression statistics": 1,
-}
-"""Options that a scenario with `monitoring: true` switches on; ASE's own default is off."""
 
 
 class ScenarioError(Exception):
@@ -187,7 +157,7 @@ def _build(scenario: Scenario, name: str, seed: int, clock: Clock, version: str)
     )
     engines = {"max online engines": scenario.engines, "number of engines at startup": scenario.engines}
     devices = {"number of devices": max(10, len(world.inventory.devices))}
-    wanted = engines | devices | (MONITORING if scenario.monitoring else {}) | scenario.options
+    wanted = engines | devices | (DEFAULTS["monitoring"] if scenario.monitoring else {}) | scenario.options
     if "max memory" in scenario.options:
         wanted = {"max memory": scenario.options["max memory"], **wanted}
     for option, value in wanted.items():

@@ -1,8 +1,11 @@
 """The workload: the part of a scenario that no configuration option changes."""
 
-from typing import Annotated, Literal
+from importlib.resources import files
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from ase_simulator.yaml_text import load_yaml
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -17,39 +20,9 @@ FEATURE_OPTIONS = {
 }
 """Memscale features that are server options; LLDC is a property of each cache."""
 
-PER_TRANSACTION: dict[str, float] = {
-    "statements": 10.3,
-    "logical_reads": 62.0,
-    "selects": 5.1,
-    "inserts": 2.2,
-    "updates": 2.8,
-    "deletes": 0.2,
-    "rollbacks": 0.004,
-    "object_uses": 32.0,
-    "index_uses": 40.0,
-    "partition_uses": 59.0,
-    "row_locks": 22.0,
-    "table_locks": 12.0,
-    "address_locks": 0.5,
-    "lock_waits": 0.02,
-    "deadlocks": 0.0,
-    "lock_timeouts": 0.0,
-    "procedures": 5.0,
-    "cached_statements": 0.7,
-    "compiles": 0.02,
-    "log_records": 19.0,
-    "log_kb": 2.5,
-    "log_writes": 0.12,
-    "data_writes": 0.08,
-    "switches": 32.0,
-    "packets_received": 14.0,
-    "packets_sent": 16.0,
-    "bytes_received": 2100.0,
-    "bytes_sent": 5200.0,
-    "temp_objects": 0.01,
-    "work_tables": 0.02,
-}
-"""Units per transaction of each driver of the counters, from a TPC-C run on ASE 16.0 SP04."""
+DEFAULTS: dict[str, dict[str, Any]] = load_yaml(
+    files(__package__).joinpath("defaults.yaml").read_text("utf-8")
+)
 
 
 class Strict(BaseModel):
@@ -175,4 +148,4 @@ class Workload(Strict):
 
     def drivers(self) -> dict[str, float]:
         """Units of each driver per transaction."""
-        return {"transaction": 1.0, **PER_TRANSACTION, **self.per_transaction}
+        return {"transaction": 1.0, **DEFAULTS["per_transaction"], **self.per_transaction}

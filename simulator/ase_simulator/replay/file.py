@@ -15,6 +15,7 @@ from typing import Any
 
 from ase_simulator.results import Column, Result, Rows, Type, TypeName
 from ase_simulator.results import Message as ServerMessage
+from ase_simulator.sql.types.rules import RANGES
 
 FORMAT = "ase-exporter capture"
 VERSION = 1
@@ -163,20 +164,10 @@ def _int_type(size: int, _: int, values: Sequence[Any]) -> Type:
     # The driver reports the same digits for unsigned smallint.
     if name == "smallint" and any(value is not None and value > 0x7FFF for value in values):
         name = "unsigned smallint"
-    limits = _RANGES[name]
+    limits = RANGES[name]
     if any(value is not None and not limits[0] <= value <= limits[1] for value in values):
         raise ValueError
     return Type(name)
-
-
-_RANGES: dict[TypeName, tuple[int, int]] = {
-    "tinyint": (0, 0xFF),
-    "smallint": (-0x8000, 0x7FFF),
-    "unsigned smallint": (0, 0xFFFF),
-    "int": (-0x8000_0000, 0x7FFF_FFFF),
-    "bigint": (-(1 << 63), (1 << 63) - 1),
-    "unsigned bigint": (0, (1 << 64) - 1),
-}
 
 
 def _string_type(size: int, _: int, values: Sequence[Any]) -> Type:

@@ -14,7 +14,6 @@ P = ParamSpec("P")
 _INTERNAL: Mapping[str, frozenset[str]] = {
     "sysobjects": frozenset({"database"}),
     "monCachedStatement": frozenset({"SQLText"}),  # the answer of show_cached_text
-    "simCacheBindings": frozenset({"CacheName", "DBName", "ObjectName"}),
 }
 
 

@@ -1,45 +1,19 @@
 """ASE types as text, and their numbers in systypes and monTableColumns."""
 
+import csv
 import re
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from ase_simulator.results import Type, TypeName
 
-# name: (systypes.type of a nullable or fixed column, usertype, bytes)
+_LINES = files(__package__).joinpath("types.csv").read_text(encoding="utf-8").splitlines()
+TYPES: list[dict[str, Any]] = list(csv.DictReader(line for line in _LINES if not line.startswith("#")))
 TYPE_NUMBERS: dict[TypeName, tuple[int, int, int]] = {
-    "bit": (50, 16, 1),
-    "tinyint": (48, 5, 1),
-    "smallint": (52, 6, 2),
-    "int": (56, 7, 4),
-    "bigint": (191, 43, 8),
-    "unsigned tinyint": (48, 5, 1),
-    "unsigned smallint": (65, 44, 2),
-    "unsigned int": (66, 45, 4),
-    "unsigned bigint": (67, 46, 8),
-    "real": (59, 23, 4),
-    "float": (62, 8, 8),
-    "numeric": (63, 10, 17),
-    "decimal": (55, 26, 17),
-    "money": (60, 11, 8),
-    "smallmoney": (122, 21, 4),
-    "datetime": (61, 12, 8),
-    "smalldatetime": (58, 22, 4),
-    "date": (49, 37, 4),
-    "time": (51, 38, 4),
-    "bigdatetime": (189, 50, 8),
-    "bigtime": (190, 51, 8),
-    "char": (47, 1, 255),
-    "varchar": (39, 2, 255),
-    "nchar": (47, 24, 255),
-    "nvarchar": (39, 25, 255),
-    "unichar": (135, 34, 255),
-    "univarchar": (155, 35, 255),
-    "binary": (45, 3, 255),
-    "varbinary": (37, 4, 255),
-    "text": (35, 19, 16),
-    "unitext": (174, 36, 16),
-    "image": (34, 20, 16),
+    row["name"]: (int(row["number"]), int(row["user_type"]), int(row["bytes"])) for row in TYPES
 }
+"""systypes.type, usertype and bytes by name."""
 
 _ALIASES: dict[str, TypeName] = {
     "integer": "int",

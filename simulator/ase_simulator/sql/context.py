@@ -1,18 +1,21 @@
-"""Interfaces of a session for functions, system procedures and statements, narrowest first."""
+"""One logged-in connection, as functions, system procedures and statements see it."""
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Protocol
 
-from ase_simulator.contracts import ClientState, LoginRequest, Row, Server
+from ase_simulator.contracts import LoginRequest, Row, Server
 from ase_simulator.results import TransactionState, Type
-from ase_simulator.schema.catalog import TableDefinition
+from ase_simulator.schema.catalog import NEWEST, TableDefinition, catalog
 from ase_simulator.schema.profiles import Profile
+from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
+from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.engine import EmbeddedEngine
-from ase_simulator.sql.state.locks import Locker, Locks
+from ase_simulator.sql.state.locks import Locker
 from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.settings import Settings
 from ase_simulator.sql.state.tables import ClientTable
@@ -21,126 +24,184 @@ from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure
 from ase_simulator.sql.types.values import EngineValue
 
+# Options that must both be on for changes to be recorded, and ch_events.area by the command that made a change.
+_AUDIT_SWITCHES = ("auditing", "config history auditing")
+_AREAS = {
+    "sp_configure": "server",
+    "sp_engine": "server",
+    "dbcc traceon": "server",
+    "sp_dboption": "database",
+}
 
-class FunctionContext(Protocol):
-    """For functions, @@globals and system tables."""
 
-    server: Server
-    shared: ServerState
-    login: Login
-    request: LoginRequest
-    names: Names
-    settings: Settings
-    spid: int
-    error: int
-    rowcount: int
-    nestlevel: int
-    sqlstatus: int
-    status: int
-    identity: int
+class Context(ABC):
+    """The state of a session: settings, variables, tables, locks.
+
+    error, rowcount, nestlevel, sqlstatus, status, identity: what the @@variables show. mark_types: those of `?`.
+    frozen: the rows of monitoring tables between mdaconfig's `begin` and `end`.
+    """
+
+    def __init__(
+        self, server: Server, shared: ServerState, login: Login, request: LoginRequest, spid: int
+    ) -> None:
+        self.server = server
+        self.shared = shared
+        self.login = login
+        self.request = request
+        self.spid = spid
+        self.temporary: dict[str, ClientTable] = {}
+        self.names = Names(server, shared, login, self.temporary)
+        self.settings = Settings(
+            language=request.language or login.language, system_view=server.faults.system_view
+        )
+        self.frame = Frame()
+        self.procedures: dict[str, CreateProcedure] = {}
+        self.error = 0
+        self.rowcount = 0
+        self.nestlevel = 0
+        self.sqlstatus = 0
+        self.status = 0
+        self.identity = 0
+        self.cursors: dict[str, DeclaredCursor] = {}
+        self.traceflags: set[str] = set()
+        self.engine = EmbeddedEngine(shared.store.uri)
+        self.activity = server.client(spid)
+        self.locks = shared.locks
+        self.locker = Locker(spid, self.activity, server.now)
+        self.locks.add(self.locker)
+        self.transactions = Transactions(self.locks, self.locker)
+        self._ended = asyncio.Event()
+        self.mark_types: Sequence[Type] = ()
+        self.frozen: dict[str, list[Row]] | None = None
+        self._seen: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     @property
     def profile(self) -> Profile:
         """The version's facts."""
-        ...
+        return self.shared.catalog.profile
 
     @property
     def database(self) -> str:
         """The current database."""
-        ...
-
-    @property
-    def trancount(self) -> int:
-        """How many transactions are nested."""
-        ...
+        return self.names.database
 
     @property
     def transaction(self) -> TransactionState:
         """What the last statement left of the transaction."""
-        ...
+        return self.transactions.state
+
+    @property
+    def trancount(self) -> int:
+        """How many transactions are nested."""
+        return self.transactions.depth
 
     @property
     def lock_timeout(self) -> float | None:
         """How long the session waits for a lock; None for ever."""
-        ...
+        return self.locker.timeout
 
     @property
-    def roles(self) -> Sequence[str]:
+    def roles(self) -> list[str]:
         """Active roles, in ASE's order."""
-        ...
+        return self.login.active_roles
 
     def now(self) -> datetime:
         """The server's clock."""
-        ...
+        return self.server.local_now() + self.server.faults.daylight_saving
 
     def freeze(self, action: str) -> None:
         """mdaconfig('freeze', 'begin' or 'end'): monitoring tables stop changing; raises SqlError 12043, 12044."""
-        ...
-
-
-class ProcedureContext(FunctionContext, Protocol):
-    """For system procedures and administration commands."""
-
-    traceflags: set[str]
-
-    def variable_value(self, name: str) -> EngineValue:
-        """The value of @v or @@v."""
-        ...
+        if action == "begin":
+            if self.frozen is not None:
+                raise SqlError(12043)
+            self.frozen = {}
+        elif action == "end":
+            if self.frozen is None:
+                raise SqlError(12044)
+            self.frozen = None
+        else:
+            raise SqlError(102, action)
 
     def record_change(
         self, kind: str, target: str, element: str, old: str | None, new: str, mode: str
     ) -> None:
         """Add a configuration change to the history, if it is one and auditing is on."""
-        ...
-
-
-class StatementContext(ProcedureContext, Protocol):
-    """For the execution of statements."""
-
-    engine: EmbeddedEngine
-    frame: Frame
-    transactions: Transactions
-    activity: ClientState
-    locks: Locks
-    locker: Locker
-    temporary: dict[str, ClientTable]
-    procedures: dict[str, CreateProcedure]
-    cursors: dict[str, DeclaredCursor]
-    mark_types: Sequence[Type]
-    frozen: dict[str, list[Row]] | None
+        if old == new or not all(run_value(self.server, switch, 0) for switch in _AUDIT_SWITCHES):
+            return
+        self.shared.history.append({
+            "area": _AREAS.get(kind, "cache"), "type": kind, "target": target, "element": element, "oldvalue": old,
+            "newvalue": new, "mode": mode or None, "timestamp": self.now(), "username": self.login.name,
+            "instanceid": int(self.profile.cluster),
+        })  # fmt: skip
 
     def table(self, database: str, name: str) -> TableDefinition | ClientTable:
-        """A table by its database ('' for the current one) and name; raises SqlError 208, 911, 937."""
-        ...
+        """A table by database and name."""
+        stored = self.temporary.get(name)
+        if stored is not None:
+            return stored
+        if database and database not in self.names.databases():
+            raise SqlError(911, database)
+        self.check_loaded(database)
+        place = database or self.database
+        permanent = self.shared.permanent.find(place, name)
+        if permanent is not None:
+            return permanent
+        tables = catalog(NEWEST) if self.frame.system else self.shared.catalog
+        found = tables.find(name, place)
+        if found is None:
+            raise SqlError(208, name)
+        faults = self.server.faults
+        return found.with_types(faults.column_types).without(faults.missing_columns)
 
     def client_function(self, name: str) -> CreateProcedure | None:
-        """The SQL function of that name (any case), which may be `database..name`."""
-        ...
-
-    def variable_type(self, name: str) -> Type:
-        """The type of @v or @@v; raises SqlError 137."""
-        ...
+        """The SQL function of that name in its database or the current one or, for `sp_…`, in sybsystemprocs."""
+        place, _, name = name.rpartition("..")
+        places = [place or self.database, *(["sybsystemprocs", "master"] if name.startswith("sp_") else [])]
+        made = self.shared.procedures
+        return next(
+            (
+                found
+                for place in places
+                for (owner, known), found in made.items()
+                if owner == place and known.lower() == name.lower() and found.returns is not None
+            ),
+            None,
+        )
 
     def mark_type(self, number: int) -> Type | None:
         """The type of the value of a `?`; None if it is not known yet."""
-        ...
+        return self.mark_types[number] if number < len(self.mark_types) else None
 
     def check_loaded(self, database: str) -> None:
         """Raises SqlError 937 if LOAD DATABASE holds the database."""
-        ...
+        if database in self.server.loading_databases:
+            raise SqlError(937, database)
 
     def unseen(self, table: str, rows: Iterable[Row]) -> list[Row]:
         """Rows of a stateful table that this connection has not received yet."""
-        ...
-
-    def drop_temporary(self, names: Iterable[str]) -> None:
-        """Drop temporary tables; a caller's table that one hid is seen again."""
-        ...
+        present = {tuple(sorted((k, str(v)) for k, v in row.items())): row for row in rows}
+        before = self._seen.get(table, frozenset())
+        self._seen[table] = frozenset(present)
+        return [row for key, row in present.items() if key not in before]
 
     async def sleep(self, seconds: float) -> None:
         """Wait that many simulated seconds, or until KILL."""
-        ...
+        sleeping = asyncio.ensure_future(self.server.sleep(seconds))
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait({sleeping, ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            ended.cancel()
 
     def ended(self) -> bool:
-        """Whether KILL or a shutdown ended this session."""
-        ...
+        """Whether KILL or a shutdown ended this session; its next batch fails."""
+        return self.locker.killed or not self.server.running
+
+    @abstractmethod
+    def variable_type(self, name: str) -> Type:
+        """The type of @v or @@v; raises SqlError 137."""
+
+    @abstractmethod
+    def variable_value(self, name: str) -> EngineValue:
+        """The value of @v or @@v."""

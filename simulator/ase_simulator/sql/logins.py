@@ -3,23 +3,14 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ase_simulator.sql.errors import SqlError
+
 ROLES: dict[str, int] = {
-    "sa_role": 0,
-    "sso_role": 1,
-    "oper_role": 2,
-    "sybase_ts_role": 3,
-    "navigator_role": 4,
-    "replication_role": 6,
-    "dtm_tm_role": 8,
-    "ha_role": 9,
-    "mon_role": 10,
-    "js_admin_role": 12,
-    "messaging_role": 13,
-    "js_client_role": 14,
-    "js_user_role": 15,
-    "webservices_role": 16,
+    "sa_role": 0, "sso_role": 1, "oper_role": 2, "sybase_ts_role": 3, "navigator_role": 4,
+    "replication_role": 6, "dtm_tm_role": 8, "ha_role": 9, "mon_role": 10, "js_admin_role": 12,
+    "messaging_role": 13, "js_client_role": 14, "js_user_role": 15, "webservices_role": 16,
     "keycustodian_role": 17,
-}
+}  # fmt: skip
 FULL = ("sa_role", "sso_role", "oper_role", "sybase_ts_role", "mon_role")
 
 
@@ -88,6 +79,18 @@ class Logins:
     def drop(self, name: str) -> None:
         """Removes a login."""
         self._by_name.pop(name, None)
+
+
+def change_role(login: Login | None, grant: bool, role: str) -> None:
+    """Grants or revokes; raises SqlError 11039 and 17231. Takes effect in running sessions at once."""
+    if role not in ROLES:
+        raise SqlError(11039, role)
+    if login is None:
+        raise SqlError(17231)
+    if grant and role not in login.roles:
+        login.roles.append(role)
+    if not grant and role in login.roles:
+        login.roles.remove(role)
 
 
 def standard_logins() -> list[Login]:

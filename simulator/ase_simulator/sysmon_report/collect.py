@@ -5,6 +5,8 @@ Figures that the model does not count are 0.
 
 import re
 from datetime import datetime
+from importlib.resources import files
+from typing import Any
 
 from ase_simulator.sysmon_report import snapshot
 from ase_simulator.sysmon_report.sample import (
@@ -20,45 +22,9 @@ from ase_simulator.sysmon_report.sample import (
     Thread,
 )
 from ase_simulator.sysmon_report.snapshot import Delta, Growth
+from ase_simulator.yaml_text import load_yaml
 
-_SPINLOCKS = {
-    "Object Manager": "Resource->rdesmgr_spin",
-    "Object": "Des Upd Spinlocks",
-    "Index": "Ides Spinlocks",
-    "Index Hash": "Ides Chain Spinlocks",
-    "Partition": "Pdes Spinlocks",
-    "Partition Hash": "Pdes Chain Spinlocks",
-    "table": "tablockspins",
-    "page": "fglockspins",
-    "address": "addrlockspins",
-}
-"""Row of the report, or lock hash table -> spinlock name."""
-
-_SWITCHES = {
-    29: "switch_cache_miss",
-    31: "switch_disk_write",
-    36: "switch_modify_conflict",
-    41: "switch_latch",
-    51: "switch_disk_write",
-    52: "switch_disk_write",
-    54: "switch_last_log_page",
-    55: "switch_group_commit",
-    124: "switch_cache_miss",
-    150: "switch_lock",
-    214: "switch_yield",
-    250: "switch_received",
-    251: "switch_sent",
-    272: "switch_plc_lock",
-    902: "switch_plcblock",
-}
-"""Wait event -> cause of the task switch."""
-
-_DESCRIPTORS = {
-    "Object": "number of open objects",
-    "Index": "number of open indexes",
-    "Partition": "number of open partitions",
-    "Database": "number of open databases",
-}
+_MAPS: dict[str, Any] = load_yaml(files(__package__).joinpath("collect.yaml").read_text("utf-8"))
 _ENGINE_POOL = "syb_default_pool"
 _RUN_QUEUE = 4
 
@@ -92,7 +58,7 @@ def collect(
         devices=_devices(growth),
         descriptors=_descriptors(growth, layout),
         counts=_counts(growth),
-        spinlocks={row: _spinlock(growth, name) for row, name in _SPINLOCKS.items()},
+        spinlocks={row: _spinlock(growth, name) for row, name in _MAPS["spinlocks"].items()},
     )
 
 
@@ -238,7 +204,7 @@ def _descriptors(growth: Growth, layout: Layout) -> tuple[Descriptors, ...]:
     """Open descriptors; partitions are shown from 15.7 on."""
     usage = {row.text("Name"): row for row in growth.rows("monResourceUsage", "Name")}
     found = []
-    for kind, name in _DESCRIPTORS.items():
+    for kind, name in _MAPS["descriptors"].items():
         row = usage.get(name, Delta({}, {}))
         if kind != "Partition" or layout != "15.0.3":
             found.append(
@@ -250,47 +216,17 @@ def _descriptors(growth: Growth, layout: Layout) -> tuple[Descriptors, ...]:
 
 
 def _counts(growth: Growth) -> dict[str, int]:
-    """Single counters. Row locks of writes are exclusive, those of reads shared."""
-    access = {name: growth.monitor("access", name) for name in ("selects", "inserts", "updates", "deletes")}
-    writes = access["inserts"] + access["updates"] + access["deletes"]
-    rows, tables = growth.monitor("lock", "row_locks"), growth.monitor("lock", "table_locks")
-    waits = min(growth.monitor("lock", "lock_total_waits"), min(writes, rows))
-    transactions = growth.monitor("access", "xacts")
-    disk_ios = growth.monitor("diskio", "total_dios")
-    procedures, statements = growth.single("monProcedureCache"), growth.single("monStatementCache")
+    """Single counters, as collect.yaml says."""
+    known: dict[str, Any] = {
+        **{name: growth.monitor(*place.split()) for name, place in _MAPS["monitors"].items()},
+        "procedures": growth.single("monProcedureCache"),
+        "statements": growth.single("monStatementCache"),
+    }
     counts = {
-        "xacts": transactions,
-        "selects": access["selects"],
-        "insert_data_only_lock_table": access["inserts"],
-        "update_dol_direct": access["updates"],
-        "dol_update_dol_replace": access["updates"],
-        "delete_dol": access["deletes"],
-        "ex_row_granted": min(writes, rows) - waits,
-        "ex_row_waited": waits,
-        "sh_row_granted": max(rows - writes, 0),
-        "ex_intent_granted": min(writes, tables),
-        "sh_intent_granted": max(tables - writes, 0),
-        "sh_address_granted": growth.monitor("lock", "address_locks"),
-        "deadlocks": growth.monitor("lock", "deadlocks"),
-        "lock_timeouts": growth.monitor("lock", "lock_timeouts"),
-        "ulc_end_transaction": growth.monitor("resource", "ulc_flushes"),
-        "log_records": growth.monitor("resource", "log_records"),
-        "ulc_granted": growth.monitor("resource", "log_records"),
-        "log_granted": growth.monitor("resource", "ulc_flushes"),
-        "log_writes": growth.monitor("resource", "log_writes"),
-        "log_allocations": growth.monitor("resource", "log_writes"),
-        "disk_ios": disk_ios,
-        "packets_received": growth.monitor("network", "total_packets_recv"),
-        "procedure_requests": procedures["Requests"],
-        "procedure_reads": procedures["Loads"],
-        "procedure_writes": procedures["Writes"],
-        "statements_cached": statements["NumInserts"],
-        "statements_found_in_cache": statements["HitCount"],
-        "statements_not_found": max(statements["NumSearches"] - statements["HitCount"], 0),
-        "statements_dropped": statements["NumRemovals"],
+        name: int(eval(text, {"min": min, "max": max}, known)) for name, text in _MAPS["counts"].items()
     }
     for row in growth.rows("monSysWaits", "WaitEventID"):
-        cause = _SWITCHES.get(row.now("WaitEventID"))
+        cause = _MAPS["switches"].get(row.now("WaitEventID"))
         if cause:
             counts[cause] = counts.get(cause, 0) + row["Waits"]
     return counts

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from ase_simulator.yaml_text import load_yaml
 
 WIDTH = 79
 RULE = "=" * WIDTH + " "
@@ -13,29 +17,11 @@ TITLES = "     per sec      per xact       count  % of total"
 _TITLES_AT = 29
 _ABSENT = "n/a"
 
-# measure, last column, width, decimals and sign of each figure of the rows with columns of their own
-COLUMNS: dict[str, tuple[tuple[str, int, int, int, str], ...]] = {
-    "process": (("cpu_busy", 39, 8, 1, " %"), ("io_busy", 50, 8, 1, " %"), ("idle", 61, 8, 1, " %")),
-    "ticks": (
-        ("user_busy", 39, 8, 1, " %"),
-        ("system_busy", 53, 8, 1, " %"),
-        ("io_busy", 65, 8, 1, " %"),
-        ("idle", 77, 8, 1, " %"),
-    ),
-    "threads": (("user_busy", 39, 8, 1, " %"), ("system_busy", 53, 8, 1, " %"), ("idle", 65, 8, 1, " %")),
-    "loads": (
-        ("avg_1_min", 41, 12, 1, ""),
-        ("avg_5_min", 55, 12, 1, ""),
-        ("avg_15_min", 67, 12, 1, ""),
-        ("percent_of_total", 77, 5, 1, " %"),
-    ),
-    "buckets": (
-        ("bucket_size", 38, 10, 0, ""),
-        ("allocs", 49, 10, 0, ""),
-        ("frees", 60, 10, 0, ""),
-        ("found_empty", 71, 10, 0, ""),
-    ),
-}
+_LAYOUT: dict[str, Any] = load_yaml(files(__package__).joinpath("layout.yaml").read_text("utf-8"))
+SECTIONS: dict[str, str] = _LAYOUT["sections"]
+"""Section keywords in the order of a whole report, with the file that has the section as a macro."""
+COLUMNS: dict[str, list[tuple[str, int, int, int, str]]] = _LAYOUT["columns"]
+"""Measure, last column, width, decimals and sign of each figure of the rows with columns of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ase_simulator.sysmon_report.page import RULE, Page, squeezed
+from ase_simulator.sysmon_report.page import RULE, SECTIONS, Page, squeezed
 from ase_simulator.sysmon_report.sample import CacheSample, PoolSample, Sample, Thread
 
 if TYPE_CHECKING:
@@ -17,33 +17,6 @@ END = "=============================== End of Report ===========================
 _KEY = 23
 _VALUE = 56
 _OLD_VALUE = 55
-
-SECTIONS = {
-    "kernel": "kernel",
-    "wpm": "work",
-    "parallel": "work",
-    "taskmgmt": "work",
-    "appmgmt": "work",
-    "esp": "work",
-    "housekeeper": "work",
-    "monaccess": "work",
-    "xactsum": "transactions",
-    "xactmgmt": "transactions",
-    "indexmgmt": "transactions",
-    "mdcache": "locks",
-    "locks": "locks",
-    "dcache": "caches",
-    "nvcache": "caches",
-    "pcache": "caches",
-    "memory": "caches",
-    "recovery": "storage",
-    "diskio": "storage",
-    "netio": "storage",
-}
-"""Section keywords in the order of a whole report, with the file that has the section as a macro.
-
-nvcache is no keyword of its own, it comes with dcache.
-"""
 
 
 @cache

@@ -1,7 +1,6 @@
 """Parameters that a client sends: formats and values, decoded to Parameter."""
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ase_simulator.contracts import Parameter
@@ -10,71 +9,27 @@ from ase_simulator.tds import values
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import Fields
 from ase_simulator.tds.packets import ProtocolError
-from ase_simulator.tds.types import LARGE, DataType
+from ase_simulator.tds.types import ENTRIES, LARGE, DataType
 
 STATUS_OUTPUT = 0x01
 STATUS_HAS_COLUMN_STATUS = 0x08
 COLUMN_STATUS_NULL = 0x01
 
-SIGNED: dict[int, tuple[str, TypeName]] = {
-    1: ("B", "tinyint"),
-    2: ("h", "smallint"),
-    4: ("i", "int"),
-    8: ("q", "bigint"),
-}
-UNSIGNED: dict[int, tuple[str, TypeName]] = {
-    1: ("B", "unsigned tinyint"),
-    2: ("H", "unsigned smallint"),
-    4: ("I", "unsigned int"),
-    8: ("Q", "unsigned bigint"),
-}
-FLOATS: dict[int, tuple[str, TypeName]] = {4: ("f", "real"), 8: ("d", "float")}
-NUMBERS = {DataType.INTN: SIGNED, DataType.UINTN: UNSIGNED, DataType.FLTN: FLOATS}
-
-SIZED: dict[int, tuple[int, int]] = {
-    DataType.BIT: (DataType.BIT, 1),
-    DataType.INT1: (DataType.INTN, 1),
-    DataType.SINT1: (DataType.INTN, 1),
-    DataType.INT2: (DataType.INTN, 2),
-    DataType.INT4: (DataType.INTN, 4),
-    DataType.INT8: (DataType.INTN, 8),
-    DataType.UINT2: (DataType.UINTN, 2),
-    DataType.UINT4: (DataType.UINTN, 4),
-    DataType.UINT8: (DataType.UINTN, 8),
-    DataType.REAL: (DataType.FLTN, 4),
-    DataType.FLOAT: (DataType.FLTN, 8),
-    DataType.MONEY: (DataType.MONEYN, 8),
-    DataType.SMALLMONEY: (DataType.MONEYN, 4),
-    DataType.DATETIME: (DataType.DATETIMN, 8),
-    DataType.SMALLDATETIME: (DataType.DATETIMN, 4),
-    DataType.DATE: (DataType.DATEN, 4),
-    DataType.TIME: (DataType.TIMEN, 4),
-}
-
-TIMES: dict[int, tuple[Callable[[bytes, str], object], dict[int, TypeName]]] = {
-    DataType.MONEYN: (values.decode_money, {4: "smallmoney", 8: "money"}),
-    DataType.DATETIMN: (values.decode_datetime, {4: "smalldatetime", 8: "datetime"}),
-    DataType.DATEN: (values.decode_date, {4: "date"}),
-    DataType.TIMEN: (values.decode_time, {4: "time"}),
-    DataType.BIGDATETIMEN: (values.decode_bigdatetime, {8: "bigdatetime"}),
-    DataType.BIGTIMEN: (values.decode_bigtime, {8: "bigtime"}),
-}
+_FIXED = [entry for entry in ENTRIES.values() if entry.family == "fixed"]
+_INTN, _UINTN, _SINT1 = ENTRIES["int"].nullable, ENTRIES["unsigned int"].nullable, 0xB0
+# Token of a type that is never NULL: the token of those that may be, and the size.
+SIZED = {entry.token: (entry.nullable, entry.size) for entry in _FIXED if entry.token} | {_SINT1: (_INTN, 1)}
+# Token and size of a value: its type.
+DECODED = {(entry.nullable, entry.size): entry for entry in reversed(_FIXED)}
+DECODED[_UINTN, 1] = ENTRIES["unsigned tinyint"]
 
 UNICODE_USER_TYPES = (34, 35, 36)
-SHORT = {
-    *(
-        DataType.INTN,
-        DataType.UINTN,
-        DataType.FLTN,
-        DataType.MONEYN,
-        DataType.DATETIMN,
-        DataType.DATEN,
-        DataType.TIMEN,
-    ),
-    *(DataType.CHAR, DataType.VARCHAR, DataType.BINARY, DataType.VARBINARY),
+FIXED_SIZE = {entry.nullable for entry in _FIXED}
+SCALED = {entry.nullable for entry in _FIXED if entry.scale}
+SHORT = FIXED_SIZE - SCALED - {DataType.BIT} | {
+    entry.token for entry in ENTRIES.values() if entry.family in ("characters", "binary")
 }
-SCALED = {DataType.BIGDATETIMEN, DataType.BIGTIMEN}
-EXACT = {DataType.NUMERIC, DataType.DECIMAL}
+EXACT = {entry.token for entry in ENTRIES.values() if entry.family == "numeric"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +138,15 @@ def decode_value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple
 
 def _value(format_: Format, data: bytes | None, dialect: Dialect) -> tuple[Type, object]:
     token, length = SIZED.get(format_.token, (format_.token, format_.length))
-    if data is not None and token not in (DataType.NUMERIC, DataType.DECIMAL):
-        length = max(length, len(data)) if token in SHORT and token not in NUMBERS else length
     if token == DataType.BIT:
         return Type("bit"), None if data is None else bool(data[0])
-    if token in NUMBERS:
-        size = length if data is None else len(data)
-        code, name = NUMBERS[token][size]
-        return Type(name), None if data is None else struct.unpack(dialect.order + code, data)[0]
-    if token in TIMES:
-        decode, names = TIMES[token]
-        name = names[length if data is None else len(data)]
-        return Type(name), None if data is None else decode(data, dialect.order)
+    if token in FIXED_SIZE:
+        entry = DECODED[token, length if data is None else len(data)]
+        if data is None:
+            return Type(entry.name), None
+        decode = entry.decode
+        value = decode(data, dialect.order) if decode else struct.unpack(dialect.order + entry.code, data)[0]
+        return Type(entry.name), value
     if token in EXACT:
         exact = Type("numeric", precision=format_.precision, scale=format_.scale)
         return exact, None if data is None else values.decode_numeric(data, format_.scale)

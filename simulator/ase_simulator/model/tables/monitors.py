@@ -1,6 +1,7 @@
 """sysmonitors: the counters that sp_sysmon reads, since they were last cleared."""
 
 from collections.abc import Callable, Iterable, Iterator
+from importlib.resources import files
 from typing import Any
 
 from ase_simulator.model.counters import ENGINE_KINDS
@@ -8,42 +9,13 @@ from ase_simulator.model.operation import CACHE_COLUMNS
 from ase_simulator.model.tables.server import TICKS_PER_SECOND
 from ase_simulator.model.version import level
 from ase_simulator.model.world import World
+from ase_simulator.yaml_text import load_yaml
 
 Value = tuple[str, str, float]
 Key = tuple[str, str, int]
 
 _SPINLOCK_GROUPS = (("spinlock_p", "grabs"), ("spinlock_w", "waits"), ("spinlock_s", "spins"))
-_XACT_FIELDS = {"xacts": "transaction", "xacts_rolled_back": "rollbacks"}
-_ACCESS_FIELDS = {"select": "selects", "insert": "inserts", "update": "updates", "delete": "deletes"}
-_LOCK_FIELDS = {
-    "lock_total_requests": ("table_locks", "row_locks"),
-    "lock_total_waits": ("lock_waits",),
-    "deadlocks": ("deadlocks",),
-    "row_locks": ("row_locks",),
-    "table_locks": ("table_locks",),
-    "address_locks": ("address_locks",),
-    "lock_timeouts": ("lock_timeouts",),
-}
-_DISK_FIELDS = {
-    "dreads": ("physical_reads",),
-    "dwrites": ("physical_writes",),
-    "total_dios": ("disk_ios",),
-    "total_dios_completed": ("disk_ios",),
-}
-_NETWORK_FIELDS = {
-    "total_packets_sent": ("packets_sent",),
-    "total_packets_recv": ("packets_received",),
-    "total_bytes_sent": ("bytes_sent",),
-    "total_bytes_recv": ("bytes_received",),
-}
-_RESOURCE_FIELDS = {
-    "proc_cache_requests": ("procedures",),
-    "proc_cache_reads": ("compiles",),
-    "stmt_cache_searches": ("cached_statements",),
-    "ulc_flushes": ("transaction",),
-    "log_writes": ("log_writes",),
-    "log_records": ("log_records",),
-}
+_FIELDS: dict[str, Any] = load_yaml(files(__package__).joinpath("monitors.yaml").read_text("utf-8"))
 
 
 def _spinlocks(world: World) -> Iterator[Value]:
@@ -67,37 +39,17 @@ def _engines(world: World) -> Iterator[Value]:
 
 
 def _caches(world: World) -> Iterator[Value]:
-    names = {
-        "searches": "bufsearch_calls",
-        "physical_reads": "bufread_read_waits",
-        "apf_reads": "bufapf_reads",
-        "physical_writes": "bufwrite",
-        "cas_grabs": "cas_grabs",
-        "cas_waits": "cas_waits",
-        "cas_spins": "cas_spins",
-    }
     for cache in world.caches.all():
         count = dict(zip(CACHE_COLUMNS, world.counters.caches[cache.name].tolist(), strict=True))
         for column, value in count.items():
-            yield f"buffer_{cache.id}", names[column], value
+            yield f"buffer_{cache.id}", _FIELDS["caches"][column], value
         yield f"buffer_{cache.id}", "bufsearch_finds", count["searches"] - count["physical_reads"]
 
 
 def _flows(world: World) -> Iterator[Value]:
-    flows = world.counters.flows
-    for field, flow in _XACT_FIELDS.items():
-        yield "access", field, flows[flow]
-    for field, flow in _ACCESS_FIELDS.items():
-        yield "access", f"{field}s", flows[flow]
-    sections = (
-        ("lock", _LOCK_FIELDS),
-        ("diskio", _DISK_FIELDS),
-        ("network", _NETWORK_FIELDS),
-        ("resource", _RESOURCE_FIELDS),
-    )
-    for group, fields in sections:
+    for group, fields in _FIELDS["flows"].items():
         for field, parts in fields.items():
-            yield group, field, sum(flows[part] for part in parts)
+            yield group, field, sum(world.counters.flows[part] for part in parts.split())
 
 
 def _kernel(world: World) -> Iterator[Value]:

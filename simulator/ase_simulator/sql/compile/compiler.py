@@ -11,7 +11,7 @@ from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.compile.expressions import ExpressionCompiler
 from ase_simulator.sql.compile.operands import common_type, comparable
 from ase_simulator.sql.compile.scope import Bindings, Output, Scope, Source
-from ase_simulator.sql.compile.symbols import SymbolTable
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.types.rules import INT, Typed, may_be_text
@@ -56,7 +56,7 @@ class Compiled:
 class QueryCompiler:
     """Compiles one statement."""
 
-    def __init__(self, symbols: SymbolTable) -> None:
+    def __init__(self, symbols: Context) -> None:
         self._bindings = Bindings(symbols)
         self._expressions = ExpressionCompiler(self._bindings, self.select)
         self._conditions = self._expressions.conditions
@@ -349,19 +349,27 @@ class QueryCompiler:
         return [f"LIMIT {self._expressions.expression(count, Scope()).sql}"]
 
     def _union(self, tree: exp.SetOperation, outer: Scope) -> Output:
-        left, right = self.select(tree.left, outer), self.select(tree.right, outer)
-        if len(left.items) != len(right.items):
+        sql, items = self._compound(tree, outer)
+        ordering = self._ordering(tree, None, items)
+        return Output(" ".join([f"SELECT * FROM ({sql})", *ordering, *self._limit(tree)]), items)
+
+    def _compound(self, tree: exp.Expr, outer: Scope) -> tuple[str, list[tuple[str, Typed]]]:
+        """SELECTs with UNION between them, without a bracket around each pair: SQLite bears only some depth."""
+        if not isinstance(tree, exp.SetOperation):
+            output = self.select(tree, outer)
+            return f"SELECT * FROM ({output.sql})", output.items
+        left, left_items = self._compound(tree.left, outer)
+        right = self.select(tree.right, outer)
+        if len(left_items) != len(right.items):
             raise SqlError(205)
         items = [
             (name, Typed(f"c{place}", common_type(typed.type, other.type), typed.nullable or other.nullable))
-            for place, ((name, typed), (_, other)) in enumerate(zip(left.items, right.items, strict=True))
+            for place, ((name, typed), (_, other)) in enumerate(zip(left_items, right.items, strict=True))
         ]
         word = {"Union": "UNION", "Except": "EXCEPT", "Intersect": "INTERSECT"}[type(tree).__name__]
         if word == "UNION" and not tree.args.get("distinct"):
             word = "UNION ALL"
-        ordering = self._ordering(tree, None, items)
-        sql = f"SELECT * FROM (SELECT * FROM ({left.sql}) {word} SELECT * FROM ({right.sql}))"
-        return Output(" ".join([sql, *ordering, *self._limit(tree)]), items)
+        return f"{left} {word} SELECT * FROM ({right.sql})", items
 
 
 def table_name(node: exp.Table) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ase_simulator.results import Type
-from ase_simulator.sql.compile.symbols import SymbolTable
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.types.rules import Typed
 
@@ -111,7 +111,7 @@ class Bindings:
     variables: read from parameters of the engine; assigned: set by the query's select list; marks: types by number.
     """
 
-    symbols: SymbolTable
+    symbols: Context
     variables: set[str] = field(default_factory=set)
     assigned: set[str] = field(default_factory=set)
     marks: dict[int, Type | None] = field(default_factory=dict)

@@ -11,13 +11,13 @@ from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
 from ase_simulator.schema.rows import checked
 from ase_simulator.schema.sheets import Sheet
 from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
-from ase_simulator.sql.context import FunctionContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import all_messages
 from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.lookup.server_facts import boot_time
 from ase_simulator.yaml_text import load_yaml
 
-_HIDDEN = frozenset({"simKeys", "simParameters"})
+_HIDDEN = frozenset({"simCacheBindings", "simKeys", "simParameters"})
 _CACHES = 19
 _LOCKED = 2
 
@@ -38,14 +38,14 @@ def sections(server: Server) -> dict[str, int]:
     return {name: number + (number >= _CACHES) for number, name in enumerate(names, 1)}
 
 
-def system_tables(session: FunctionContext, database: str) -> Iterator[TableDefinition]:
+def system_tables(session: Context, database: str) -> Iterator[TableDefinition]:
     """The tables that every server has in a database."""
     for table in session.shared.catalog.tables.values():
         if table.scope in ("each", database) and table.name not in _HIDDEN:
             yield table
 
 
-def columns(session: FunctionContext, database: str) -> Iterator[dict[str, Any]]:
+def columns(session: Context, database: str) -> Iterator[dict[str, Any]]:
     """The columns of a database's tables; number: the table's id."""
     shared = session.shared
     every = [table for table in shared.catalog.tables.values() if table.scope in ("each", database)]
@@ -57,7 +57,7 @@ def columns(session: FunctionContext, database: str) -> Iterator[dict[str, Any]]
             yield {"number": number, "place": place, "column": column, "identity": identity}
 
 
-def logins(session: FunctionContext) -> list[Row]:
+def logins(session: Context) -> list[Row]:
     """syslogins: the workload's logins, and those of the simulator's clients."""
     rows = {str(row["name"]): dict(row) for row in session.server.table("syslogins")}
     boot = boot_time(session.server)
@@ -82,7 +82,7 @@ def spt_values() -> list[Row]:
     ]
 
 
-def _rows(sheet: Sheet, session: FunctionContext, database: str) -> Iterator[Row]:
+def _rows(sheet: Sheet, session: Context, database: str) -> Iterator[Row]:
     shared = session.shared
     known: dict[str, Any] = {
         "session": session,
@@ -95,7 +95,7 @@ def _rows(sheet: Sheet, session: FunctionContext, database: str) -> Iterator[Row
     return sheet.rows(session.server.version, _KNOWN | known)
 
 
-def rows_of(name: str, session: FunctionContext, database: str) -> Iterable[Row]:
+def rows_of(name: str, session: Context, database: str) -> Iterable[Row]:
     """The rows of another of these tables."""
     return DERIVED[name](session, database)
 
@@ -109,7 +109,7 @@ _KNOWN: dict[str, Any] = {each.__name__: each for each in _FUNCTIONS} | {
     "TYPE_NUMBERS": TYPE_NUMBERS,
 }
 
-DERIVED: dict[str, Callable[[FunctionContext, str], Iterable[Row]]] = {
+DERIVED: dict[str, Callable[[Context, str], Iterable[Row]]] = {
     name: checked(name, partial(_rows, Sheet(name, declared)))
     for name, declared in load_yaml(files(__package__).joinpath("tables.yaml").read_text("utf-8")).items()
 }

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ase_simulator.contracts import ServerError
-from ase_simulator.results import Message, Result, Type
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.results import Affected, Ended, Message, Result, Type
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
 from ase_simulator.sql.execute.control import LeaveBatch
-from ase_simulator.sql.procedures import PROCEDURES, REFUSED, SCRIPTED, scripted
-from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, stream
+from ase_simulator.sql.execute.target import drop_table
+from ase_simulator.sql.procedures import PARTS, PROCEDURES, REFUSED, SCRIPTED, scripted
+from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure
 from ase_simulator.sql.state.variables import Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure, VariableSpec
 from ase_simulator.sql.types.convert import convert
@@ -49,7 +49,7 @@ def _database_of(name: str) -> str:
     return parts[0] if len(parts) == 3 else ""
 
 
-def find(session: StatementContext, name: str) -> SystemProcedure | CreateProcedure:
+def find(session: Context, name: str) -> SystemProcedure | CreateProcedure:
     """The procedure of that name; raises SqlError 2812, 911, 937."""
     parts = name.split(".")
     database = _database_of(name) or session.database
@@ -70,7 +70,7 @@ def find(session: StatementContext, name: str) -> SystemProcedure | CreateProced
 
 
 @contextmanager
-def _nested(session: StatementContext, frame: Frame) -> Iterator[None]:
+def _nested(session: Context, frame: Frame) -> Iterator[None]:
     """One level deeper, with that frame. Raises SqlError 217 if that is too deep."""
     if session.nestlevel >= _MAX_NESTING:
         raise SqlError(217)
@@ -96,12 +96,14 @@ async def run(
         try:
             session.names.database = _database_of(name) or database
             results = (
-                _system_procedure(session, found, arguments, outcome)
+                _system_procedure(session, found, outcome)
                 if isinstance(found, SystemProcedure)
                 else _client_procedure(interpreter, found, outcome)
             )
             async for result in results:
-                if isinstance(result, Message) and not result.procedure:
+                if frame.system and isinstance(result, Affected | Ended):
+                    continue  # as with `set nocount on`
+                if isinstance(result, Message) and not result.procedure and found.name not in PARTS:
                     result = replace(result, procedure=found.name)
                 yield result
         finally:
@@ -175,27 +177,16 @@ def completed(running: Coroutine[Any, Any, EngineValue]) -> EngineValue:
 
 
 async def _system_procedure(
-    session: StatementContext, found: SystemProcedure, arguments: Sequence[BoundArgument], outcome: Outcome
+    session: Context, found: SystemProcedure, outcome: Outcome
 ) -> AsyncIterator[Result]:
-    if found.roles and not set(found.roles) & set(session.roles):
+    if found.role not in session.roles:
         outcome.status = 1
-        yield message(10353, ", ".join(found.roles))
+        yield message(10353, found.role)
         return
-    names = {argument.name for argument in arguments if argument.name}
-    names |= {
-        spec.name for spec, argument in zip(found.parameters, arguments, strict=False) if not argument.name
-    }
-    call = ProcedureCall(session, session.frame.values, frozenset(names))
-    try:
-        async for result in stream(found.run(call)):
-            yield result
-        outcome.status = call.status
-    except SqlError as error:
-        outcome.status = 1
-        yield error.message
-    except ServerError as error:
-        outcome.status = 1
-        yield error.message
+    call = ProcedureCall(session, session.frame.values)
+    async for result in found.run(call):
+        yield result
+    outcome.status = call.status
 
 
 async def _client_procedure(
@@ -208,8 +199,8 @@ async def _client_procedure(
     except LeaveBatch as leave:
         outcome.status = leave.status
     except SqlError as error:
-        outcome.status = _FAILED
+        outcome.status = 1 if session.frame.system else _FAILED
         yield error.message
     finally:
-        own = [name for name, held in session.temporary.items() if held.level == session.nestlevel]
-        session.drop_temporary(own)
+        for name in [name for name, held in session.temporary.items() if held.level == session.nestlevel]:
+            drop_table(session, "", name)

@@ -1,17 +1,16 @@
 """DBCC, GRANT, REVOKE, SHUTDOWN, KILL, CREATE LOGIN and other statements known by their first words."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from ase_simulator.results import Disconnect, Message, Result
-from ase_simulator.sql.context import ProcedureContext, StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import NotSimulatedError, SqlError
-from ase_simulator.sql.logins import ROLES, Login
+from ase_simulator.sql.logins import ROLES, Login, change_role
 from ase_simulator.sql.lookup.server_facts import running_text
-from ase_simulator.sql.procedures.logins import change_role
-from ase_simulator.sql.procedures.registry import Answers, print_line, stream
+from ase_simulator.sql.procedures.registry import print_line
 
-DbccCommand = Callable[[ProcedureContext, Sequence[str]], Answers]
+DbccCommand = Callable[[Context, Sequence[str]], Iterator[Result]]
 
 _DONE = (
     "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
@@ -30,20 +29,19 @@ def dbcc(name: str, *roles: str) -> Callable[[DbccCommand], DbccCommand]:
     return register
 
 
-async def run_dbcc(session: ProcedureContext, name: str, arguments: Sequence[str]) -> AsyncIterator[Result]:
+def run_dbcc(session: Context, name: str, arguments: Sequence[str]) -> Iterator[Result]:
     """One DBCC statement; raises SqlError 10353, 2526."""
     if name not in DBCC:
         raise NotSimulatedError(f"DBCC {name}") if name in DBCC_REFUSED else SqlError(2526, name)
     roles, run = DBCC[name]
     if roles and not set(roles) & set(session.roles):
         raise SqlError(10353, ", ".join(roles))
-    async for result in stream(run(session, arguments)):
-        yield result
+    yield from run(session, arguments)
     yield Message(2528, 10, 1, _DONE)
 
 
 @dbcc("traceon", "sa_role", "sybase_ts_role")
-def _traceon(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _traceon(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     for flag in arguments:
         session.traceflags.add(flag)
         session.record_change("dbcc traceon", session.server.name, flag, None, "on", "dynamic")
@@ -51,46 +49,46 @@ def _traceon(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Re
 
 
 @dbcc("traceoff", "sa_role", "sybase_ts_role")
-def _traceoff(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _traceoff(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     session.traceflags.difference_update(arguments)
     yield from ()
 
 
 @dbcc("traceflags", "sa_role", "sybase_ts_role")
-def _traceflags(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _traceflags(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     flags = ", ".join(sorted(session.traceflags))
     yield print_line(f"Active traceflags: {flags}" if flags else "There are no active traceflags.")
 
 
 @dbcc("tune", "sa_role")
-def _tune(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _tune(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     if not arguments:
         raise SqlError(102, "tune")
     yield from ()
 
 
 @dbcc("istraceon", "sa_role", "sybase_ts_role")
-def _istraceon(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _istraceon(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     """@@error is 0 if all of the flags are on."""
     session.error = int(not session.traceflags.issuperset(arguments))
     yield from ()
 
 
 @dbcc("sqltext", "sa_role", "sybase_ts_role")
-def _sqltext(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _sqltext(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     if len(arguments) != 1 or not arguments[0].isdigit():
         raise SqlError(102, "sqltext")
     yield print_line(f"SQL Text: {running_text(session.server, int(arguments[0])) or ''}")
 
 
 @dbcc("set_scope_in_cluster", "sa_role")
-def _set_scope_in_cluster(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _set_scope_in_cluster(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     if not session.profile.cluster:
         raise SqlError(2526, "set_scope_in_cluster")
     yield from ()
 
 
-def _no_effect(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _no_effect(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     """Prints what nobody reads, and changes nothing that the simulator shows."""
     yield from ()
 
@@ -107,7 +105,7 @@ DBCC_REFUSED = frozenset({
 
 
 @dbcc("monitor", "sa_role")
-def _monitor(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Result]:
+def _monitor(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     """sysmonitors is always up to date here, so that only `clear` has something to do."""
     actions = ("clear", "decrement", "increment", "sample", "select")
     if len(arguments) != 3 or arguments[0].lower() not in actions:
@@ -117,16 +115,15 @@ def _monitor(session: ProcedureContext, arguments: Sequence[str]) -> Iterator[Re
     yield from ()
 
 
-async def run_command(session: ProcedureContext, words: Sequence[str]) -> AsyncIterator[Result]:
+def run_command(session: Context, words: Sequence[str]) -> Iterator[Result]:
     """One statement by its words; raises SqlError."""
     handler = _COMMANDS.get(words[0].lower())
     if handler is None:
         raise NotSimulatedError(" ".join(word for word in words[:2] if word.isalpha()).upper())
-    for result in handler(session, [word for word in words if word != ","]):
-        yield result
+    yield from handler(session, [word for word in words if word != ","])
 
 
-def _grant(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+def _grant(session: Context, words: Sequence[str]) -> Iterator[Result]:
     lowered = [word.lower() for word in words]
     giving = lowered[0] == "grant"
     between = "to" if giving else "from"
@@ -145,7 +142,7 @@ def _grant(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
     yield from ()
 
 
-def _shutdown(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+def _shutdown(session: Context, words: Sequence[str]) -> Iterator[Result]:
     if "sa_role" not in session.roles:
         raise SqlError(10353, "sa_role")
     yield Message(0, 10, 1, "Server SHUTDOWN by request.")
@@ -154,7 +151,7 @@ def _shutdown(session: ProcedureContext, words: Sequence[str]) -> Iterator[Resul
     yield Disconnect()
 
 
-def _kill(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+def _kill(session: Context, words: Sequence[str]) -> Iterator[Result]:
     if "sa_role" not in session.roles:
         raise SqlError(10353, "sa_role")
     number = words[1] if len(words) > 1 else ""
@@ -169,7 +166,7 @@ def _kill(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
     yield from ()
 
 
-def _create_database(session: ProcedureContext, name: str) -> None:
+def _create_database(session: Context, name: str) -> None:
     if "sa_role" not in session.roles:
         raise SqlError(262, "CREATE DATABASE", session.database, "dbo")
     known = session.names.databases()
@@ -178,7 +175,7 @@ def _create_database(session: ProcedureContext, name: str) -> None:
     session.shared.databases[name] = next(dbid for dbid in count(4) if dbid not in known.values())
 
 
-def drop_database(session: StatementContext, name: str) -> None:
+def drop_database(session: Context, name: str) -> None:
     """Drops a database that a client created; raises SqlError 3701, or 3702 for one in use or of
     the server's own."""
     if name not in session.names.databases():
@@ -192,7 +189,7 @@ def drop_database(session: StatementContext, name: str) -> None:
         session.engine.drop(held.handle)
 
 
-def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+def _create(session: Context, words: Sequence[str]) -> Iterator[Result]:
     lowered = [word.lower() for word in words]
     if lowered[1:2] == ["database"] and len(words) > 2:
         _create_database(session, words[2])
@@ -213,7 +210,7 @@ def _create(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]
     yield from ()
 
 
-def _alter(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+def _alter(session: Context, words: Sequence[str]) -> Iterator[Result]:
     lowered = [word.lower() for word in words]
     if lowered[1:2] != ["login"]:
         raise NotSimulatedError(f"ALTER {words[1].upper()}" if words[1:] else "ALTER")
@@ -239,14 +236,14 @@ def _word_after(words: Sequence[str], keyword: str) -> str:
     return words[min(at + (lowered[at] == "modify"), len(words) - 1)]
 
 
-def _administration(session: ProcedureContext, words: Sequence[str]) -> Iterator[Result]:
+def _administration(session: Context, words: Sequence[str]) -> Iterator[Result]:
     """CHECKPOINT, RECONFIGURE and UPDATE STATISTICS: the model shows nothing of what they change."""
     if not {"sa_role", "oper_role"} & set(session.roles):
         raise SqlError(262, words[0].upper(), session.database, "dbo")
     yield from ()
 
 
-_COMMANDS: dict[str, Callable[[ProcedureContext, Sequence[str]], Iterator[Result]]] = {
+_COMMANDS: dict[str, Callable[[Context, Sequence[str]], Iterator[Result]]] = {
     "grant": _grant,
     "revoke": _grant,
     "shutdown": _shutdown,

@@ -5,7 +5,7 @@ from typing import Any
 
 from ase_simulator.contracts import Description
 from ase_simulator.results import Column, Message, Type
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.execute import calls, dml
 from ase_simulator.sql.execute.queries import compile_query
@@ -17,7 +17,7 @@ from ase_simulator.sql.syntax.parser import parse_batch
 _UNKNOWN = Type("varchar", 255)
 
 
-def describe(session: StatementContext, sql: str) -> Description | Message:
+def describe(session: Context, sql: str) -> Description | Message:
     """The types of a statement's `?` marks and the columns of its rows, or ASE's error.
 
     A mark has the type of the column or parameter it is compared with or assigned to, else varchar(255).
@@ -42,9 +42,7 @@ def describe(session: StatementContext, sql: str) -> Description | Message:
     return Description([marks.get(number, _UNKNOWN) for number in range(count)], columns)
 
 
-def _columns(
-    session: StatementContext, statement: ast.Statement, marks: dict[int, Type]
-) -> Sequence[Column] | None:
+def _columns(session: Context, statement: ast.Statement, marks: dict[int, Type]) -> Sequence[Column] | None:
     """Adds the types of a statement's marks; returns its columns if they are known."""
     match statement:
         case ast.Query():
@@ -65,7 +63,7 @@ def _columns(
     return None
 
 
-def _inserted(session: StatementContext, statement: ast.Insert, marks: dict[int, Type]) -> None:
+def _inserted(session: Context, statement: ast.Insert, marks: dict[int, Type]) -> None:
     table = client_table(session, *dml.split_name(statement.table))
     columns = statement.columns or [name for name, _ in table.columns if name != table.identity]
     types = [table.columns[place_of(table, column)][1] for column in columns]
@@ -76,7 +74,7 @@ def _inserted(session: StatementContext, statement: ast.Insert, marks: dict[int,
         marks |= compile_query(session, statement.query).marks
 
 
-def _passed(session: StatementContext, statement: ast.Execute, marks: dict[int, Type]) -> None:
+def _passed(session: Context, statement: ast.Execute, marks: dict[int, Type]) -> None:
     found = calls.find(session, "".join(token.text for token in statement.name))
     by_name = {spec.name: spec.type for spec in found.parameters}
     for place, argument in enumerate(statement.arguments):
@@ -87,7 +85,7 @@ def _passed(session: StatementContext, statement: ast.Execute, marks: dict[int, 
             _alone(argument.value, type_, marks)
 
 
-def _tail_marks(session: StatementContext, table: ast.Tokens, tail: ast.Tokens) -> dict[int, Type]:
+def _tail_marks(session: Context, table: ast.Tokens, tail: ast.Tokens) -> dict[int, Type]:
     line = table[0].line
     start = [] if tail and tail[0].is_word("from") else [dml.word_token("from", line), *table]
     one = Token(Kind.NUMBER, "1", line, 0, 0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.compile.compiler import Compiled, table_name
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.execute.commands import drop_database
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, run_query
@@ -40,7 +40,7 @@ def split_name(tokens: ast.Tokens) -> tuple[str, str]:
     return (names[0] if dots == 2 else ""), names[-1]
 
 
-async def insert(session: StatementContext, statement: ast.Insert, marks: Marks) -> int:
+async def insert(session: Context, statement: ast.Insert, marks: Marks) -> int:
     """Runs an INSERT; returns the number of rows."""
     target = TargetTable(session, client_table(session, *split_name(statement.table)))
     if statement.query is not None:
@@ -54,9 +54,7 @@ async def insert(session: StatementContext, statement: ast.Insert, marks: Marks)
     )
 
 
-async def evaluate(
-    session: StatementContext, tokens: ast.Tokens, marks: Marks = ()
-) -> tuple[Type, EngineValue]:
+async def evaluate(session: Context, tokens: ast.Tokens, marks: Marks = ()) -> tuple[Type, EngineValue]:
     """The type and value of one expression."""
     line = tokens[0].line if tokens else 1
     compiled = compile_query(session, [word_token("select", line), *tokens])
@@ -66,7 +64,7 @@ async def evaluate(
 
 
 async def store(
-    session: StatementContext,
+    session: Context,
     target: TargetTable,
     columns: Sequence[str] | None,
     types: Sequence[Type],
@@ -105,7 +103,7 @@ async def store(
     return len(made_rows)
 
 
-def identity_insert(session: StatementContext, name: str) -> bool:
+def identity_insert(session: Context, name: str) -> bool:
     """Whether SET IDENTITY_INSERT lets this session give values for a table's identity column."""
     words = session.settings.others.get("identity_insert", "").split()
     return words[-1:] == ["on"] and words[0].split(".")[-1] == name
@@ -118,7 +116,7 @@ def fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
     return convert(source, wanted, value, how="implicit")
 
 
-async def update(session: StatementContext, statement: ast.Update, marks: Marks) -> int:
+async def update(session: Context, statement: ast.Update, marks: Marks) -> int:
     """Runs an UPDATE; returns the number of rows."""
     target, name = _changing(session, statement.table, statement.tail)
     line = statement.line
@@ -142,7 +140,7 @@ async def update(session: StatementContext, statement: ast.Update, marks: Marks)
     return len(last)
 
 
-async def delete(session: StatementContext, statement: ast.Delete, marks: Marks) -> int:
+async def delete(session: Context, statement: ast.Delete, marks: Marks) -> int:
     """Runs a DELETE; returns the number of rows."""
     target, name = _changing(session, statement.table, statement.tail)
     tokens = [word_token("select", statement.line), *_row_number(name, statement.line)]
@@ -152,14 +150,14 @@ async def delete(session: StatementContext, statement: ast.Delete, marks: Marks)
     return len(numbers)
 
 
-def _changing(session: StatementContext, table: ast.Tokens, tail: ast.Tokens) -> tuple[TargetTable, str]:
+def _changing(session: Context, table: ast.Tokens, tail: ast.Tokens) -> tuple[TargetTable, str]:
     """The table that UPDATE or DELETE changes, and its name or alias in the statement."""
     database, name = split_name(table)
     place, real = _real_name(session, tail, name)
     return TargetTable(session, client_table(session, place or database, real)), name
 
 
-def _real_name(session: StatementContext, tail: ast.Tokens, name: str) -> tuple[str, str]:
+def _real_name(session: Context, tail: ast.Tokens, name: str) -> tuple[str, str]:
     """`update x … from db..t x`: the database and table behind an alias."""
     for place, token in enumerate(tail[1:], 1):
         before = tail[place - 1]
@@ -172,7 +170,7 @@ def _real_name(session: StatementContext, tail: ast.Tokens, name: str) -> tuple[
 
 
 async def _changed(
-    session: StatementContext,
+    session: Context,
     target: TargetTable,
     table: ast.Tokens,
     items: list[Token],
@@ -183,7 +181,13 @@ async def _changed(
     tail = list(tail)
     name = table[-1].text
     if tail and tail[0].is_word("from"):
-        if not any(token.text == name for token in tail):
+        following = [*tail[1:], comma_token(0)]
+        listed = (
+            not after.is_operator(".")
+            for token, after in zip(tail, following, strict=True)
+            if token.text == name
+        )
+        if not any(listed):
             tail[1:1] = [*table, comma_token(table[0].line)]
     else:
         tail[:0] = [word_token("from", table[0].line), *table]
@@ -204,7 +208,7 @@ def _row_number(name: str, line: int) -> list[Token]:
     ]
 
 
-async def define(session: StatementContext, statement: ast.Statement) -> None:
+async def define(session: Context, statement: ast.Statement) -> None:
     """Runs CREATE, ALTER or DROP of tables and indexes, TRUNCATE TABLE, and DROP of other objects."""
     match statement:
         case ast.Truncate():
@@ -223,7 +227,7 @@ async def define(session: StatementContext, statement: ast.Statement) -> None:
                 await _drop(session, statement.kind, tokens)
 
 
-def _create(session: StatementContext, statement: ast.CreateTable) -> None:
+def _create(session: Context, statement: ast.CreateTable) -> None:
     database, name = split_name(statement.table)
     identity = next((column.name for column in statement.columns if column.identity), "")
     defaults = {column.name: column.default for column in statement.columns if column.default is not None}
@@ -234,7 +238,7 @@ def _create(session: StatementContext, statement: ast.CreateTable) -> None:
     create_table(session, database, name, columns, identity, defaults, not_null, statement.constraints)
 
 
-async def _alter(session: StatementContext, statement: ast.AlterTable) -> None:
+async def _alter(session: Context, statement: ast.AlterTable) -> None:
     target = TargetTable(session, client_table(session, *split_name(statement.table)))
     await target.own()
     table = target.table
@@ -281,7 +285,7 @@ def _kept_type(column: ast.ColumnSpec) -> Type:
     return replace(column.type, name=varying) if varying else column.type
 
 
-async def _drop(session: StatementContext, kind: str, tokens: ast.Tokens) -> None:
+async def _drop(session: Context, kind: str, tokens: ast.Tokens) -> None:
     """Drops an object; raises SqlError 3701."""
     database, name = split_name(tokens)
     key = (database or session.database, name)
@@ -305,7 +309,7 @@ async def _drop(session: StatementContext, kind: str, tokens: ast.Tokens) -> Non
         raise SqlError(3701, kind, name)
 
 
-async def into(session: StatementContext, compiled: Compiled, answer: QueryResult) -> int:
+async def into(session: Context, compiled: Compiled, answer: QueryResult) -> int:
     """SELECT INTO: a new table with the query's columns and rows."""
     assert compiled.into is not None
     node = compiled.into

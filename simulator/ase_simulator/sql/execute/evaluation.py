@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ase_simulator.results import Type
 from ase_simulator.sql.compile.compiler import Compiled
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.execute import dml
 from ase_simulator.sql.execute.queries import QueryResult, compile_query, run_query
 from ase_simulator.sql.syntax import statements as ast
@@ -17,7 +17,7 @@ from ase_simulator.sql.types.values import EngineValue
 class Evaluation:
     """Evaluates expressions of one batch or procedure in its session."""
 
-    def __init__(self, session: StatementContext) -> None:
+    def __init__(self, session: Context) -> None:
         self.session = session
         self.marks: list[EngineValue] = []
 

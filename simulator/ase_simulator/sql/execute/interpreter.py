@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ase_simulator.contracts import Parameter, ServerError
@@ -132,18 +132,19 @@ class Interpreter(Evaluation):
         session = self.session
         session.names.refresh()
         session.transactions.settle()
-        act = _ACTING.get(type(statement))
-        if command := _COMMANDS.get(type(statement)):
-            session.activity.command = command
+        handler = _HANDLERS[type(statement)]
+        if handler.command:
+            session.activity.command = handler.command
         if session.settings.chained and not session.trancount and _chains(statement):
             session.transactions.begin("", chained=True)
         try:
-            if act is not None:
-                await act(self, statement)
-                if type(statement) in _ENDING:
+            if handler.acts is not None:
+                await handler.acts(self, statement)
+                if handler.ends:
                     yield Ended()
+            if handler.answers is None:
                 return
-            async for result in _ANSWERING[type(statement)](self, statement):
+            async for result in handler.answers(self, statement):
                 if isinstance(result, Message) and result.severity > _MAX_INFORMATION_SEVERITY:
                     session.error = result.number
                 yield result
@@ -267,11 +268,11 @@ class Interpreter(Evaluation):
         yield Affected(count)
 
     async def _dbcc(self, statement: ast.Dbcc) -> AsyncIterator[Result]:
-        async for result in commands.run_dbcc(self.session, statement.command, statement.arguments):
+        for result in commands.run_dbcc(self.session, statement.command, statement.arguments):
             yield result
 
     async def _command(self, statement: ast.Command) -> AsyncIterator[Result]:
-        async for result in commands.run_command(self.session, await self.filled(statement.words)):
+        for result in commands.run_command(self.session, await self.filled(statement.words)):
             yield result
 
     async def _define(self, statement: ast.Statement) -> None:
@@ -312,11 +313,8 @@ class Interpreter(Evaluation):
         async for result in self.block(statement.body):
             yield result
 
-    async def _break(self, statement: ast.BreakLoop) -> None:
-        raise LeaveLoop(again=False)
-
-    async def _continue(self, statement: ast.ContinueLoop) -> None:
-        raise LeaveLoop(again=True)
+    async def _leave(self, statement: ast.Leave) -> None:
+        raise LeaveLoop(again=statement.again)
 
     async def _goto(self, statement: ast.Goto) -> None:
         raise LeaveTo(statement.name)
@@ -476,64 +474,49 @@ def _for_client(type_: Type, value: EngineValue) -> object:
     return value if shape is None else shape(value)
 
 
-# What the process tables show as the command of a session while it runs.
-_COMMANDS: dict[type[ast.Statement], str] = {
-    ast.Query: "SELECT",
-    ast.Insert: "INSERT",
-    ast.Update: "UPDATE",
-    ast.Delete: "DELETE",
-    ast.Execute: "EXECUTE",
-    ast.CreateTable: "CREATE TABLE",
-    ast.AlterTable: "ALTER TABLE",
-    ast.Drop: "DROP TABLE",
-    ast.WaitFor: "WAITFOR",
-    ast.Dbcc: "DBCC",
-}
-# Statements without results whose end the client hears of.
-_ENDING = frozenset(
-    {
-        ast.Truncate,
-        ast.CreateTable,
-        ast.AlterTable,
-        ast.CreateIndex,
-        ast.CreateProcedure,
-        ast.Drop,
-        ast.Transaction,
-    }
-)
-# Statements that yield results, then those that yield none.
-_ANSWERING: dict[type[ast.Statement], Callable[[Interpreter, Any], AsyncIterator[Result]]] = {
-    ast.Query: Interpreter._query,
-    ast.Use: Interpreter._use,
-    ast.CursorAction: Interpreter._cursor,
-    ast.Dbcc: Interpreter._dbcc,
-    ast.Command: Interpreter._command,
-    ast.Execute: Interpreter._execute,
-    ast.Insert: Interpreter._change,
-    ast.Update: Interpreter._change,
-    ast.Delete: Interpreter._change,
-    ast.SetOption: Interpreter._set_option,
-    ast.If: Interpreter._if,
-    ast.While: Interpreter._while,
-    ast.Block: Interpreter._block,
-    ast.Print: Interpreter._print,
-    ast.Raiserror: Interpreter._raiserror,
-}
-_ACTING: dict[type[ast.Statement], Callable[[Interpreter, Any], Awaitable[None]]] = {
-    ast.Declare: Interpreter._declare,
-    ast.Truncate: Interpreter._define,
-    ast.CreateTable: Interpreter._define,
-    ast.AlterTable: Interpreter._define,
-    ast.CreateIndex: Interpreter._define,
-    ast.CreateProcedure: Interpreter._define,
-    ast.Drop: Interpreter._define,
-    ast.SetVariables: Interpreter._set_variables,
-    ast.Transaction: Interpreter._transaction,
-    ast.BreakLoop: Interpreter._break,
-    ast.ContinueLoop: Interpreter._continue,
-    ast.Return: Interpreter._return,
-    ast.Goto: Interpreter._goto,
-    ast.Label: Interpreter._label,
-    ast.DeclareCursor: Interpreter._declare_cursor,
-    ast.WaitFor: Interpreter._waitfor,
+@dataclass(frozen=True, slots=True)
+class _Handler:
+    """How a kind of statement runs.
+
+    answers: it yields results; acts: it yields none. command: what the process tables show meanwhile. ends: the client
+    hears of the end of a statement without results.
+    """
+
+    answers: Callable[[Interpreter, Any], AsyncIterator[Result]] | None = None
+    acts: Callable[[Interpreter, Any], Awaitable[None]] | None = None
+    command: str = ""
+    ends: bool = False
+
+
+_HANDLERS: dict[type[ast.Statement], _Handler] = {
+    ast.Query: _Handler(Interpreter._query, command="SELECT"),
+    ast.Use: _Handler(Interpreter._use),
+    ast.CursorAction: _Handler(Interpreter._cursor),
+    ast.Dbcc: _Handler(Interpreter._dbcc, command="DBCC"),
+    ast.Command: _Handler(Interpreter._command),
+    ast.Execute: _Handler(Interpreter._execute, command="EXECUTE"),
+    ast.Insert: _Handler(Interpreter._change, command="INSERT"),
+    ast.Update: _Handler(Interpreter._change, command="UPDATE"),
+    ast.Delete: _Handler(Interpreter._change, command="DELETE"),
+    ast.SetOption: _Handler(Interpreter._set_option),
+    ast.If: _Handler(Interpreter._if),
+    ast.While: _Handler(Interpreter._while),
+    ast.Block: _Handler(Interpreter._block),
+    ast.Print: _Handler(Interpreter._print),
+    ast.Raiserror: _Handler(Interpreter._raiserror),
+    ast.Declare: _Handler(acts=Interpreter._declare),
+    ast.Truncate: _Handler(acts=Interpreter._define, ends=True),
+    ast.CreateTable: _Handler(acts=Interpreter._define, command="CREATE TABLE", ends=True),
+    ast.AlterTable: _Handler(acts=Interpreter._define, command="ALTER TABLE", ends=True),
+    ast.CreateIndex: _Handler(acts=Interpreter._define, ends=True),
+    ast.CreateProcedure: _Handler(acts=Interpreter._define, ends=True),
+    ast.Drop: _Handler(acts=Interpreter._define, command="DROP TABLE", ends=True),
+    ast.SetVariables: _Handler(acts=Interpreter._set_variables),
+    ast.Transaction: _Handler(acts=Interpreter._transaction, ends=True),
+    ast.Leave: _Handler(acts=Interpreter._leave),
+    ast.Return: _Handler(acts=Interpreter._return),
+    ast.Goto: _Handler(acts=Interpreter._goto),
+    ast.Label: _Handler(acts=Interpreter._label),
+    ast.DeclareCursor: _Handler(acts=Interpreter._declare_cursor),
+    ast.WaitFor: _Handler(acts=Interpreter._waitfor, command="WAITFOR"),
 }

@@ -11,7 +11,7 @@ from ase_simulator.results import Column, Message, Rows
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.compile.compiler import Compiled, QueryCompiler
 from ase_simulator.sql.compile.expressions import variable_key
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.dictionary.tables import DERIVED
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.state.tables import ClientTable
@@ -34,13 +34,13 @@ class QueryResult:
     notice: Message | None = None
 
 
-def compile_query(session: StatementContext, tokens: Sequence[Token]) -> Compiled:
+def compile_query(session: Context, tokens: Sequence[Token]) -> Compiled:
     """Compiles a query for a session; raises SqlError."""
     return QueryCompiler(session).query(parse_select(tokens))
 
 
 async def run_query(
-    session: StatementContext,
+    session: Context,
     compiled: Compiled,
     marks: Sequence[EngineValue] = (),
     changing: ClientTable | None = None,
@@ -88,7 +88,7 @@ async def run_query(
     return QueryResult(compiled, iter(list(answer)) if compiled.client_tables else answer, notice)
 
 
-async def _lock_tables(session: StatementContext, compiled: Compiled, changing: ClientTable | None) -> None:
+async def _lock_tables(session: Context, compiled: Compiled, changing: ClientTable | None) -> None:
     """Waits for other sessions' changes of the tables that a query reads, unless its isolation level is 0."""
     for table in compiled.client_tables:
         table.reads += 1
@@ -119,7 +119,7 @@ def result_set(columns: Sequence[Column], rows: Iterable[Values], failed: list[S
     return Rows(columns, shaped())
 
 
-def table_rows(session: StatementContext, table: TableDefinition, database: str) -> Iterable[Row]:
+def table_rows(session: Context, table: TableDefinition, database: str) -> Iterable[Row]:
     """The rows of a table as of now, from the model, the schema or the configuration."""
     derive = DERIVED.get(table.name)
     if derive is not None:
@@ -130,7 +130,7 @@ def table_rows(session: StatementContext, table: TableDefinition, database: str)
     return session.unseen(table.name, rows) if table.stateful else rows
 
 
-def _altered(session: StatementContext, table: TableDefinition, rows: Iterable[Row]) -> Iterable[Row]:
+def _altered(session: Context, table: TableDefinition, rows: Iterable[Row]) -> Iterable[Row]:
     """The rows as faults alter them, and those of all instances that the session sees."""
     faults = session.server.faults
     values = {
@@ -149,23 +149,27 @@ def _altered(session: StatementContext, table: TableDefinition, rows: Iterable[R
     return rows
 
 
-def check_rights(session: StatementContext, table: TableDefinition) -> None:
-    """Raises SqlError 10353 without mon_role for a monitoring table, 10330 for a table that only sa_role may read."""
+def check_rights(session: Context, table: TableDefinition) -> None:
+    """Raises SqlError 10353 without mon_role for a monitoring table, 10330 for a table that only sa_role may read.
+
+    The server's own procedures may read all."""
+    if session.frame.system:
+        return
     if table.needs_role and "mon_role" not in session.roles:
         raise SqlError(10353, "mon_role")
     if table.name in _SA_ONLY and "sa_role" not in session.roles:
         raise SqlError(10330, "SELECT", table.name, "master", "dbo")
 
 
-def missing_switches(session: StatementContext, table: TableDefinition) -> list[str]:
+def missing_switches(session: Context, table: TableDefinition) -> list[str]:
     """Options that a monitoring table needs and that are off; options that the version lacks are ignored."""
-    if not table.needs:
+    if not table.needs or session.frame.system:
         return []
     run = {option.name: option.run for option in session.server.options()}
     return [name for name in table.needs if run.get(name, 1) == 0]
 
 
-def _switched_off(session: StatementContext, table: TableDefinition, missing: Sequence[str]) -> Message:
+def _switched_off(session: Context, table: TableDefinition, missing: Sequence[str]) -> Message:
     wanted = ", ".join(f"'{name}'" for name in missing)
     if session.profile.level < (15, 7, 0, 0, 0):
         return message(12052, table.name, wanted)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ase_simulator.results import EnvChange, Result
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError, message
 from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS
 
@@ -12,7 +12,7 @@ _LEVELS = {"0": 0, "1": 1, "2": 2, "3": 3}
 _LANGUAGES = frozenset({"us_english", "french", "german", "japanese", "spanish", "chinese", "korean"})
 
 
-def apply(session: StatementContext, words: Sequence[str]) -> Iterator[Result]:
+def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
     """Runs one SET statement, given its words; raises SqlError 155 for an unknown option."""
     rest = [word for word in words if word != ","]
     name = rest[0].lower()
@@ -48,7 +48,7 @@ def apply(session: StatementContext, words: Sequence[str]) -> Iterator[Result]:
         raise SqlError(155, rest[0], "SET")
 
 
-def _lock(session: StatementContext, words: Sequence[str]) -> None:
+def _lock(session: Context, words: Sequence[str]) -> None:
     """`lock wait`, `lock wait 5`, `lock nowait`: how long this session waits for a lock."""
     if words == ["nowait"]:
         session.locker.timeout = 0.0
@@ -84,7 +84,7 @@ def _isolation(words: Sequence[str]) -> int:
     return _LEVELS[lowered[2]]
 
 
-def _language(session: StatementContext, value: str) -> Iterator[Result]:
+def _language(session: Context, value: str) -> Iterator[Result]:
     if value not in _LANGUAGES:
         raise SqlError(2740, value)
     old, session.settings.language = session.settings.language, value

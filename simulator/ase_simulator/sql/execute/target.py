@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ase_simulator.results import Type
-from ase_simulator.sql.context import StatementContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.execute.queries import compile_query
 from ase_simulator.sql.state.tables import ClientTable, definition
@@ -14,10 +14,8 @@ from ase_simulator.sql.syntax.statements import Constraint
 from ase_simulator.sql.types.rules import STRINGS
 from ase_simulator.sql.types.values import EngineValue, to_engine
 
-_SET_IDENTITY = "identity_insert"
 
-
-def client_table(session: StatementContext, database: str, name: str) -> ClientTable:
+def client_table(session: Context, database: str, name: str) -> ClientTable:
     """A table that may be changed; raises SqlError 208 if there is none, 259 for one of the server's."""
     found = session.table(database, name)
     if not isinstance(found, ClientTable):
@@ -31,7 +29,7 @@ class TargetTable:
     Each change is done as a whole or not at all, by a savepoint of the engine, and is undone by a rollback.
     """
 
-    def __init__(self, session: StatementContext, table: ClientTable) -> None:
+    def __init__(self, session: Context, table: ClientTable) -> None:
         self.session = session
         self.table = table
         self.columns = table.columns
@@ -199,7 +197,7 @@ def place_of(table: ClientTable, column: str) -> int:
     raise SqlError(207, column)
 
 
-def references(session: StatementContext) -> list[tuple[ClientTable, Constraint, ClientTable]]:
+def references(session: Context) -> list[tuple[ClientTable, Constraint, ClientTable]]:
     """Every foreign key: its table, the constraint, and the table that it refers to."""
     permanent = session.shared.permanent
     return [
@@ -211,7 +209,7 @@ def references(session: StatementContext) -> list[tuple[ClientTable, Constraint,
 
 
 def create_table(
-    session: StatementContext,
+    session: Context,
     database: str,
     name: str,
     columns: Sequence[tuple[str, Type]],
@@ -269,7 +267,7 @@ def create_table(
     return made
 
 
-def add_constraint(session: StatementContext, table: ClientTable, constraint: Constraint) -> None:
+def add_constraint(session: Context, table: ClientTable, constraint: Constraint) -> None:
     """Adds a constraint that all rows meet; raises SqlError 1505, 548, 207 or 1715."""
     if any(each.name == constraint.name for each in table.constraints):
         raise SqlError(1913, table.name, constraint.name)
@@ -314,7 +312,7 @@ def _index(table: ClientTable, constraint: Constraint) -> str:
     return f"{table.handle.rpartition('.')[2]}_{re.sub(r'[^A-Za-z0-9]', '_', constraint.name)}"
 
 
-def drop_constraint(session: StatementContext, table: ClientTable, name: str) -> None:
+def drop_constraint(session: Context, table: ClientTable, name: str) -> None:
     """Drops a constraint or an index; raises SqlError 3701."""
     found = next((each for each in table.constraints if each.name == name), None)
     if found is None:
@@ -325,7 +323,7 @@ def drop_constraint(session: StatementContext, table: ClientTable, name: str) ->
 
 
 def rebuild(
-    session: StatementContext,
+    session: Context,
     table: ClientTable,
     columns: Sequence[tuple[str, Type]],
     not_null: frozenset[str] | None = None,
@@ -371,7 +369,7 @@ def rebuild(
     session.transactions.record(undo, lambda: session.engine.drop(old))
 
 
-def _check(session: StatementContext, table: ClientTable, constraint: Constraint) -> str:
+def _check(session: Context, table: ClientTable, constraint: Constraint) -> str:
     """SQL for the engine of the condition of a CHECK."""
     line = constraint.check[0].line
 
@@ -388,7 +386,7 @@ def _check(session: StatementContext, table: ClientTable, constraint: Constraint
     return compiled.sql.partition(" WHERE ")[2].replace("s1.", "")
 
 
-def drop_table(session: StatementContext, database: str, name: str) -> None:
+def drop_table(session: Context, database: str, name: str) -> None:
     """Drops a table; raises SqlError 3701 if it does not exist, 3712 if another refers to it."""
     if name in session.temporary:
         dropped = session.temporary.pop(name)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ase_simulator.results import Type
-from ase_simulator.sql.context import FunctionContext
+from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function
 from ase_simulator.sql.lookup.server_facts import cached_text
@@ -17,7 +17,7 @@ _ROWS_PER_PAGE = 20
 
 
 @function("mdaconfig", "string", "string", returns=INT, session=True)
-def _mdaconfig(session: FunctionContext, option: Any, action: Any) -> EngineValue:
+def _mdaconfig(session: Context, option: Any, action: Any) -> EngineValue:
     if str(option).lower() != "freeze":
         raise SqlError(102, option)
     session.freeze(str(action).lower())
@@ -25,9 +25,7 @@ def _mdaconfig(session: FunctionContext, option: Any, action: Any) -> EngineValu
 
 
 @function("show_cached_plan_in_xml", "int", "int", "int", returns=Type("text"), optional=1, session=True)
-def _show_cached_plan_in_xml(
-    session: FunctionContext, number: Any, plan: Any, _detail: Any = 0
-) -> EngineValue:
+def _show_cached_plan_in_xml(session: Context, number: Any, plan: Any, _detail: Any = 0) -> EngineValue:
     """The statement without the steps of its plan."""
     text = cached_text(session.server, number)
     if text is None:
@@ -40,7 +38,7 @@ def _show_cached_plan_in_xml(
 
 
 @function("syb_quit", returns=INT, pure=False, session=True)
-def _syb_quit(session: FunctionContext) -> EngineValue:
+def _syb_quit(session: Context) -> EngineValue:
     session.shared.sessions[session.spid].kill()
     raise SqlError(6002)
 
@@ -55,14 +53,14 @@ def _isnumeric(value: Any) -> EngineValue:
 
 
 @function("row_count", "int", "int", "any", returns=Type("bigint"), optional=1, session=True)
-def _row_count(session: FunctionContext, database: Any, number: Any, _partition: Any = None) -> EngineValue:
+def _row_count(session: Context, database: Any, number: Any, _partition: Any = None) -> EngineValue:
     """An estimate from the pages of the table."""
     pages = object_pages(session.server, database, number, 0)
     return None if pages is None else pages * _ROWS_PER_PAGE
 
 
 @function("getdevicetype", "string", returns=INT, session=True)
-def _getdevicetype(session: FunctionContext, path: Any) -> EngineValue:
+def _getdevicetype(session: Context, path: Any) -> EngineValue:
     """1 a raw device, 2 a block device, 3 a file; 0 for a path that no device has."""
     known = {str(row.get("phyname")) for row in session.server.table("sysdevices")}
     return 3 if path in known or path in ("TRUE", "default") else 0
@@ -70,7 +68,7 @@ def _getdevicetype(session: FunctionContext, path: Any) -> EngineValue:
 
 @function("spaceusage", "int", "int", "int", "int", returns=LONG_NAME, optional=4, session=True)
 def _spaceusage(
-    session: FunctionContext, database: Any = None, number: Any = None, index: Any = None, _part: Any = None
+    session: Context, database: Any = None, number: Any = None, index: Any = None, _part: Any = None
 ) -> EngineValue:
     """Pages of a database, or of one of its tables."""
     if database is None:
@@ -83,7 +81,7 @@ def _spaceusage(
 
 
 @function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
-def _pssinfo(session: FunctionContext, spid: Any, name: Any) -> EngineValue:
+def _pssinfo(session: Context, spid: Any, name: Any) -> EngineValue:
     row = session.names.process(spid)
     if row is None:
         return None

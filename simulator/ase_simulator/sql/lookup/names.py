@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from ase_simulator.contracts import Row, Server
-from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.schema.types import byte_length
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.object_ids import ObjectIds
@@ -77,16 +76,6 @@ class Names:
         set_bits, cleared = self._shared.database_options.get(str(row["name"]), (0, 0))
         status = int(str(row.get("status") or 0))
         return {**row, "status": (status | set_bits) & ~cleared}
-
-    def visible_tables(self) -> list[TableDefinition]:
-        """The tables of the current database."""
-        here = [t for t in self._shared.catalog.tables.values() if t.scope in ("each", self.database)]
-        return here + [made.table for made in self._shared.permanent.in_database(self.database)]
-
-    def find_table(self, name: str) -> TableDefinition | None:
-        """A table of the current database by its name, which may have an owner."""
-        wanted = name.split(".")[-1]
-        return next((table for table in self.visible_tables() if table.name == wanted), None)
 
     def object_name(self, number: int | None, database: int | None = None) -> str | None:
         """The name of an object, or of a cached statement where the database is 2."""

@@ -11,11 +11,6 @@ def boot_time(server: Server) -> datetime:
     return start if isinstance(start, datetime) else server.local_now()
 
 
-def engine_count(server: Server) -> int:
-    """Number of engines."""
-    return sum(1 for _ in server.table("monEngine"))
-
-
 def run_value(server: Server, option: str, default: int) -> int:
     """The run value of a configuration option; default where this version lacks it."""
     return next((each.run for each in server.options() if each.name == option), default)

@@ -59,19 +59,6 @@ def database_pages(server: Server, database: int | None) -> dict[str, int]:
     }
 
 
-def object_kilobytes(server: Server, database: int, number: int | None) -> tuple[int, int]:
-    """Data and index space of a table in KB, from monCachedObject."""
-    data, indexes = 0, 0
-    for row in server.table("monCachedObject"):
-        if (row["DBID"], row["ObjectID"]) == (database, number):
-            size = int(str(row.get("TotalSizeKB") or 0))
-            if int(str(row["IndexID"])) == 0:
-                data += size
-            else:
-                indexes += size
-    return data, indexes
-
-
 def object_pages(server: Server, database: int | None, number: int | None, index: int | None) -> int | None:
     """Pages of a table, or of one of its indexes."""
     if database is None or number is None:

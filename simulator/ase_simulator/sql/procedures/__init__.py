@@ -1,29 +1,9 @@
-"""The system procedures, a file per family; importing this registers those in Python."""
+"""The system procedures: most are T-SQL (catalog.sql), one is Python."""
 
-from ase_simulator.sql.procedures import (
-    caches,
-    configuration,
-    databases,
-    logins,
-    processes,
-    resources,
-    scripts,
-    sysmon,
-)
-from ase_simulator.sql.procedures.registry import PROCEDURES
-from ase_simulator.sql.procedures.scripts import REFUSED, SCRIPTED, scripted
+from ase_simulator.sql.procedures.registry import SystemProcedure
+from ase_simulator.sql.procedures.scripts import PARTS, REFUSED, SCRIPTED, scripted
+from ase_simulator.sql.procedures.sysmon import SYSMON
 
-__all__ = [
-    "PROCEDURES",
-    "REFUSED",
-    "SCRIPTED",
-    "caches",
-    "configuration",
-    "databases",
-    "logins",
-    "processes",
-    "resources",
-    "scripted",
-    "scripts",
-    "sysmon",
-]
+__all__ = ["PARTS", "PROCEDURES", "REFUSED", "SCRIPTED", "scripted"]
+
+PROCEDURES: dict[str, SystemProcedure] = {SYSMON.name: SYSMON}

@@ -303,12 +303,22 @@ begin
     print 'Object does not have any indexes.'
     return 0
 end
-select index_name = convert(varchar(255), i.name), index_keys = convert(varchar(255), i.keys),
-    index_description = convert(varchar(68), case when i.indid = 1 then 'clustered' else 'nonclustered' end
-        + case when i.status & 2 = 2 then ', unique' end),
+declare @place int
+select name, indid, status, crdate, columns = convert(varchar(255), null)
+into #indexes from sysindexes where id = object_id(@objname) and indid between 1 and 254
+select @place = 1
+while exists (select 1 from simKeys where id = object_id(@objname) and seq = @place)
+begin
+    update #indexes set columns = columns + case when columns is not null then ', ' end + k.name
+    from simKeys k where k.id = object_id(@objname) and k.keyname = #indexes.name and k.seq = @place
+    select @place = @place + 1
+end
+select index_name = convert(varchar(255), name), index_keys = columns,
+    index_description = convert(varchar(68), case when indid = 1 then 'clustered' else 'nonclustered' end
+        + case when status & 2 = 2 then ', unique' end),
     index_max_rows_per_page = convert(smallint, 0), index_fillfactor = convert(smallint, 0),
-    index_reservepagegap = convert(smallint, 0), index_created = i.crdate, index_local = convert(varchar(12), 'Global Index')
-from sysindexes i where i.id = object_id(@objname) and i.indid between 1 and 254 order by i.indid
+    index_reservepagegap = convert(smallint, 0), index_created = crdate, index_local = convert(varchar(12), 'Global Index')
+from #indexes order by indid
 go
 create procedure sp_helptext @objname varchar(255), @grouping_num int = null, @numlines int = null,
     @printopts varchar(256) = null
@@ -511,3 +521,493 @@ update master..spt_monitor set lastrun = @now, cpu_busy = @@cpu_busy, io_busy = 
 go
 create procedure sp_metrics @cmd varchar(30) = null, @arg1 varchar(255) = null, @arg2 varchar(255) = null as
 return 0
+go
+create procedure sp_addlogin @loginame varchar(30), @passwd varchar(128), @defdb varchar(30) = null,
+    @deflanguage varchar(30) = null, @fullname varchar(30) = null, @passwdexp int = null, @minpwdlen int = null,
+    @maxfailedlogins int = null, @auth_mech varchar(30) = null
+as
+declare @done varchar(255)
+if proc_role('sso_role') = 0
+begin
+    raiserror 10353, 'sso_role'
+    return 1
+end
+select @done = simulate('add_login', @loginame, @passwd, @defdb, @fullname)
+if @@error <> 0 return 1
+print 'Password correctly set.'
+print 'Account unlocked.'
+print 'New login created.'
+go
+create procedure sp_droplogin @loginame varchar(30) as
+declare @done varchar(255)
+if proc_role('sso_role') = 0
+begin
+    raiserror 10353, 'sso_role'
+    return 1
+end
+select @done = simulate('drop_login', @loginame)
+if @@error <> 0 return 1
+print 'Login dropped.'
+go
+create procedure sp_locklogin @loginame varchar(30) = null, @locktype varchar(10) = null, @except varchar(30) = null,
+    @inactive int = null
+as
+declare @done varchar(255)
+if proc_role('sso_role') = 0
+begin
+    raiserror 10353, 'sso_role'
+    return 1
+end
+if @loginame is null
+begin
+    select locked_logins = convert(varchar(30), name) from master..syslogins where status & 2 = 2 order by suid
+    return 0
+end
+select @done = simulate('lock_login', @loginame, lower(@locktype))
+if @@error <> 0 return 1
+if lower(@locktype) = 'lock' print 'Account locked.' else print 'Account unlocked.'
+go
+create procedure sp_password @caller_password varchar(128), @new_password varchar(128), @loginame varchar(30) = null as
+declare @done varchar(255)
+select @done = simulate('set_password', @caller_password, @new_password, @loginame)
+if @@error <> 0 return 1
+print 'Password correctly set.'
+go
+create procedure sp_role @action varchar(10), @rolename varchar(30), @grantee varchar(30) as
+declare @done varchar(255)
+if proc_role('sso_role') = 0 and proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sso_role, sa_role'
+    return 1
+end
+select @done = simulate('change_role', lower(@action), @rolename, @grantee)
+if @@error <> 0 return 1
+print 'Authorization updated.'
+go
+create procedure sp_modifylogin @loginame varchar(30), @option varchar(30), @value varchar(255) as
+declare @done varchar(255)
+if proc_role('sso_role') = 0
+begin
+    raiserror 10353, 'sso_role'
+    return 1
+end
+select @done = simulate('modify_login', @loginame, lower(@option), @value)
+if @@error <> 0 return 1
+print 'Option changed.'
+go
+create procedure sp_displaylogin @loginame varchar(30) = null, @expand_up varchar(20) = null as
+declare @suid int, @name varchar(30), @text varchar(255), @role smallint, @expires varchar(255)
+select @name = isnull(@loginame, suser_name())
+select @expires = simulate('password_expiration', @name)
+if @@error <> 0 return 1
+if @name <> suser_name() and proc_role('sa_role') = 0 and proc_role('sso_role') = 0
+begin
+    raiserror 10353, 'sso_role'
+    return 1
+end
+declare @fullname varchar(30), @database varchar(30), @language varchar(30), @status int, @failed int
+select @suid = suid, @fullname = fullname, @database = dbname, @language = language, @status = status, @failed = logincount
+from master..syslogins where name = @name
+print 'Suid: %1!', @suid
+print 'Loginame: %1!', @name
+print 'Fullname: %1!', @fullname
+print 'Default Database: %1!', @database
+print 'Default Language: %1!', @language
+print 'Auto Login Script: '
+print 'Configured Authorization:'
+select @role = min(srid) from master..sysloginroles where suid = @suid
+while @role is not null
+begin
+    print '    %1! (default ON)', role_name(@role)
+    select @role = min(srid) from master..sysloginroles where suid = @suid and srid > @role
+end
+select @text = case when @status & 2 = 2 then 'YES' else 'NO' end
+print 'Locked: %1!', @text
+print 'Password expiration interval: %1!', @expires
+print 'Password expired: NO'
+print 'Minimum password length: 6'
+print 'Maximum failed logins: 0'
+print 'Current failed login attempts: %1!', @failed
+print 'Authenticate with: ANY'
+go
+create procedure sp_engine @cmd varchar(30), @number int = null as
+declare @done varchar(255), @command varchar(30)
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+select @command = lower(@cmd)
+if @command in ('online', 'offline')
+begin
+    if @number is null
+        select @number = max(engine) + case @command when 'online' then 1 else 0 end from master..sysengines
+    select @done = simulate('set_engine', @number, @command)
+    if @@error <> 0 return 1
+    print 'Engine %1! is %2!.', @number, @command
+end
+else if @command in ('can_offline', 'status', 'shutdown')
+    select engine = convert(int, engine), status = convert(varchar(12), 'online') from master..sysengines order by engine
+else
+begin
+    raiserror 17870, @command
+    return 1
+end
+go
+create procedure sp_dboption @dbname varchar(255) = null, @optname varchar(30) = null, @optvalue varchar(10) = null,
+    @dockpt tinyint = 1
+as
+declare @option varchar(30), @bit int, @switch varchar(3), @done varchar(255)
+create table #known (name varchar(30) not null, bit int not null)
+insert #known
+select name, number from master..spt_values where type = 'D' and number not in (-1, 32)
+union all select 'abort tran on log full', 0 union all select 'mixed log and data', 0 union all select 'async log service', 0 union all select 'delayed commit', 0
+union all select 'unique auto_identity index', 0 union all select 'enforce dump tran sequence', 0
+union all select 'full logging for all', 0 union all select 'auto identity', 0
+if @dbname is null
+begin
+    print 'Settable database options.
+'
+    select database_options = convert(varchar(30), name) from #known order by name
+    return 0
+end
+if db_id(@dbname) is null
+begin
+    raiserror 17421
+    return 1
+end
+delete #known where @optname is null or substring(name, 1, char_length(@optname)) <> lower(@optname)
+if (select count(*) from #known) <> 1
+begin
+    raiserror 17422
+    return 1
+end
+if @optvalue is null or @optvalue not in ('true', 'false')
+begin
+    raiserror 17422 'Usage: sp_dboption [dbname, optname, {true | false}]'
+    return 1
+end
+select @option = name, @bit = bit, @switch = case @optvalue when 'true' then 'ON' else 'OFF' end from #known
+select @done = simulate('set_database_option', @dbname, @option, @bit, @optvalue)
+if @@error <> 0 return 1
+print 'Database option ''%1!'' turned %2! for database ''%3!''.', @option, @switch, @dbname
+print 'Running CHECKPOINT on database ''%1!'' for option ''%2!'' to take effect.', @dbname, @option
+go
+create procedure sp_configure @configname varchar(255) = null, @configvalue varchar(255) = null,
+    @configvalue2 varchar(255) = null, @filename varchar(255) = null
+as
+declare @count int, @name varchar(255), @section varchar(255), @memory int, @value varchar(255), @done varchar(255)
+select name = c.comment, section = p.name, standard = x.defvalue, memory = x.memory_used, configured = c.value,
+    run = x.value, unit = x.unit, type = x.type, text = isnull(c.value2, ''), shown = 0
+into #options
+from master..sysconfigures c, master..syscurconfigs x, master..sysconfigures p
+where c.config = x.config and c.comment = x.comment and p.config = c.parent and p.parent = 0 and c.config <> 19
+if @configname is null
+begin
+    print '
+Group: Configuration Options
+'
+    select @section = min(section) from #options
+    while @section is not null
+    begin
+        exec simListing @section
+        select @section = min(section) from #options where section > @section
+    end
+    return 0
+end
+select @section = min(section) from #options where lower(section) = lower(@configname)
+if @section is not null and @configvalue is null
+begin
+    exec simListing @section
+    return 0
+end
+update #options set shown = 1 where lower(name) = lower(@configname)
+if @@rowcount = 0
+    update #options set shown = 1 where charindex(lower(@configname), lower(name)) > 0
+if @@rowcount = 0 and @configvalue is null
+    update #options set shown = 1 where charindex(lower(@configname), lower(section)) > 0
+select @count = count(*) from #options where shown = 1
+if @count = 0
+begin
+    raiserror 17410
+    return 1
+end
+if @configvalue is null
+begin
+    if @count > 1 print 'Configuration option is not unique.
+'
+    exec simListing
+    if @count > 1 return 1
+    return 0
+end
+if @count > 1
+begin
+    raiserror 17411
+    select option_name = convert(varchar(30), name), config_value = configured, run_value = run
+    from #options where shown = 1 order by lower(name)
+    return 1
+end
+if proc_role('sa_role') = 0 and proc_role('sso_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+select @name = name, @memory = memory from #options where shown = 1
+select @done = simulate('set_option', @name, @configvalue, @configvalue2)
+if @@error <> 0 return 1
+update #options set configured = c.value, run = x.value, memory = x.memory_used, text = isnull(c.value2, '')
+from master..sysconfigures c, master..syscurconfigs x
+where shown = 1 and c.comment = @name and c.config <> 19 and x.comment = @name and x.config = c.config
+exec simListing
+select @value = case type when 'static' then 'must be rebooted before the change in effect since the option is static.'
+    else 'need not be rebooted since the option is dynamic.' end from #options where shown = 1
+if @@version_number >= 15700
+    print 'Configuration option changed. ASE %1!', @value
+else
+    print 'Configuration option changed. The SQL Server %1!', @value
+select @memory = memory - @memory, @value = convert(varchar(12), configured) from #options where shown = 1
+if @memory > 0
+    print 'Changing the value of ''%1!'' to ''%2!'' increases the amount of memory ASE uses by %3! K.', @name, @value, @memory
+else
+    print 'Changing the value of ''%1!'' does not increase the amount of memory Adaptive Server uses.', @name
+go
+-- The rows of a caller's #options: of a section, or those to show.
+create procedure simListing @section varchar(255) = null as
+if @section is not null print '
+Group: %1!
+', @section
+select name, section, unit, type, standard = case unit when 'name' then space(11) else space(11 - char_length(standard)) + standard end,
+    memory = case when memory > 0 and section = 'Meta-Data Caches' then '#' end + convert(varchar(12), memory),
+    configured = case unit when 'name' then text else convert(varchar(12), configured) end,
+    run = case unit when 'name' then text else convert(varchar(12), run) end
+into #lines from #options where section = @section or (@section is null and shown = 1)
+if @@version_number >= 15700
+    select 'Parameter Name' = convert(varchar(30), name), 'Default' = convert(char(20), standard),
+        'Memory Used' = convert(char(11), right(space(11) + memory, 11)),
+        'Config Value' = convert(char(20), space(12 - char_length(configured)) + configured),
+        'Run Value' = convert(char(20), space(12 - char_length(run)) + run),
+        Unit = convert(char(20), unit), Type = convert(char(20), type)
+    from #lines order by lower(name)
+else
+    select 'Parameter Name' = convert(varchar(30), name), 'Default' = convert(char(11), standard),
+        'Memory Used' = convert(char(11), right(space(11) + memory, 11)),
+        'Config Value' = convert(char(12), space(12 - char_length(configured)) + configured),
+        'Run Value' = convert(char(12), space(12 - char_length(run)) + run),
+        Unit = convert(char(20), unit), Type = convert(char(10), type)
+    from #lines order by lower(name)
+go
+create procedure sp_monitorconfig @configname varchar(255), @result_tbl_name varchar(255) = null as
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+select name = convert(varchar(30), comment), run = value, active = 0 into #resources from master..syscurconfigs
+where config <> 19 and comment in ('audit queue size', 'disk i/o structures', 'max memory', 'max online engines',
+    'number of alarms', 'number of aux scan descriptors', 'number of devices', 'number of dtx participants',
+    'number of large i/o buffers', 'number of locks', 'number of mailboxes', 'number of messages', 'number of open databases',
+    'number of open indexes', 'number of open objects', 'number of open partitions', 'number of remote connections',
+    'number of remote logins', 'number of remote sites', 'number of sort buffers', 'number of user connections',
+    'number of worker processes', 'permission cache entries', 'procedure cache size')
+if lower(@configname) <> 'all'
+begin
+    if exists (select 1 from #resources where name = lower(@configname))
+        delete #resources where name <> lower(@configname)
+    delete #resources where charindex(lower(@configname), name) = 0
+    if (select count(*) from #resources) = 0
+    begin
+        raiserror 17410
+        return 1
+    end
+    if (select count(*) from #resources) > 1
+    begin
+        raiserror 17411
+        return 1
+    end
+end
+update #resources set active = case name
+    when 'max memory' then (select sum(memory_used) / 2 from master..syscurconfigs where config <> 19)
+    when 'max online engines' then (select count(*) from master..monEngine)
+    when 'number of devices' then (select count(*) from master..sysdevices)
+    when 'number of locks' then (select count(*) from master..syslocks)
+    when 'number of open databases' then (select count(*) from master..monOpenDatabases)
+    when 'number of open indexes' then (select count(*) from master..monOpenObjectActivity where IndexID > 0)
+    when 'number of open objects' then (select count(*) from master..monOpenObjectActivity where IndexID = 0)
+    when 'number of open partitions' then (select count(*) from master..monOpenObjectActivity)
+    when 'number of user connections' then (select count(*) from master..sysprocesses where suid > 0)
+    when 'procedure cache size' then (select isnull(sum(Active), 0) from master..monProcedureCacheModuleUsage)
+    else 0 end
+print 'Usage information at date and time: %1!.
+', convert(varchar(30), getdate())
+select Name = name, Num_free = case when run > active then run - active else 0 end, Num_active = active,
+    Pct_act = convert(char(6), str(case run when 0 then 0 else 100.0 * active / run end, 6, 2)),
+    Max_Used = convert(int, simulate('max_used', name, active)), Reuse_cnt = 0, Instance_Name = @@instancename
+into #usage from #resources
+if @@version_number >= 15500
+    select Name, Num_free, Num_active, Pct_act, Max_Used, Reuse_cnt, Instance_Name from #usage order by Name
+else
+    select Name, Num_free, Num_active, Pct_act, Max_Used, Reuse_cnt from #usage order by Name
+go
+create procedure sp_cacheconfig @cachename varchar(255) = null, @parm1 varchar(255) = null, @parm2 varchar(255) = null,
+    @parm3 varchar(255) = null, @parm4 varchar(255) = null, @parm5 varchar(255) = null
+as
+declare @how varchar(255)
+if @cachename is not null and coalesce(@parm1, @parm2, @parm3, @parm4, @parm5) is not null
+begin
+    if proc_role('sa_role') = 0
+    begin
+        raiserror 10353, 'sa_role'
+        return 1
+    end
+    select @how = simulate('configure_cache', @cachename, @parm1, @parm2, @parm3, @parm4, @parm5)
+    if @@error <> 0 return 1
+    if @how = 'dynamic'
+        print 'The change is completed. The option is dynamic and ASE need not be rebooted for the change to take effect.'
+    else
+        print 'The change is completed. ASE must be restarted for the change to take effect.'
+    return 0
+end
+select * into #caches from master..syscacheinfo
+where @cachename is null or charindex(lower(@cachename), lower(cache_name)) > 0
+if not exists (select 1 from #caches)
+begin
+    raiserror 18037, @cachename
+    return 1
+end
+exec simCaches
+go
+-- The caller's #caches and their pools.
+create procedure simCaches as
+declare @id int, @config varchar(12), @run varchar(12), @first varchar(30), @second varchar(30), @third varchar(30)
+select 'Cache Name' = convert(varchar(30), cache_name), Status = convert(varchar(9), cache_status),
+    Type = convert(varchar(8), cache_type),
+    'Config Value' = convert(varchar(12), str(config_size, 9, 2) + ' Mb'),
+    'Run Value' = convert(varchar(12), str(run_size, 9, 2) + ' Mb')
+from #caches order by cacheid
+select @config = str(sum(config_size), 9, 2) + ' Mb', @run = str(sum(run_size), 9, 2) + ' Mb' from #caches
+print '                                                 ------------ ------------'
+print '                                          Total %1! %2!', @config, @run
+select @id = min(cacheid) from #caches
+while @id is not null
+begin
+    print '=========================================================================='
+    select @first = cache_name, @second = cache_status, @third = cache_type from #caches where cacheid = @id
+    print 'Cache: %1!,   Status: %2!,   Type: %3!', @first, @second, @third
+    select @first = ltrim(str(config_size, 20, 2)), @second = ltrim(str(run_size, 20, 2)) from #caches where cacheid = @id
+    print '      Config Size: %1! Mb,   Run Size: %2! Mb', @first, @second
+    select @first = config_replacement, @second = run_replacement from #caches where cacheid = @id
+    print '      Config Replacement: %1!,   Run Replacement: %2!', @first, @second
+    select @first = str(config_partitions, 12), @second = str(run_partitions, 12) from #caches where cacheid = @id
+    print '      Config Partition: %1!,   Run Partition: %2!', @first, @second
+    select 'IO Size' = convert(varchar(8), str(IOBufferSize / 1024, 5) + ' Kb'),
+        'Wash Size' = convert(varchar(10), str(WashSize, 7) + ' Kb'),
+        'Config Size' = convert(varchar(12), str(AllocatedKB / 1024.0, 9, 2) + ' Mb'),
+        'Run Size' = convert(varchar(12), str(AllocatedKB / 1024.0, 9, 2) + ' Mb'),
+        'APF Percent' = convert(varchar(11), str(APFPercentage, 6))
+    from master..monCachePool where CacheID = @id order by IOBufferSize
+    select @id = min(cacheid) from #caches where cacheid > @id
+end
+go
+create procedure sp_poolconfig @cachename varchar(255) = null, @parm1 varchar(255) = null, @parm2 varchar(255) = null,
+    @parm3 varchar(255) = null
+as
+declare @size int, @buffers int, @done varchar(255)
+select * into #caches from master..syscacheinfo where @cachename is null or cache_name = @cachename
+if not exists (select 1 from #caches)
+begin
+    raiserror 18037, @cachename
+    return 1
+end
+if @parm1 is null or @cachename is null
+begin
+    exec simCaches
+    return 0
+end
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+if not (lower(@parm2) like 'wash%' or lower(@parm2) like '%apf%')
+begin
+    select @size = convert(int, simulate('kilobytes', @parm1)), @buffers = convert(int, simulate('kilobytes', @parm2))
+    if @size is null or @buffers is null
+    begin
+        raiserror 18135, @parm2, @cachename
+        return 1
+    end
+    select @done = simulate('configure_pool', @cachename, @buffers, @size)
+    if @@error <> 0 return 1
+end
+print 'The change is completed. The option is dynamic and ASE need not be rebooted for the change to take effect.'
+go
+create procedure sp_bindcache @cachename varchar(255), @dbname varchar(255), @tabname varchar(255) = null,
+    @indname varchar(255) = null
+as
+declare @done varchar(255)
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+if db_id(@dbname) is null
+begin
+    raiserror 17421
+    return 1
+end
+select @done = simulate('bind_cache', @cachename, @dbname, @tabname)
+if @@error <> 0 return 1
+go
+create procedure sp_unbindcache @dbname varchar(255), @tabname varchar(255) = null, @indname varchar(255) = null as
+declare @status int
+exec @status = sp_bindcache null, @dbname, @tabname
+return @status
+go
+create procedure sp_unbindcache_all @cachename varchar(255) as
+declare @done varchar(255)
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+select @done = simulate('unbind_all', @cachename)
+if @@error <> 0 return 1
+go
+create procedure sp_helpcache @cachename varchar(255) = null as
+declare @size int, @text varchar(30)
+select @size = convert(int, simulate('kilobytes', @cachename))
+if @size is not null
+begin
+    select @text = ltrim(str(@size * 0.0525 / 1024, 20, 2))
+    print '%1!Mb of overhead memory will be needed to manage a cache of size %2!', @text, @cachename
+    return 0
+end
+select 'Cache Name' = convert(varchar(30), cache_name),
+    'Config Size' = convert(varchar(12), ltrim(str(config_size, 20, 2)) + ' Mb'),
+    'Run Size' = convert(varchar(12), ltrim(str(run_size, 20, 2)) + ' Mb'),
+    Overhead = convert(varchar(12), ltrim(str(overhead, 20, 2)) + ' Mb')
+from master..syscacheinfo where @cachename is null or cache_name = @cachename order by cacheid
+print '
+Cache Binding Information:
+'
+select 'Cache Name' = convert(varchar(30), CacheName),
+    'Entity Name' = convert(varchar(255), DBName + case when ObjectName is not null then '.dbo.' + ObjectName end),
+    Type = convert(varchar(20), case when ObjectName is null then 'database' else 'table' end),
+    'Index Name' = convert(varchar(255), null), Status = convert(varchar(8), 'V')
+from master..simCacheBindings where @cachename is null or CacheName = @cachename
+go
+create procedure sp_namecrack @name varchar(1279), @server varchar(255) = null output, @database varchar(255) = null output,
+    @owner varchar(255) = null output, @object varchar(255) = null output
+as
+select @server = simulate('name_part', @name, 4), @database = simulate('name_part', @name, 3),
+    @owner = simulate('name_part', @name, 2), @object = simulate('name_part', @name, 1)
+go
+create procedure sp_getmessage @message_num int, @result varchar(1024) = null output, @language varchar(30) = null as
+select @result = null
+select @result = description from master..sysmessages where error = @message_num
+if @@rowcount = 0 return 1
+go
+create procedure sp_hidetext @objname varchar(255) = null, @tabname varchar(255) = null as
+declare @done varchar(255)
+select @done = simulate('hide_text', @objname)
+if @@error <> 0 return 1

@@ -11,9 +11,12 @@ from weakref import WeakKeyDictionary
 
 from ase_simulator.contracts import Server
 from ase_simulator.results import Message, Result
-from ase_simulator.sql.procedures.registry import ProcedureCall, print_line, procedure
+from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, print_line
+from ase_simulator.sql.syntax.lexer import tokenize
+from ase_simulator.sql.syntax.parser import Parser
 from ase_simulator.sysmon_report.collect import collect
-from ase_simulator.sysmon_report.report import SECTIONS, write
+from ase_simulator.sysmon_report.page import SECTIONS
+from ase_simulator.sysmon_report.report import write
 from ase_simulator.sysmon_report.snapshot import Growth, Snapshot, take
 
 _NAME = "sp_sysmon"
@@ -48,16 +51,6 @@ class _Desk:
 _DESKS: WeakKeyDictionary[Server, _Desk] = WeakKeyDictionary()
 
 
-@procedure(
-    _NAME,
-    "@interval char(12) = null",
-    "@section char(80) = null",
-    "@applmon varchar(30) = null",
-    "@filter varchar(255) = null",
-    "@dumpcounters varchar(30) = null",
-    "@option varchar(30) = null",
-    roles=("sa_role",),
-)
 async def sp_sysmon(call: ProcedureCall) -> AsyncIterator[Result]:
     """One report, as PRINT messages."""
     desk = _DESKS.setdefault(call.server, _Desk())
@@ -165,3 +158,10 @@ def _report(
 
 def _message(number: int) -> Message:
     return Message(number, 0, 1, _TEXTS[number], _NAME)
+
+
+_PARAMETERS = (
+    "@interval char(12) = null, @section char(80) = null, @applmon varchar(30) = null, @filter varchar(255) = null, "
+    "@dumpcounters varchar(30) = null, @option varchar(30) = null"
+)
+SYSMON = SystemProcedure(_NAME, Parser(tokenize(_PARAMETERS)).parameters(), sp_sysmon, "sa_role")

@@ -12,7 +12,7 @@ from itertools import chain, count, islice
 from statistics import StatisticsError
 from typing import Any, cast
 
-from ase_simulator.contracts import Row
+from ase_simulator.contracts import Row, ServerError
 from ase_simulator.results import Type
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.sql.errors import SqlError
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class EmbeddedEngine:
-    """SQLite database of a session. A SqlError raised by a function reaches the caller unchanged.
+    """SQLite database of a session. A ServerError raised by a function reaches the caller unchanged.
 
     shared: URI of the database that all sessions have as `client`. Its readers lock nothing: Locks does.
     """
@@ -43,7 +43,7 @@ class EmbeddedEngine:
         self._db.execute("ATTACH ? AS client", (shared,))
         self._db.execute("PRAGMA read_uncommitted = ON")
         self._in_thread = threading.RLock()
-        self._error: SqlError | None = None
+        self._error: ServerError | None = None
         self._loaded: dict[str, str] = {}
         self._depth = 0
         self._db.create_aggregate("only_value", 1, self._only_value())
@@ -51,12 +51,12 @@ class EmbeddedEngine:
         self._named = 0
 
     def function(self, name: str, implementation: Callable[..., EngineValue], *, pure: bool) -> None:
-        """Registers a scalar function; a SqlError that it raises reaches the caller of run()."""
+        """Registers a scalar function; a ServerError that it raises reaches the caller of run()."""
 
         def wrapped(*arguments: EngineValue) -> EngineValue:
             try:
                 return implementation(*arguments)
-            except SqlError as error:
+            except ServerError as error:
                 self._error = error
                 raise
 
@@ -213,7 +213,7 @@ class EmbeddedEngine:
         with self._in_thread:
             self._db.close()
 
-    def translate_error(self, problem: sqlite3.Error) -> SqlError:
+    def translate_error(self, problem: sqlite3.Error) -> ServerError:
         """ASE's error for one of SQLite's."""
         kept, self._error = self._error, None
         if kept is not None:

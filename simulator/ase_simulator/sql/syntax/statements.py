@@ -216,13 +216,10 @@ class Block(Statement):
 
 
 @dataclass(slots=True)
-class BreakLoop(Statement):
-    """BREAK."""
+class Leave(Statement):
+    """BREAK, or CONTINUE with again."""
 
-
-@dataclass(slots=True)
-class ContinueLoop(Statement):
-    """CONTINUE."""
+    again: bool
 
 
 @dataclass(slots=True)

@@ -3,57 +3,20 @@
 from dataclasses import dataclass
 
 from ase_simulator.results import Type, TypeName
+from ase_simulator.schema.types import TYPES
 
 INT = Type("int")
-SMALLINT = Type("smallint")
-TINYINT = Type("tinyint")
 BIGINT = Type("bigint")
 FLOAT = Type("float")
 DATETIME = Type("datetime")
 BIT = Type("bit")
 
-_NUMBERS: tuple[TypeName, ...] = (
-    "bit",
-    "unsigned tinyint",
-    "tinyint",
-    "smallint",
-    "unsigned smallint",
-    "int",
-    "unsigned int",
-    "bigint",
-    "unsigned bigint",
-    "numeric",
-    "decimal",
-    "smallmoney",
-    "money",
-    "real",
-    "float",
-)
-_RANK = {name: rank for rank, name in enumerate(_NUMBERS)}
-_DIGITS: dict[TypeName, int] = {
-    "bit": 1,
-    "tinyint": 3,
-    "unsigned tinyint": 3,
-    "smallint": 5,
-    "unsigned smallint": 5,
-    "int": 10,
-    "unsigned int": 10,
-    "bigint": 19,
-    "unsigned bigint": 20,
-}
+_RANK: dict[TypeName, int] = {row["name"]: int(row["rank"]) for row in TYPES if row["rank"]}
+_DIGITS: dict[TypeName, int] = {row["name"]: int(row["digits"]) for row in TYPES if row["digits"]}
 RANGES: dict[TypeName, tuple[int, int]] = {
-    "bit": (0, 1),
-    "tinyint": (0, 255),
-    "unsigned tinyint": (0, 255),
-    "smallint": (-(2**15), 2**15 - 1),
-    "unsigned smallint": (0, 2**16 - 1),
-    "int": (-(2**31), 2**31 - 1),
-    "unsigned int": (0, 2**32 - 1),
-    "bigint": (-(2**63), 2**63 - 1),
-    "unsigned bigint": (0, 2**64 - 1),
+    row["name"]: (int(row["low"]), int(row["high"])) for row in TYPES if row["low"]
 }
 STRINGS = frozenset({"char", "varchar", "nchar", "nvarchar", "unichar", "univarchar", "text", "unitext"})
-LARGE = frozenset({"text", "unitext", "image"})
 BINARIES = frozenset({"binary", "varbinary", "image"})
 MOMENTS = frozenset({"datetime", "smalldatetime", "date", "time", "bigdatetime", "bigtime"})
 INTEGERS = frozenset(RANGES)
