@@ -6,7 +6,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from ase_simulator.faults import Faults
 from ase_simulator.results import Column, Message, Result, TransactionState, Type
@@ -164,6 +164,15 @@ class ClientState:
         self.wait_event, self.wait_since = event, now if event else None
 
 
+class CacheChange(TypedDict, total=False):
+    """Settings of a named cache that change."""
+
+    size_kb: int | None
+    cache_type: str | None
+    strategy: str | None
+    partitions: int | None
+
+
 class ServerError(Exception):
     """A failed action, as an ASE message: number, severity, state, text.
 
@@ -241,15 +250,7 @@ class Server(Protocol):
         """sp_configure: returns the changed option; raises ServerError if ASE rejects the value."""
         ...
 
-    def configure_cache(
-        self,
-        name: str,
-        *,
-        size_kb: int | None = None,
-        cache_type: str | None = None,
-        strategy: str | None = None,
-        partitions: int | None = None,
-    ) -> None:
+    def configure_cache(self, name: str, **change: Unpack[CacheChange]) -> None:
         """sp_cacheconfig: only the given settings change; raises ServerError."""
         ...
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Unpack
 
-from ase_simulator.contracts import ClientState, LoginRequest, Option, Row, ServerError
+from ase_simulator.contracts import CacheChange, ClientState, LoginRequest, Option, Row, ServerError
 from ase_simulator.faults import Faults
 from ase_simulator.model.tables import TABLES
 from ase_simulator.model.tables.monitors import monitor_values
@@ -99,20 +100,10 @@ class SimulatedServer:
         world.changed()
         return option
 
-    def configure_cache(
-        self,
-        name: str,
-        *,
-        size_kb: int | None = None,
-        cache_type: str | None = None,
-        strategy: str | None = None,
-        partitions: int | None = None,
-    ) -> None:
+    def configure_cache(self, name: str, **change: Unpack[CacheChange]) -> None:
         """sp_cacheconfig. Raises ServerError."""
         self._settle()
-        self.world.caches.configure(
-            name, size_kb=size_kb, cache_type=cache_type, strategy=strategy, partitions=partitions
-        )
+        self.world.caches.configure(name, **change)
         self.world.changed()
 
     def configure_pool(self, cache: str, io_size_kb: int, size_kb: int) -> None:

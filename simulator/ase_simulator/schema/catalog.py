@@ -49,21 +49,14 @@ class TableDefinition:
         """Whether it is one of the MDA tables."""
         return self.name.startswith("mon")
 
-    def without(self, missing: Collection[str]) -> "TableDefinition":
-        """The table without these columns (`table.column`)."""
-        if not missing:
-            return self
-        columns = [column for column in self.columns if f"{self.name}.{column.name}" not in missing]
-        return replace(self, columns=columns, by_name={column.name: column for column in columns})
-
-    def with_types(self, types: Mapping[str, str]) -> "TableDefinition":
-        """The table with these types of columns (`table.column`) in place of its own."""
-        if not types:
+    def altered(self, types: Mapping[str, str], missing: Collection[str] = ()) -> "TableDefinition":
+        """The table with other types of columns (`table.column`), and without those that are missing."""
+        if not types and not missing:
             return self
         columns = [
             replace(column, type=parse_type(types[name]) or column.type) if name in types else column
             for column in self.columns
-            for name in [f"{self.name}.{column.name}"]
+            if (name := f"{self.name}.{column.name}") not in missing
         ]
         return replace(self, columns=columns, by_name={column.name: column for column in columns})
 

@@ -151,7 +151,7 @@ class Context(ABC):
         if found is None:
             raise SqlError(208, name)
         faults = self.server.faults
-        return found.with_types(faults.column_types).without(faults.missing_columns)
+        return found.altered(faults.column_types, faults.missing_columns)
 
     def client_function(self, name: str) -> CreateProcedure | None:
         """The SQL function of that name in its database or the current one or, for `sp_…`, in sybsystemprocs."""

@@ -18,14 +18,8 @@ def _messages() -> dict[int, tuple[int, int, str]]:
     }
 
 
-_MESSAGES = _messages()
-
+MESSAGES: Mapping[int, tuple[int, int, str]] = _messages()
 NOT_SIMULATED = 20999
-
-
-def all_messages() -> Mapping[int, tuple[int, int, str]]:
-    """Severity, state and text of every message, by number."""
-    return _MESSAGES
 
 
 class SqlError(ServerError):
@@ -35,7 +29,7 @@ class SqlError(ServerError):
     """
 
     def __init__(self, number: int, *words: object, line: int = 1, detail: str = "") -> None:
-        severity, state, text = _MESSAGES[number]
+        severity, state, text = MESSAGES[number]
         super().__init__(number, text.format(*words), severity, state)
         self.message = replace(self.message, line=line)
         self.detail = detail

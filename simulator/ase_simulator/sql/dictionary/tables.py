@@ -12,7 +12,7 @@ from ase_simulator.schema.rows import checked
 from ase_simulator.schema.sheets import Sheet
 from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import all_messages
+from ase_simulator.sql.errors import MESSAGES
 from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.lookup.server_facts import boot_time
 from ase_simulator.yaml_text import load_yaml
@@ -52,7 +52,7 @@ def columns(session: Context, database: str) -> Iterator[dict[str, Any]]:
     found = [(table, shared.object_ids[table.name], "") for table in every]
     found += [(made.table, made.number, made.identity) for made in shared.permanent.in_database(database)]
     for table, number, identity in found:
-        shown = table.without(session.server.faults.missing_columns).columns
+        shown = table.altered({}, session.server.faults.missing_columns).columns
         for place, column in enumerate(shown, 1):
             yield {"number": number, "place": place, "column": column, "identity": identity}
 
@@ -101,10 +101,11 @@ def rows_of(name: str, session: Context, database: str) -> Iterable[Row]:
 
 
 _FUNCTIONS: tuple[Any, ...] = (
-    all_messages, boot_time, byte_length, columns, logins, parameters, rows_of, sections, size, spt_values,
+    boot_time, byte_length, columns, logins, parameters, rows_of, sections, size, spt_values,
     system_tables,
 )  # fmt: skip
 _KNOWN: dict[str, Any] = {each.__name__: each for each in _FUNCTIONS} | {
+    "MESSAGES": MESSAGES,
     "ROLES": ROLES,
     "TYPE_NUMBERS": TYPE_NUMBERS,
 }

@@ -1,6 +1,7 @@
 """DBCC, GRANT, REVOKE, SHUTDOWN, KILL, CREATE LOGIN and other statements known by their first words."""
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
 from itertools import count
 
 from ase_simulator.results import Disconnect, Message, Result
@@ -96,12 +97,7 @@ def _no_effect(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
 for _name in ("proc_cache", "stacktrace"):
     dbcc(_name, "sa_role", "sybase_ts_role")(_no_effect)
 
-DBCC_REFUSED = frozenset({
-    "addtempdb", "checkalloc", "checkcatalog", "checkdb", "checkindex", "checkstorage", "checktable", "checkverify",
-    "complete_xact", "dbrepair", "deleteplan", "engine", "fix_text", "forget_xact", "indexalloc", "memusage",
-    "nodetraceoff", "nodetraceon", "object_stats", "page", "pravailabletempdbs", "prsqlcache", "purgesqlcache",
-    "quorum", "rebuild_text", "reindex", "serverlimits", "tablealloc", "textalloc", "upgrade_object", "zapdefraginfo",
-})  # fmt: skip
+DBCC_REFUSED = frozenset(files(__package__).joinpath("dbcc_refused.txt").read_text(encoding="utf-8").split())
 
 
 @dbcc("monitor", "sa_role")

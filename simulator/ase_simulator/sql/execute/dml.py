@@ -19,7 +19,7 @@ from ase_simulator.sql.execute.target import (
     rebuild,
 )
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.lexer import Kind, Token
+from ase_simulator.sql.syntax.lexer import Kind, Token, tokenize
 from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
 
@@ -200,12 +200,8 @@ async def _changed(
 
 
 def _row_number(name: str, line: int) -> list[Token]:
-    return [
-        word_token("row_number_of", line),
-        Token(Kind.OPERATOR, "(", line, 0, 0),
-        Token(Kind.STRING, name, line, 0, 0),
-        Token(Kind.OPERATOR, ")", line, 0, 0),
-    ]
+    quoted = name.replace("'", "''")
+    return [replace(token, line=line) for token in tokenize(f"row_number_of('{quoted}')")]
 
 
 async def define(session: Context, statement: ast.Statement) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ase_simulator.results import Type
 from ase_simulator.sql.compile.compiler import Compiled
@@ -9,9 +10,11 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.execute import dml
 from ase_simulator.sql.execute.queries import QueryResult, compile_query, run_query
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.lexer import Kind, Token
+from ase_simulator.sql.syntax.lexer import Kind, tokenize
 from ase_simulator.sql.types.convert import convert, text_of
 from ase_simulator.sql.types.values import EngineValue
+
+_WHEN, _THEN = tokenize("select case when"), tokenize("then 1 else 0 end")
 
 
 class Evaluation:
@@ -43,12 +46,9 @@ class Evaluation:
 
     async def condition(self, tokens: ast.Tokens) -> bool:
         """Whether a condition holds (NULL is no)."""
-        when = [_word(word, tokens) for word in ("select", "case", "when")]
-        then = [
-            _word("then", tokens), Token(Kind.NUMBER, "1", 1, 0, 0), _word("else", tokens),
-            Token(Kind.NUMBER, "0", 1, 0, 0), _word("end", tokens),
-        ]  # fmt: skip
-        compiled = compile_query(self.session, [*when, *tokens, *then])
+        line = tokens[0].line if tokens else 1
+        query = [*(replace(token, line=line) for token in _WHEN), *tokens, *_THEN]
+        compiled = compile_query(self.session, query)
         answer = await run_query(self.session, compiled, self.marks)
         return bool(next(answer.rows)[0])
 
@@ -67,8 +67,3 @@ class Evaluation:
             type_, value = await self.value(tokens)
             texts.append("" if value is None else text_of(type_, value))
         return re.sub(r"%(\d+)!", lambda m: texts[int(m[1])] if int(m[1]) < len(texts) else m[0], texts[0])
-
-
-def _word(text: str, tokens: ast.Tokens) -> Token:
-    line = tokens[0].line if tokens else 1
-    return Token(Kind.WORD, text, line, 0, 0)

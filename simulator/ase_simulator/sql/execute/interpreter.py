@@ -21,7 +21,7 @@ from ase_simulator.results import (
     Rows,
     Type,
 )
-from ase_simulator.sql.errors import NotSimulatedError, SqlError, all_messages, message
+from ase_simulator.sql.errors import MESSAGES, NotSimulatedError, SqlError, message
 from ase_simulator.sql.execute import calls, commands, cursors, dml, explain
 from ase_simulator.sql.execute import set_options as settings
 from ase_simulator.sql.execute.calls import BoundArgument, Outcome
@@ -347,7 +347,7 @@ class Interpreter(Evaluation):
     async def _raiserror(self, statement: ast.Raiserror) -> AsyncIterator[Result]:
         _, value = await self.value(statement.number)
         number, frame = int(value or 0), self.session.frame
-        severity, state, text = all_messages().get(number, (16, 1, ""))
+        severity, state, text = MESSAGES.get(number, (16, 1, ""))
         if statement.listed or not statement.arguments:
             words = [text_of(*await self.value(argument)) for argument in statement.arguments]
             text = text.format(*words) if text.count("{}") == len(words) else text

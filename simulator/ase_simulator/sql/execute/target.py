@@ -9,7 +9,7 @@ from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.execute.queries import compile_query
 from ase_simulator.sql.state.tables import ClientTable, definition
-from ase_simulator.sql.syntax.lexer import Kind, Token
+from ase_simulator.sql.syntax.lexer import Token, tokenize
 from ase_simulator.sql.syntax.statements import Constraint
 from ase_simulator.sql.types.rules import STRINGS
 from ase_simulator.sql.types.values import EngineValue, to_engine
@@ -371,18 +371,8 @@ def rebuild(
 
 def _check(session: Context, table: ClientTable, constraint: Constraint) -> str:
     """SQL for the engine of the condition of a CHECK."""
-    line = constraint.check[0].line
-
-    def word(text: str, kind: Kind = Kind.WORD) -> Token:
-        return Token(kind, text, line, 0, 0)
-
-    dots = (
-        []
-        if table.temporary
-        else [word(table.table.scope), word(".", Kind.OPERATOR), word(".", Kind.OPERATOR)]
-    )
-    tokens = [word("select"), word("1", Kind.NUMBER), word("from"), *dots, word(table.name), word("where")]
-    compiled = compile_query(session, [*tokens, *constraint.check])
+    name = table.name if table.temporary else f"[{table.table.scope}]..[{table.name}]"
+    compiled = compile_query(session, [*tokenize(f"select 1 from {name} where"), *constraint.check])
     return compiled.sql.partition(" WHERE ")[2].replace("s1.", "")
 
 

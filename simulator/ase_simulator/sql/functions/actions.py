@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ase_simulator.contracts import ServerError
+from ase_simulator.contracts import CacheChange, ServerError
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function
@@ -153,7 +153,7 @@ def _kilobytes(session: Context, text: str | None) -> str | None:
 @_action
 def _configure_cache(session: Context, name: str, *parameters: str | None) -> str:
     """Whether the change was dynamic or static."""
-    settings: dict[str, Any] = {}
+    settings: CacheChange = {}
     for word in filter(None, parameters):
         lowered = word.strip().lower()
         if partition := re.fullmatch(r"cache_partitions?\s*=\s*(\w+)", lowered):

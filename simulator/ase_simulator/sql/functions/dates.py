@@ -10,22 +10,10 @@ from ase_simulator.sql.types.rules import INT, varchar
 from ase_simulator.sql.types.values import DAY, EngineValue, microseconds, moment_of
 
 _NAMES = {
-    "year": "yy yyyy",
-    "quarter": "qq",
-    "month": "mm",
-    "week": "wk",
-    "day": "dd",
-    "dayofyear": "dy",
-    "weekday": "dw",
-    "hour": "hh",
-    "minute": "mi",
-    "second": "ss",
-    "millisecond": "ms",
-    "microsecond": "us",
-    "calweekofyear": "cwk",
-    "calyearofweek": "cyr",
-    "caldayofweek": "cdw",
-}
+    "year": "yy yyyy", "quarter": "qq", "month": "mm", "week": "wk", "day": "dd", "dayofyear": "dy", "weekday": "dw",
+    "hour": "hh", "minute": "mi", "second": "ss", "millisecond": "ms", "microsecond": "us", "calweekofyear": "cwk",
+    "calyearofweek": "cyr", "caldayofweek": "cdw",
+}  # fmt: skip
 _PARTS = {name: part for part, names in _NAMES.items() for name in (part, *names.split())}
 _SPANS = {
     "week": 7 * DAY,

@@ -63,7 +63,7 @@ def _type_rule(text: str) -> TypeRule:
     if text == "whole":
         return _whole
     if text == "as text":
-        return text_like()
+        return text_like
     if text.startswith("same "):
         return same(int(text.removeprefix("same ")))
     type_ = parse_type(text)

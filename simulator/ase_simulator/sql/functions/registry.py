@@ -72,13 +72,7 @@ def same(index: int = 0) -> Callable[[Sequence[Typed]], Type]:
     return lambda arguments: arguments[index].type or Type("int")
 
 
-def text_like(index: int = 0, length: int | None = None) -> Callable[[Sequence[Typed]], Type]:
-    """varchar as long as that argument, or of a fixed length."""
-
-    def rule(arguments: Sequence[Typed]) -> Type:
-        if length is not None:
-            return varchar(length)
-        type_ = arguments[index].type
-        return varchar(display_length(type_)) if type_ else varchar(1)
-
-    return rule
+def text_like(arguments: Sequence[Typed]) -> Type:
+    """varchar as long as the first argument."""
+    type_ = arguments[0].type
+    return varchar(display_length(type_)) if type_ else varchar(1)

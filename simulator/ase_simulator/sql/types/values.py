@@ -32,13 +32,9 @@ def moment_of(value: int) -> datetime:
     return EPOCH + timedelta(microseconds=value)
 
 
+@cache
 def to_engine(type_: Type) -> Callable[[object], EngineValue]:
     """A converter from values of the model or a client for columns of that type; integers wrap into it."""
-    return _to_engine(type_)
-
-
-@cache
-def _to_engine(type_: Type) -> Callable[[object], EngineValue]:
     if type_.name in RANGES:
         low, high = RANGES[type_.name]
         span = high - low + 1
@@ -78,13 +74,9 @@ def _loose(value: object) -> EngineValue:
     return str(value)
 
 
+@cache
 def from_engine(type_: Type) -> Callable[[EngineValue], object] | None:
     """A converter to what a client gets for that type; None if no conversion is needed."""
-    return _from_engine(type_)
-
-
-@cache
-def _from_engine(type_: Type) -> Callable[[EngineValue], object] | None:
     name = type_.name
     if name in RANGES:
         return _optional(bool) if name == "bit" else _optional(int)
