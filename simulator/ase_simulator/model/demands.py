@@ -61,8 +61,6 @@ def cache_demands(
     found = {cache.name: CacheDemand() for cache in caches.all()}
     placed = [(table, caches.of(table.object.database, table.object.name)) for table in inventory.tables]
     total_reads = sum(entry.reads for entry in workload.objects) or 1.0
-    total_writes = sum(entry.writes for entry in workload.objects) or 1.0
-    logs = sum(entry.kind == "log" for entry in workload.objects) or 1
     for table, name in placed:
         entry, demand = table.object, found[name]
         reads = units["logical_reads"] * entry.reads / total_reads
@@ -71,8 +69,9 @@ def cache_demands(
         misses = reads * entry.cold * (1.0 - cached)
         demand.searches += reads
         demand.physical_reads += misses
-        demand.data_write_share += entry.writes / total_writes
-        demand.log_write_share += (entry.kind == "log") / logs
+        data, log = workload.write_shares(entry)
+        demand.data_write_share += data
+        demand.log_write_share += log
         demand.objects[table.position] = (reads, misses)
     for cache in caches.all():
         demand, work = found[cache.name], workload.cache_work(cache.name)

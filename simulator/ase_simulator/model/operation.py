@@ -206,7 +206,6 @@ def _object_rates(
     """OBJECT_COLUMNS of each table; their sums are those of the caches and of the server."""
     rates = np.zeros((len(inventory.tables), len(OBJECT_COLUMNS)))
     total_writes = sum(entry.writes for entry in workload.objects) or 1.0
-    logs = sum(entry.kind == "log" for entry in workload.objects) or 1
     for table in inventory.tables:
         entry = table.object
         name = caches.of(entry.database, entry.name)
@@ -214,7 +213,8 @@ def _object_rates(
         written = entry.writes / total_writes
         physical = misses * flows["transaction"]
         prefetched = physical * caches.apf_share(name)
-        writes = flows["log_writes"] / logs if entry.kind == "log" else flows["data_writes"] * written
+        data, log = workload.write_shares(entry)
+        writes = flows["data_writes"] * data + flows["log_writes"] * log
         logical = reads * flows["transaction"]
         share = logical / flows["logical_reads"] if flows["logical_reads"] else 0.0
         rates[table.position] = (

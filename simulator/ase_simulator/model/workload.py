@@ -146,6 +146,14 @@ class Workload(Strict):
         """How the spinlocks of a cache are used."""
         return self.caches.get(name) or self.caches.get("*") or CacheWork()
 
+    def write_shares(self, entry: Object) -> tuple[float, float]:
+        """An object's part of the data writes and of the log writes; without logs, tables have both."""
+        logs = sum(each.kind == "log" for each in self.objects)
+        if entry.kind == "log":
+            return 0.0, 1 / logs
+        share = entry.writes / (sum(each.writes for each in self.objects if each.kind != "log") or 1.0)
+        return share, 0.0 if logs else share
+
     def drivers(self) -> dict[str, float]:
         """Units of each driver per transaction."""
         return {"transaction": 1.0, **DEFAULTS["per_transaction"], **self.per_transaction}
