@@ -200,7 +200,7 @@ def test_columns_that_are_never_null_are_told_as_such(client: Client, table: str
 
 def test_a_session_knows_how_its_transaction_goes(client: Client) -> None:
     found = []
-    for sql in (
+    for sql in [
         "begin tran",
         "save tran here",
         "select 1",
@@ -208,7 +208,7 @@ def test_a_session_knows_how_its_transaction_goes(client: Client) -> None:
         "commit",
         "begin tran",
         "rollback",
-    ):
+    ]:
         client.results(sql)
         found.append(client.session.transaction.name)
     in_progress = ["IN_PROGRESS"] * 4
@@ -226,18 +226,10 @@ def test_server_variables_have_ases_types_and_values(client: Client) -> None:
 
 @pytest.fixture
 def monitored() -> Client:
-    rows = [
-        {
-            "SpinlockName": "default data cache",
-            "SpinlockSlotID": 1,
-            "Grabs": 10**12,
-            "Spins": 500,
-            "Waits": 10,
-        },
-        {"SpinlockName": "default data cache", "SpinlockSlotID": 2, "Grabs": 100, "Spins": 50, "Waits": 20},
-        {"SpinlockName": "fglockspins", "SpinlockSlotID": 3, "Grabs": 7, "Spins": 0, "Waits": 0},
-    ]
-    return Client(FakeServer(monSpinlockActivity=rows))
+    names = ("SpinlockName", "SpinlockSlotID", "Grabs", "Spins", "Waits")
+    cache, locks = "default data cache", "fglockspins"
+    rows = [(cache, 1, 10**12, 500, 10), (cache, 2, 100, 50, 20), (locks, 3, 7, 0, 0)]
+    return Client(FakeServer(monSpinlockActivity=[dict(zip(names, row, strict=True)) for row in rows]))
 
 
 def test_a_monitoring_table_comes_with_the_types_of_its_definition(monitored: Client) -> None:

@@ -28,19 +28,14 @@ def _sets(client: Client, sql: str) -> list[list[tuple[object, ...]]]:
     return [[tuple(row) for row in r.rows] for r in client.results(sql) if isinstance(r, Rows)]
 
 
-def test_sp_configure_finds_an_option_by_a_unique_part_of_its_name(client: Client) -> None:
-    (row,) = client.rows("sp_configure 'lock address'")
-    assert [str(value).strip() for value in row] == [
-        "lock address spinlock ratio", "100", "0", "100", "100", "ratio", "static",
-    ]  # fmt: skip
-
-
 def test_sp_configure_sets_a_static_option_for_the_next_start(client: Client) -> None:
     results = client.results("exec sp_configure 'lock address spinlock ratio', 5")
     texts = [result.text for result in results if isinstance(result, Message)]
     assert any("must be rebooted" in text and "static" in text for text in texts)
     (row,) = client.rows("sp_configure 'lock address'")
-    assert [str(value).strip() for value in row[3:5]] == ["5", "100"]
+    assert [str(value).strip() for value in row] == [
+        "lock address spinlock ratio", "100", "0", "5", "100", "ratio", "static",
+    ]  # fmt: skip
     waiting = (
         "select a.name from master..sysconfigures a, master..syscurconfigs b "
         "where a.config = b.config and a.value != b.value"
@@ -96,7 +91,7 @@ def test_sp_configure_of_15_7_has_the_widths_and_texts_of_a_published_session() 
     assert "ASE need not be rebooted since the option is dynamic." in texts
 
 
-def test_sp_cacheconfig_shows_and_changes_caches(live: Client) -> None:
+def test_caches_pools_and_bindings_are_shown_and_changed(live: Client) -> None:
     live.results("sp_cacheconfig 'reports cache', '200M'")
     live.results("sp_cacheconfig 'reports cache', 'cache_partition=8', relaxed")
     overview, pools = _sets(live, "sp_cacheconfig 'reports cache'")
@@ -106,15 +101,10 @@ def test_sp_cacheconfig_shows_and_changes_caches(live: Client) -> None:
     row = "select config_partitions, config_replacement from master..syscacheinfo where cache_name = 'reports cache'"
     assert live.rows(row) == [(8, "relaxed LRU")]
 
-
-def test_sp_poolconfig_moves_memory_between_pools(live: Client) -> None:
     live.results("sp_poolconfig 'orders cache', '512M', '16K'")
     pools = "from master..monCachePool where CacheName = 'orders cache' order by 1"
     sizes = f"select IOBufferSize/1024, AllocatedKB/1024 {pools}"
     assert live.rows(sizes)[-1] == (16, 512)
-
-
-def test_bindings_appear_and_vanish(live: Client) -> None:
     live.results("sp_bindcache 'orders cache', trading, trades")
     bound = _sets(live, "sp_helpcache 'orders cache'")[1]
     assert ("orders cache", "trading.dbo.trades", "table", None, "V") in bound
@@ -122,20 +112,16 @@ def test_bindings_appear_and_vanish(live: Client) -> None:
     assert "trading.dbo.trades" not in [row[1] for row in _sets(live, "sp_helpcache 'orders cache'")[1]]
 
 
-def test_sp_who_lists_processes(live: Client) -> None:
+def test_processes_locks_and_resources_are_those_of_the_tables(live: Client) -> None:
     (row,) = live.rows("sp_who '1020'")
     assert (row[1], str(row[3]).strip(), str(row[7]).strip()) == (1020, "trader", "trading")
     assert len(live.rows("sp_who")) == live.value("count(*) from master..sysprocesses")
 
-
-def test_sp_lock_names_the_locks_of_a_process(live: Client) -> None:
     spid = live.value("min(spid) from master..syslocks")
     rows = live.rows(f"sp_lock {spid}")
     assert {row[1] for row in rows} == {spid}
     assert {"Ex_intent"} <= {row[3] for row in rows}
 
-
-def test_sp_monitorconfig_counts_what_is_in_use(live: Client) -> None:
     (row,) = live.rows("sp_monitorconfig 'number of locks'")
     locks = live.value("count(*) from master..syslocks")
     run = live.value("value from master..syscurconfigs where comment = 'number of locks'")
