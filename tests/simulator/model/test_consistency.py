@@ -102,12 +102,12 @@ def test_every_table_counts_the_same_work(scenario: str) -> None:
         for kind, column in (("p", "Grabs"), ("w", "Waits"), ("s", "Spins")):
             values = [value for group, _, value in monitors if group == f"spinlock_{kind}{suffix}"]
             assert values == [row[column] % 2**32 for row in rows_of(server, "monSpinlockActivity")]
-        counted = {
+        fields = {
             field: value for group, field, value in monitors if group in ("access", "diskio", "network")
         }
-        assert counted["xacts"] == pytest.approx(state["Transactions"], abs=2)
-        assert counted["dwrites"] == pytest.approx(state["PhysicalWrites"], abs=2)
-        assert counted["total_packets_sent"] == pytest.approx(
+        assert fields["xacts"] == pytest.approx(state["Transactions"], abs=2)
+        assert fields["dwrites"] == pytest.approx(state["PhysicalWrites"], abs=2)
+        assert fields["total_packets_sent"] == pytest.approx(
             total(server, "monNetworkIO", "PacketsSent"), abs=2
         )
         growth = Growth(start, take(server))

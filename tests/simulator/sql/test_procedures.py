@@ -102,8 +102,8 @@ def test_caches_pools_and_bindings_are_shown_and_changed(live: Client) -> None:
     assert live.rows(row) == [(8, "relaxed LRU")]
 
     live.results("sp_poolconfig 'orders cache', '512M', '16K'")
-    pools = "from master..monCachePool where CacheName = 'orders cache' order by 1"
-    sizes = f"select IOBufferSize/1024, AllocatedKB/1024 {pools}"
+    of_cache = "from master..monCachePool where CacheName = 'orders cache' order by 1"
+    sizes = f"select IOBufferSize/1024, AllocatedKB/1024 {of_cache}"
     assert live.rows(sizes)[-1] == (16, 512)
     live.results("sp_bindcache 'orders cache', trading, trades")
     bound = _sets(live, "sp_helpcache 'orders cache'")[1]
