@@ -134,6 +134,39 @@ def diagnose_window(
     return diagnose(readings, baseline, cost.parameters if cost else None), covered
 
 
+@dataclass(frozen=True, slots=True)
+class FoundInSpan:
+    """What came first in a span of time, by the recorded findings. rank: their mean; below 0 a state without one."""
+
+    start: float
+    finding: str
+    word: str
+    rank: float
+
+
+_FOUND = (
+    "topk by (instance) (1, sum by (instance, finding, word) (sum_over_time(ase:diagnosis_finding:rank{%s}[%s]))"
+    " / on (instance) group_left () sum by (instance) (count_over_time(ase:diagnosis_first:rank{%s}[%s])))"
+)
+
+
+def found_by_span(
+    prometheus: Prometheus, selector: str, start: float, end: float, seconds: float
+) -> dict[str, list[FoundInSpan]]:
+    """What came first in each span of that length that ends between two times, by server, in order of time."""
+    width = f"{max(1, round(seconds))}s"
+    first = start + seconds
+    found: dict[str, list[FoundInSpan]] = {}
+    query = _FOUND % (selector, width, selector, width)
+    for series in prometheus.over(query, first, max(first, end), seconds):
+        labels = series.labels
+        found.setdefault(labels.get("instance", ""), []).extend(
+            FoundInSpan(float(at) - seconds, labels.get("finding", ""), labels.get("word", ""), float(value))
+            for at, value in zip(series.times, series.values, strict=True)
+        )
+    return {name: sorted(each, key=lambda span: span.start) for name, each in found.items()}
+
+
 def spin_cost(prometheus: Prometheus, selector: str, at: float) -> SpinCost | None:
     """What a spin costs on a server, from the day before a time; None if that does not tell it."""
     queries = (

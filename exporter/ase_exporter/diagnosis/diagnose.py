@@ -100,6 +100,12 @@ class Diagnosis:
         return self.findings[0].rank if self.findings else STATE_RANKS[self.state]
 
     @property
+    def not_judged(self) -> str:
+        """The vital findings that could not be judged beside those that were found, and why; '' if there are none."""
+        blind = [each for each in self.unknown if each.vital and each.reason != TOO_FEW]
+        return _not_judged(blind) if self.findings and blind else ""
+
+    @property
     def sentence(self) -> str:
         """The verdict with the name of what it is about, for a terminal."""
         return self.findings[0].sentence if self.findings else f"{self.word}: {self.text}"

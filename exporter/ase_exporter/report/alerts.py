@@ -1,16 +1,21 @@
 """The alerts of a period and how long they fired, from Prometheus's series ALERTS and ALERTS_FOR_STATE."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import Span
+from ase_exporter.pages.text import as_count, as_duration
 from ase_exporter.report.history import range_text
 from ase_exporter.report.period import Period
 
+# How bad a period was, the worst first. unknown: too little is recorded of the server.
+State = Literal["bad", "warn", "good", "unknown"]
+WORST_FIRST: tuple[State, ...] = ("bad", "warn", "unknown", "good")
 SEVERITIES = ("critical", "warning", "info", "none")
 # Seconds. The ends of alerts are known to a minute in periods of up to a week.
 MIN_STEP, MAX_POINTS = 60.0, 10_100
@@ -116,6 +121,28 @@ def spells_of(times: Iterable[float], step: float) -> list[Span]:
     return [
         Span("", group[0] - step, group[-1] - step + last) for group, last in zip(groups, usual, strict=True)
     ]
+
+
+def state_of(alerts: Sequence[AlertHistory]) -> State:
+    """How bad a period was by its alerts."""
+    severities = {alert.severity for alert in alerts}
+    return "bad" if "critical" in severities else "warn" if "warning" in severities else "good"
+
+
+def worse(*states: State) -> State:
+    """The worst of them."""
+    return min(states, key=WORST_FIRST.index)
+
+
+def told(alerts: Sequence[AlertHistory], *, recorded: bool) -> str:
+    """The urgent alerts in words. recorded: whether alerts are known at all."""
+    urgent = [alert for alert in alerts if alert.is_urgent]
+    if not urgent:
+        return "no alert fired" if recorded else "alerts are not known"
+    worst, firing = urgent[0], len({alert.name for alert in urgent if alert.firing})
+    number = as_count(len({alert.name for alert in urgent}), "alert")
+    text = f"{number} fired, {worst.name} ({worst.severity}) for {as_duration(worst.seconds)}"
+    return f"{text}, {firing} still firing" if firing else text
 
 
 def any_recorded(server: Prometheus, period: Period) -> bool:

@@ -1,45 +1,46 @@
 """Many servers over a period, the worst first. The number of queries does not depend on the number of servers."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ase_exporter.compare.prometheus import Labels, Prometheus, Sample
+from ase_exporter.analysis.diagnosing import FoundInSpan, found_by_span
+from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import HARMLESS_KINDS
+from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS
 from ase_exporter.errors import UserError
-from ase_exporter.report.alerts import AlertHistory, alerts_by_instance
+from ase_exporter.report.alerts import AlertHistory, State, alerts_by_instance, state_of, worse
 from ase_exporter.report.forecasts import HORIZON, RECENT, Forecast
-from ase_exporter.report.history import Hour, Values, binned, mean, over_bins, range_text
+from ase_exporter.report.history import Values, binned, mean, over_bins, range_text
 from ase_exporter.report.period import HOUR, Period, Range
 from ase_exporter.report.server_report import Progress
 
 # Seconds to which alerts are known: a thousand servers have many.
 ALERT_STEP = 600.0
 EVERY = 'instance!=""'
-_SPINNING = "avg by (instance) (avg_over_time(ase:cpu_spinning:ratio_rate1m{%s}[%s]))"
+SOME_SHARE = threshold("diagnosis.some_share")
 _BUSY = "avg by (instance) (avg_over_time(ase:cpu_busy:ratio_rate1m{%s}[%s]))"
 _ANSWERED = "max by (instance) (sum_over_time(ase_up{%s}[%s]))"
 _SERVERS = "group by (instance) (last_over_time(ase_up{%s}[%s]))"
-_SPUN = "sum by (instance, spinlock) (sum_over_time(ase:spinlock_top_%s:rate1m{%s}[%s]))"
 _CHANGES = 'count by (instance) (last_over_time(ase_change_timestamp_seconds{%s, kind!~"%s"}[%s]) >= %.0f)'
 _FULL = "bottomk by (instance) (1, last_over_time(ase:full:seconds_forecast{%s}[%s]) < %.0f)"
 
 
 @dataclass(frozen=True, slots=True)
 class FleetServer:
-    """One server. spinning: share of engine time by bin. worst: its worst hour, None without data.
+    """One server. ranks: of the first finding, by bin; 0 without a finding.
 
-    known: the share of the period in which it answered. hottest: the spinlock that spun most over the period, '' if
-    none; contention: its, over the period. full: the first resource to be full, or None.
+    worst: its worst hour, None if no diagnosis is recorded. known: the share of the period in which it answered. full:
+    the first resource to be full, or None.
     """
 
     name: str
-    spinning: Values
-    worst: Hour | None
+    ranks: Values
+    worst: FoundInSpan | None
     busy: float
-    hottest: str
-    contention: float
     alerts: tuple[AlertHistory, ...]
     changes: int
     known: float
@@ -50,14 +51,27 @@ class FleetServer:
         return sum(alert.seconds for alert in self.alerts if alert.severity == severity)
 
     @property
-    def worst_spinning(self) -> float:
-        """Share of engine time spent spinning in the worst hour, 0-1; NaN if not known."""
-        return self.worst.spinning if self.worst else float("nan")
+    def found(self) -> float:
+        """The rank of the first finding of the worst hour; below 0 for states without a finding."""
+        return self.worst.rank if self.worst else STATE_RANKS[NOT_KNOWN]
 
     @property
-    def rank(self) -> tuple[float, tuple[float, float]]:
+    def state(self) -> State:
+        """How bad the period was, by its alerts and by the diagnosis of its worst hour."""
+        if self.found >= SOME_SHARE:
+            bad = self.found >= threshold("diagnosis.severe_share")
+            return worse(state_of(self.alerts), "bad" if bad else "warn")
+        unknown = self.worst is None or self.worst.finding == NOT_KNOWN
+        return worse(state_of(self.alerts), "unknown" if unknown else "good")
+
+    @property
+    def rank(self) -> tuple[float, float, float]:
         """By critical alerts (to the alerts' resolution), then by the worst hour."""
-        return self.alerted("critical") // ALERT_STEP, self.worst.rank if self.worst else (0.0, 0.0)
+        return (
+            self.alerted("critical") // ALERT_STEP,
+            self.found,
+            self.busy if np.isfinite(self.busy) else 0.0,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +81,26 @@ class Fleet:
     period: Period
     servers: tuple[FleetServer, ...]
     requests: int
+
+    @property
+    def state(self) -> State:
+        return worse(*(server.state for server in self.servers))
+
+    @property
+    def verdict(self) -> str:
+        """What matters most, in one sentence."""
+        words = Counter(each.worst.word for each in self.servers if each.worst and each.found >= SOME_SHARE)
+        critical = sum(bool(each.alerted("critical")) for each in self.servers)
+        parts = [
+            f"{words.total()} of {len(self.servers)} servers had an hour with a finding of rank {SOME_SHARE:g} or more"
+            + (f" ({', '.join(f'{word} {count}' for word, count in words.most_common())})" if words else ""),
+            f"{critical} had critical alerts",
+        ]
+        if words or critical:
+            parts.append(f"the worst is {self.servers[0].name}")
+        if incomplete := sum(each.known < 0.99 for each in self.servers):
+            parts.append(f"data are missing for {incomplete}")
+        return "; ".join(parts) + "."
 
 
 def read_fleet(
@@ -87,30 +121,28 @@ def read_fleet(
     if not names:
         raise UserError(f"Prometheus has no data of any server ({{{selector}}}) in the period")
     progress("history")
-    spinning, busy, answered = (
+    busy, answered = (
         _by_server(server, query % (selector, range_text(period.step)), period)
-        for query in (_SPINNING, _BUSY, _ANSWERED)
+        for query in (_BUSY, _ANSWERED)
     )
     if not busy:
         raise UserError(
             "Prometheus has no series ase:cpu_busy:ratio_rate1m of any server in the period; it is recorded by the"
             " shipped rules (ase-exporter rules --output DIR)"
         )
-    hottest = _hottest(server, selector, period)
+    found = found_by_span(server, selector, period.first, period.end, period.step)
     progress("alerts")
     alerts = alerts_by_instance(server, selector, period, "instance", ALERT_STEP)
     changed = _CHANGES % (selector, "|".join(HARMLESS_KINDS), whole, period.start)
     changes = {_name(sample.labels): sample.value for sample in server.query(changed, period.end)}
     full = _full(server, selector, period)
     nothing = np.full(period.count, np.nan)
-    found = [
+    servers = [
         FleetServer(
             name=name,
-            spinning=spinning.get(name, nothing),
-            worst=_worst(period, spinning.get(name, nothing), busy.get(name, nothing)),
+            ranks=_ranks(found.get(name, ()), period),
+            worst=max(found.get(name, ()), key=lambda each: each.rank, default=None),
             busy=mean(busy.get(name, nothing)),
-            hottest=hottest[name].labels.get("spinlock", "") if name in hottest else "",
-            contention=hottest[name].value if name in hottest else float("nan"),
             alerts=tuple(alerts.get(name, ())),
             changes=round(changes.get(name, 0)),
             known=_known(answered.get(name, nothing), period),
@@ -118,7 +150,7 @@ def read_fleet(
         )
         for name in names
     ]
-    return Fleet(period, tuple(sorted(found, key=lambda each: each.rank, reverse=True)), server.requests)
+    return Fleet(period, tuple(sorted(servers, key=lambda each: each.rank, reverse=True)), server.requests)
 
 
 def _by_server(server: Prometheus, query: str, period: Period) -> Mapping[str, Values]:
@@ -129,12 +161,13 @@ def _name(labels: Labels) -> str:
     return labels.get("instance", "")
 
 
-def _hottest(server: Prometheus, selector: str, period: Period) -> Mapping[str, Sample]:
-    """The contention of the spinlock of each server that spun most over the period."""
-    whole = range_text(period.seconds)
-    spins, waits, grabs = (_SPUN % (what, selector, whole) for what in ("spins", "waits", "grabs"))
-    query = f"{waits} / ({grabs} > 0) and on (instance, spinlock) topk by (instance) (1, {spins})"
-    return {_name(sample.labels): sample for sample in server.query(query, period.end)}
+def _ranks(found: Sequence[FoundInSpan], period: Period) -> Values:
+    values = np.full(period.count, np.nan)
+    for each in found:
+        values[min(period.count - 1, max(0, round((each.start - period.first) / period.step)))] = max(
+            0.0, each.rank
+        )
+    return values
 
 
 def _full(server: Prometheus, selector: str, period: Period) -> Mapping[str, Forecast]:
@@ -145,16 +178,6 @@ def _full(server: Prometheus, selector: str, period: Period) -> Mapping[str, For
         )
         for sample in samples
     }
-
-
-def _worst(period: Period, spinning: Values, busy: Values) -> Hour | None:
-    nothing = float("nan")
-    hours = [
-        Hour(float(start), period.step, float(used), float(spun), nothing, nothing)
-        for start, used, spun in zip(period.starts, busy, spinning, strict=True)
-        if np.isfinite(used)
-    ]
-    return max(hours, key=lambda hour: hour.rank, default=None)
 
 
 def _known(answered: Values, period: Period) -> float:

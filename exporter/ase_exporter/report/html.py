@@ -1,7 +1,5 @@
 """The pages of one server and of many."""
 
-import numpy as np
-
 from ase_exporter.advise.report import PREDICTION
 from ase_exporter.compare.report import pair_text
 from ase_exporter.pages.render import render
@@ -13,7 +11,6 @@ from ase_exporter.report.forecasts import HORIZON
 from ase_exporter.report.history import mean
 from ase_exporter.report.period import Period
 from ase_exporter.report.server_report import ServerReport
-from ase_exporter.report.verdict import fleet_state, fleet_verdict, report_state, server_state, server_verdict
 
 MAX_ROWS, MAX_MEASURES, MAX_FINDINGS = 40, 6, 5
 MAX_SERVERS, MAX_SERVER_ALERTS = 300, 3
@@ -24,8 +21,8 @@ def report_page(report: ServerReport) -> str:
         "report.html",
         title=f"{report.name}: {_title(report.period)}",
         report=report,
-        state=report_state(report),
-        verdict=server_verdict(report),
+        state=report.state,
+        verdict=report.verdict,
         mean={name: mean(getattr(report.history, name)) for name in _MEANS},
         charts=charts(report),
         alert_chart=alert_chart(report.alerts, report.period) if report.alerts else None,
@@ -44,11 +41,8 @@ def fleet_page(fleet: Fleet) -> str:
         "fleet.html",
         title=f"{as_count(len(fleet.servers), 'server')}: {_title(fleet.period)}",
         fleet=fleet,
-        state=fleet_state(fleet),
-        verdict=fleet_verdict(fleet),
-        server_state=server_state,
-        mean=mean,
-        scale=max(0.01, *(float(np.nanmax(each.spinning, initial=0.0)) for each in fleet.servers)),
+        state=fleet.state,
+        verdict=fleet.verdict,
         max_servers=MAX_SERVERS,
         max_alerts=MAX_SERVER_ALERTS,
         alert_step=ALERT_STEP,

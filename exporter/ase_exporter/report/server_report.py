@@ -1,10 +1,11 @@
 """Everything that a report says of one server, read from Prometheus."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
-from ase_exporter.analysis.diagnosing import diagnose_window
+from ase_exporter.analysis.diagnosing import diagnose_window, found_by_span
 from ase_exporter.analysis.evidence import evidence
 from ase_exporter.compare.coverage import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
@@ -12,8 +13,17 @@ from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Mark, Span
 from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.errors import UserError
+from ase_exporter.pages.text import as_count, as_duration, as_minute
 from ase_exporter.report import alerts, gaps
-from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded
+from ase_exporter.report.alerts import (
+    AlertHistory,
+    State,
+    alerts_by_instance,
+    any_recorded,
+    state_of,
+    told,
+    worse,
+)
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
@@ -22,6 +32,8 @@ from ase_exporter.report.period import Period, Range
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
 WORST_HOURS = 8
+# Findings of the worst hour that the verdict tells.
+MAX_FINDINGS = 3
 NOT_IN_PROMETHEUS = (
     "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
 )
@@ -82,6 +94,32 @@ class ServerReport:
         return sum(gap.seconds for gap in self.gaps)
 
     @property
+    def state(self) -> State:
+        """How bad the period was, by its alerts and by the diagnosis of its worst hour."""
+        level = self.diagnosis.level
+        return worse(state_of(self.alerts), "unknown" if level == "none" else level)
+
+    @property
+    def verdict(self) -> str:
+        """What matters most, in one sentence."""
+        parts = [f"{self.name}, worst hour from {as_minute(self.diagnosed_at)}: {self.diagnosis.sentence}"]
+        parts += [f"also {each.word}: {each.text}" for each in self.diagnosis.findings[1:MAX_FINDINGS]]
+        if self.diagnosis.not_judged:
+            parts.append(self.diagnosis.not_judged)
+        if self.effects:
+            number = sum(len(effect.marks) for effect in self.effects)
+            count = Counter(effect.outcome for effect in self.effects)
+            outcomes = ", ".join(f"{count[outcome]} {outcome}" for outcome in count)
+            parts.append(f"{as_count(number, 'change')} ({outcomes})")
+        parts.append(told(self.alerts, recorded=self.alerts_recorded))
+        if self.forecasts.full:
+            first = self.forecasts.full[0]
+            parts.append(f"{first.name} will be full in {as_duration(first.seconds)}")
+        if self.missing:
+            parts.append(f"data are missing for {as_duration(self.missing)}")
+        return "; ".join(parts) + "."
+
+    @property
     def harmless(self) -> list[Mark]:
         """Annotations and cleared counters, which have no effect."""
         judged = {mark for effect in self.effects for mark in effect.marks}
@@ -120,7 +158,9 @@ def read_report(
     progress("alerts")
     found_alerts = alerts_by_instance(server, selector, period).get("", [])
     progress("diagnosis")
-    diagnosed_at = _worst_time(server, selector, period) or worst(ranked, 1)[0].start
+    spans = found_by_span(server, selector, period.start, period.end, period.hour).values()
+    explained = max((each for found in spans for each in found), key=lambda each: each.rank, default=None)
+    diagnosed_at = explained.start if explained and explained.rank > 0 else worst(ranked, 1)[0].start
     until = min(period.end, diagnosed_at + period.hour)
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", diagnosed_at, until))
     progress("advice")
@@ -142,17 +182,6 @@ def read_report(
         resolution=Resolution(scrape, gaps.resolution(period, scrape), alerts.resolution(period)),
         requests=server.requests,
     )
-
-
-def _worst_time(server: Prometheus, selector: str, period: Period) -> float | None:
-    """Start of the hour in which one finding of the diagnosis explained most; None if nothing is recorded or found."""
-    found = f'ase:diagnosis_finding:rank{{finding!~"works|idle|not_known", {selector}}}'
-    query = f"max(sum by (finding) (sum_over_time({found}[{round(period.hour)}s])))"
-    first = period.start + period.hour
-    series = server.over(query, first, max(first, period.end), period.hour)
-    if not series:
-        return None
-    return float(series[0].times[series[0].values.argmax()]) - period.hour
 
 
 def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tuple[float, list[Span]]:

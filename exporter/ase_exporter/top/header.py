@@ -6,7 +6,7 @@ from rich.text import Text
 
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import TOO_FEW, Diagnosis
+from ase_exporter.diagnosis.diagnose import Diagnosis
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.scene import FULL, STYLES, Scene, short
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
@@ -44,10 +44,8 @@ def _more(diagnosis: Diagnosis) -> Iterator[str]:
     """A line for each further finding, and one for what could not be judged."""
     for finding in diagnosis.findings[1 : MAX_FINDINGS + 1]:
         yield f"  also {finding.sentence}"
-    blind = [each for each in diagnosis.unknown if each.vital and each.reason != TOO_FEW]
-    if diagnosis.findings and blind:
-        words = ", ".join(dict.fromkeys(each.word.lower() for each in blind))
-        yield f"  not judged: {words} ({'; '.join(dict.fromkeys(each.reason for each in blind))})"
+    if diagnosis.not_judged:
+        yield f"  {diagnosis.not_judged}"
 
 
 def _account(account: Account) -> str:
