@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from alerts.diagnosis_rules import diagnosis_definition, own_labels
 
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.diagnosis import recorded
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import adapted, dump
 from ase_exporter.rules.messages import known
@@ -96,7 +96,7 @@ def message_table() -> str:
 
 def diagnosis() -> str:
     """Return the definition of the rules ase:diagnosis..., which follow from the exporter's findings.yaml, as text."""
-    return DIAGNOSIS_HEADER + dump(recorded.definition(*recorded.own_labels(load_catalogue()[0])))
+    return DIAGNOSIS_HEADER + dump(diagnosis_definition(*own_labels(load_catalogue()[0])))
 
 
 def _files(own: Path | None, directory: Path) -> Iterator[tuple[Path, str]]:

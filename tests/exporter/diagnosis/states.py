@@ -4,11 +4,12 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from alerts.diagnosis_rules import own_labels
+
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import why
-from ase_exporter.diagnosis.recorded import own_labels
 
 Pairs = tuple[tuple[str, str], ...]
 EVENTS = {

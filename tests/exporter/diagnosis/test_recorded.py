@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from alerts.diagnosis_rules import ACCOUNT, FIRST, RANK
 from tests.exporter.diagnosis.states import State, by_collector, generated
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
 from ase_exporter.diagnosis.diagnose import diagnose
-from ase_exporter.diagnosis.recorded import ACCOUNT, FIRST, RANK
 
 RULES = REPOSITORY / "alerts" / "rules" / "diagnosis.alerts.yaml"
 STATES = 500

@@ -1,6 +1,6 @@
 """The diagnosis as recording rules, so that dashboards and alerts show what `diagnose` says.
 
-Every rule follows from findings.yaml: `definition` writes alerts/definitions/diagnosis.yaml, in which thresholds are
+Every rule follows from findings.yaml: alerts/definitions/diagnosis.yaml is made here, in which thresholds are
 parameters. Where Python says that something is not known, the series is absent.
 """
 
@@ -44,7 +44,7 @@ LabelsOf = Callable[[str], Iterable[str]]
 CollectorOf = Callable[[str], str]
 
 
-def definition(labels_of: LabelsOf, collector_of: CollectorOf) -> dict[str, Any]:
+def diagnosis_definition(labels_of: LabelsOf, collector_of: CollectorOf) -> dict[str, Any]:
     """The content of alerts/definitions/diagnosis.yaml."""
     writer = _Writer(catalogue(), labels_of, collector_of)
     return {
