@@ -140,21 +140,28 @@ def locks(world: World) -> Iterator[Names]:
 
 def _lock(process: Process, on: Process, state: str, kind: str, level: str) -> Names:
     assert on.table is not None
-    row = level == "ROW"
     blocker = on.blocked_by or on.spid
-    return {
-        "process": process,
+    place = (1000 + blocker % 5000, blocker % 40) if level == "ROW" else (None, None)
+    return _located(process, kind, level, place) | {
         "database_id": on.table.database_id,
         "database": on.table.object.database,
         "object_id": on.table.object_id,
         "partition_id": on.table.partition_id(0),
         "requested": state == "Requested",
-        "blocking": row and state == "Granted",
+        "blocking": level == "ROW" and state == "Granted",
+    }
+
+
+def _located(process: Process, kind: str, level: str, place: tuple[int | None, int | None]) -> Names:
+    """place: page and row."""
+    type_ = _LOCK_TYPES[kind, level]
+    return {
+        "process": process,
         "kind": kind,
         "level": level,
-        "type": _LOCK_TYPES[kind, level],
-        "page": 1000 + blocker % 5000 if row else None,
-        "row": blocker % 40 if row else None,
+        "type": type_,
+        "page": place[0],
+        "row": place[1],
     }
 
 
@@ -163,20 +170,14 @@ def _client_locks(world: World) -> Iterator[Names]:
     names = {number: name for name, number in world.inventory.databases.items()}
     for process in process_snapshot(world).processes:
         for lock in process.client.state.locks if process.client else ():
-            level = "ROW" if lock.row else "TABLE"
-            yield {
-                "process": process,
+            place = (lock.row // 50 + 1, lock.row % 50) if lock.row else (None, None)
+            yield _located(process, lock.kind, "ROW" if lock.row else "TABLE", place) | {
                 "database_id": lock.database_id,
                 "database": names.get(lock.database_id),
                 "object_id": lock.object_id,
                 "partition_id": lock.object_id,
                 "requested": lock.requested,
                 "blocking": lock.blocking,
-                "kind": lock.kind,
-                "level": level,
-                "type": _LOCK_TYPES[lock.kind, level],
-                "page": lock.row // 50 + 1 if lock.row else None,
-                "row": lock.row % 50 if lock.row else None,
             }
 
 

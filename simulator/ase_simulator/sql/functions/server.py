@@ -59,13 +59,6 @@ def _row_count(session: Context, database: Any, number: Any, _partition: Any = N
     return None if pages is None else pages * _ROWS_PER_PAGE
 
 
-@function("getdevicetype", "string", returns=INT, session=True)
-def _getdevicetype(session: Context, path: Any) -> EngineValue:
-    """1 a raw device, 2 a block device, 3 a file; 0 for a path that no device has."""
-    known = {str(row.get("phyname")) for row in session.server.table("sysdevices")}
-    return 3 if path in known or path in ("TRUE", "default") else 0
-
-
 @function("spaceusage", "int", "int", "int", "int", returns=LONG_NAME, optional=4, session=True)
 def _spaceusage(
     session: Context, database: Any = None, number: Any = None, index: Any = None, _part: Any = None

@@ -54,6 +54,7 @@ class ObjectIds:
         if found is not None:
             return found
         known = {value: name for name, value in self._shared.object_ids.items()}
+        known |= {hashed(name): name for place, name in self._shared.procedures if place == database}
         return self._shared.permanent.name_of(number) or known.get(number)
 
     def number(self, name: str, database: str) -> int | None:

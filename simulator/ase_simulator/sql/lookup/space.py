@@ -50,13 +50,8 @@ def database_pages(server: Server, database: int | None) -> dict[str, int]:
     free = sum(int(str(row.get("unreservedpgs") or 0)) for row in rows)
     log = log_pages(server, "num_logpages", database) or 0
     used = size - free
-    return {
-        "reserved pages": used,
-        "used pages": used,
-        "data pages": used,
-        "index pages": 0,
-        "log pages": log,
-    }
+    pages = {"reserved": used, "used": used, "data": used, "index": 0, "log": log}
+    return {f"{name} pages": count for name, count in pages.items()}
 
 
 def object_pages(server: Server, database: int | None, number: int | None, index: int | None) -> int | None:

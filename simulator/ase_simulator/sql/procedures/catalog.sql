@@ -345,6 +345,13 @@ begin
     raiserror 18039
     return 1
 end
+if @table_qualifier = '%' and @table_name = ''
+begin
+    select table_qualifier = convert(varchar(30), name), table_owner = convert(varchar(30), null),
+        table_name = convert(varchar(255), null), table_type = convert(varchar(12), null), remarks = convert(varchar(254), null)
+    from master..sysdatabases order by name
+    return 0
+end
 select table_qualifier = convert(varchar(30), db_name()), table_owner = convert(varchar(30), user_name(uid)),
     table_name = convert(varchar(255), name),
     table_type = convert(varchar(12), case type when 'S' then 'SYSTEM TABLE' else 'TABLE' end), remarks = convert(varchar(254), null)
@@ -400,7 +407,8 @@ select table_qualifier = convert(varchar(255), db_name()), table_owner = convert
 from simKeys k where k.id = object_id(@table_name) and k.kind = 'P' order by k.seq
 go
 create procedure sp_statistics @table_name varchar(255), @table_owner varchar(32) = null,
-    @table_qualifier varchar(255) = null, @index_name varchar(255) = '%', @is_unique char(1) = 'N'
+    @table_qualifier varchar(255) = null, @index_name varchar(255) = '%', @is_unique char(1) = 'N',
+    @accuracy char(1) = 'Q'
 as
 select table_qualifier = convert(varchar(255), db_name()), table_owner = convert(varchar(255), 'dbo'),
     table_name = convert(varchar(255), name), non_unique = convert(smallint, null), index_qualifier = convert(varchar(255), null),
@@ -418,7 +426,8 @@ where k.id = object_id(@table_name) and k.kind in ('P', 'U', 'N') and k.keyname 
     and (@is_unique <> 'Y' or k.kind <> 'N')
 go
 create procedure sp_special_columns @table_name varchar(255), @table_owner varchar(32) = null,
-    @table_qualifier varchar(255) = null, @col_type char(1) = 'R'
+    @table_qualifier varchar(255) = null, @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U',
+    @ODBCVer int = 2
 as
 select scope = convert(smallint, 0), column_name = convert(varchar(255), c.name), data_type = convert(smallint, d.low),
     type_name = convert(varchar(30), t.name), precision = convert(int, isnull(c.prec, c.length)),
@@ -456,7 +465,7 @@ select procedure_qualifier = convert(varchar(30), db_name()), procedure_owner = 
 from sysobjects where type = 'P' and name like isnull(@sp_name, '%') order by name
 go
 create procedure sp_sproc_columns @procedure_name varchar(771) = '%', @procedure_owner varchar(32) = null,
-    @procedure_qualifier varchar(32) = null, @column_name varchar(771) = null
+    @procedure_qualifier varchar(32) = null, @column_name varchar(771) = null, @ODBCVer int = 2
 as
 select procedure_qualifier = convert(varchar(30), db_name()), procedure_owner = convert(varchar(30), 'dbo'),
     procedure_name = convert(varchar(257), object_name(p.id) + ';1'), column_name = convert(varchar(255), p.name),
