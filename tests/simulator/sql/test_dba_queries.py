@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulator.sql.dba_answers import Expected, Row
-from tests.simulator.sql.dba_queries import QUERIES
+import yaml
+from tests.simulator.sql.dba_answers import Row
+from tests.simulator.sql.dba_queries import ANSWERS
 from tests.simulator.sql.fake import Client
 
 from ase_simulator.model import load_scenario
 from ase_simulator.model.server import SimulatedServer
+
+QUERIES: dict[str, str] = yaml.safe_load(Path(__file__).with_name("dba_queries.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +59,11 @@ def _plain(value: Any) -> Any:
 def test_query_answers_from_the_models_state(
     name: str, client: Client, tables: Callable[[str], list[Row]]
 ) -> None:
-    sql, expected = QUERIES[name]
-    answer: Expected = expected
-    wanted = [tuple(_plain(value) for value in row) for row in answer(tables)]
-    found = [tuple(_plain(value) for value in row) for row in client.rows(sql)]
+    wanted = [tuple(_plain(value) for value in row) for row in ANSWERS[name](tables)]
+    found = [tuple(_plain(value) for value in row) for row in client.rows(QUERIES[name])]
     assert found == wanted
 
 
 def test_most_queries_return_rows(tables: Callable[[str], list[Row]]) -> None:
-    empty = [name for name, (_, expected) in QUERIES.items() if not list(expected(tables))]
+    empty = [name for name, answer in ANSWERS.items() if not list(answer(tables))]
     assert len(empty) <= 2, empty
