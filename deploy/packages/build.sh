@@ -36,9 +36,6 @@ find "$root/lib" -type d -name tests -prune -exec rm -r {} +
 mkdir "$work/man" "$work/units"
 .venv/bin/python deploy/packages/manual.py | gzip -9n >"$work/man/ase-exporter.1.gz"
 cp deploy/systemd/*.service "$work/units"
-# shellcheck disable=SC2016  # systemd expands $OPTIONS
-sed -i 's|^ExecStart=.*|& $OPTIONS|; s|^Type=exec|&\nEnvironmentFile=-/etc/default/ase-exporter\nEnvironmentFile=-/etc/sysconfig/ase-exporter|' \
-    "$work/units/ase-exporter.service"
 
 # The environment will be at another place than it was made at.
 rm -f "$root"/bin/activate* "$root"/bin/Activate*

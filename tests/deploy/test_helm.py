@@ -80,12 +80,13 @@ def test_the_exporter_accepts_the_configuration(path: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("path", VALUES, ids=lambda path: path.stem)
-def test_another_target_changes_no_pod_template(path: Path) -> None:
-    values = read(path)
+@pytest.mark.parametrize("reloads", [True, False])
+def test_another_target_restarts_the_pod_unless_it_is_reloaded(path: Path, reloads: bool) -> None:
+    values = {**read(path), "reloader": {"enabled": reloads}, "webConfigSecret": ""}
     before = rendered(values)
     values["targets"] = [*values["targets"], {"name": "NEW", "host": "new.example.com", "port": 4200}]
     after = rendered(values)
-    assert of_kind(before, "Deployment") == of_kind(after, "Deployment")
+    assert (of_kind(before, "Deployment") == of_kind(after, "Deployment")) == reloads
     assert before != after
 
 
@@ -119,8 +120,8 @@ def test_what_the_monitoring_selects_is_the_service() -> None:
 
 
 def test_the_pod_is_that_of_the_kustomization() -> None:
-    """But for names, the image and the reloader."""
-    chart = of_kind(rendered({"reloader": {"enabled": False}}), "Deployment")["spec"]["template"]["spec"]
+    """But for names and the image."""
+    chart = of_kind(rendered({}), "Deployment")["spec"]["template"]["spec"]
     plain = next(iter(yaml.safe_load_all((DEPLOY / "kubernetes" / "deployment.yaml").read_text())))
     plain = deepcopy(plain["spec"]["template"]["spec"])
     for spec in (chart, plain):

@@ -98,11 +98,11 @@ def test_only_the_host_has_a_capability_and_perf_only_by_its_drop_in() -> None:
     assert perf["CapabilityBoundingSet"] == perf["AmbientCapabilities"] == ["CAP_PERFMON"]
 
 
-def test_the_two_units_do_not_listen_on_the_same_port() -> None:
-    ports = {
-        word for name in NAMES for word in settings(UNITS / name)["ExecStart"][0].split() if "listen" in word
-    }
-    assert len(ports) == 2
+def test_the_units_listen_on_loopback_on_a_port_of_their_own() -> None:
+    exporter, host = (settings(UNITS / name)["ExecStart"][0] for name in NAMES)
+    assert "listen" not in exporter, "the default is loopback"
+    assert "--web.listen-address=127.0.0.1:10151" in host
+    assert exporter.endswith(" $OPTIONS") and host.endswith(" $HOST_OPTIONS")
 
 
 @pytest.mark.parametrize("name", NAMES)
