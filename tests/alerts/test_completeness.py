@@ -1,12 +1,16 @@
 """Every alert has a runbook, a test in which it fires and one in which it does not."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from dashboards import coverage, write
 from tests.paths import REPOSITORY
+
+from ase_exporter.commands.app import build
 
 ALERTS = REPOSITORY / "alerts"
 SECTIONS = ["What it means", "Confirm", "What to do", "What makes it worse", "Sources"]
@@ -68,6 +72,37 @@ def test_every_alert_has_a_runbook_with_queries_for_prometheus_and_for_isql(aler
     assert text.startswith(f"# {alert}\n"), wanted
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == SECTIONS, wanted
     assert "```promql" in text and "```sql" in text, wanted
+
+
+def panels(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The panels of a dashboard, those in rows too."""
+    for each in board.get("panels", []):
+        yield each
+        yield from panels(each)
+
+
+CLI: Any = typer.main.get_command(build())
+SHOWN_BY = re.compile(
+    r"^Shown by: `ase-exporter ([^`]+)`(?: \([^)]*\))?; dashboard ([^;]+?), panel (.+)\.$", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_every_runbook_names_command_and_panel_that_show_the_cause_and_what_to_expect(alert: str) -> None:
+    text = (ALERTS / "runbooks" / f"{alert}.md").read_text()
+    confirm, do = (text.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in SECTIONS[1:3])
+    (found,) = SHOWN_BY.findall(confirm)
+    words, title, panel = found
+    command = CLI
+    for word in words.split():
+        if hasattr(command, "commands"):
+            command = command.commands[word]
+        elif word.startswith("--"):
+            assert any(word in option.opts for option in command.params), words
+    (board,) = (each for each in write.DASHBOARDS if each["title"] == title)
+    shown = {each["title"].partition(" (good")[0].partition(":")[0] for each in panels(board)}
+    assert panel.partition(":")[0] in shown, f"{title} has no panel {panel}"
+    assert re.search(r"^Expect: .{20,}\.$", do, re.MULTILINE)
 
 
 def test_every_runbook_and_every_alert_test_is_an_alerts() -> None:
