@@ -22,6 +22,7 @@ from ase_exporter.advise.remedies import (
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.untrusted.encoders import is_writable, sql_literal
 
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
@@ -252,12 +253,12 @@ def _reduce_cache_contention(
         wanted *= 2
         changes = {cache.name: [Slots(times=wanted / cache.partitions)]}
         gain = load.gain(changes)
-    if gain:
+    if gain and is_writable(cache.name):
         why = (
             f"{wanted} partitions instead of {cache.partitions}: a power of two up to {limits.max_partitions},"
             f" with at least {size_text(pool_bytes)} of each pool in each partition"
         )
-        statement = f"exec sp_cacheconfig '{cache.name}', 'cache_partition={wanted}'"
+        statement = f"exec sp_cacheconfig {sql_literal(cache.name)}, 'cache_partition={wanted}'"
         return current, [AdviceStep((statement,), why, changes, gain, restart=True)]
     step = separate_hot_tables(cache, evidence, limits, load.gain)
     return current, [step] if step else []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
 from ase_exporter.advise.gain import Changes, Gain, Slots
 from ase_exporter.advise.remedies import AdviceStep, PartitionLimits
+from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
 
 SYSTEM_CACHE = "system tables cache"
 KEY_CACHE = "key tables cache"
@@ -76,7 +77,7 @@ def separate_hot_tables(
     bind = (
         line
         for name, tables in _by_database(placed.tables)
-        for line in (f"use {_identifier(name)}", *_bind(KEY_CACHE, tables))
+        for line in (f"use {sql_identifier(name)}", *_bind(KEY_CACHE, tables))
     )
     why = f"of all ways to move the tables that are read most, the best: {placed.why(total)}"
     warnings = (_LOCKS, _CLEARS, _INDEXES, _RESTART, *_left_out(len(users) - len(known)))
@@ -168,9 +169,10 @@ def floor_power_of_two(number: float) -> int:
 
 
 def _is_excluded(table: CachedObject, evidence: Evidence) -> bool:
-    """Whether a table must not be bound: it belongs to the system, or lives only for a while."""
+    """Whether a table must not be bound: it belongs to the system, lives only for a while, or has a name to refuse."""
     return (
-        table.database in _SYSTEM_DATABASES
+        not all(map(is_writable, (table.database, table.owner, table.name)))
+        or table.database in _SYSTEM_DATABASES
         or table.database in evidence.temporary_databases
         or table.name.startswith("#")
     )
@@ -191,10 +193,10 @@ def _by_database(objects: Iterable[CachedObject]) -> list[tuple[str, list[Cached
 
 def _bind_system(database: str, tables: Sequence[CachedObject]) -> Iterator[str]:
     """Bind system tables of one database, in single-user mode."""
-    use = f"use {_identifier(database)}"
+    use = f"use {sql_identifier(database)}"
     for value in ("true", "false"):
         yield "use master"
-        yield f"exec sp_dboption {_quoted(database)}, 'single user', {value}"
+        yield f"exec sp_dboption {sql_literal(database)}, 'single user', {value}"
         yield use
         yield "checkpoint"
         if value == "true":
@@ -204,12 +206,4 @@ def _bind_system(database: str, tables: Sequence[CachedObject]) -> Iterator[str]
 def _bind(cache: str, tables: Iterable[CachedObject]) -> Iterator[str]:
     for each in tables:
         name = each.name if each.owner in ("", "dbo") else f"{each.owner}.{each.name}"
-        yield f"exec sp_bindcache '{cache}', {_quoted(each.database)}, {_quoted(name)}"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else f"[{name.replace(']', ']]')}]"
+        yield f"exec sp_bindcache '{cache}', {sql_literal(each.database)}, {sql_literal(name)}"

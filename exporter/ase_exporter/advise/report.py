@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding
+from ase_exporter.untrusted.encoders import markdown as encode_markdown
+from ase_exporter.untrusted.encoders import markdown_table
 
 MAX_SHOWN = 15
 _FENCE = "```"
@@ -30,12 +32,8 @@ def terminal(advice: Advice) -> RenderableType:
 
 
 def markdown(advice: Advice) -> str:
-    rows = [
-        _HEADER,
-        ("---", "---:", "---:", "---:", "---:", "---"),
-        *(_row(f) for f in advice.findings[:MAX_SHOWN]),
-    ]
-    table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    rows = [_HEADER, *(_row(finding) for finding in advice.findings[:MAX_SHOWN])]
+    table = markdown_table(rows, range(1, 5))
     return f"## {_title(advice)}\n\n{table}\n\n" + "\n".join(_with_breaks(_lines(advice, fenced=True))) + "\n"
 
 
@@ -91,7 +89,8 @@ def _lines(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
         yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
     for number, finding in enumerate(advice.hot, 1):
         yield ""
-        yield f"{number}. {finding.spinlock.name}: {finding.spinlock.contention:.1%} contention"
+        name = encode_markdown(finding.spinlock.name) if fenced else finding.spinlock.name
+        yield f"{number}. {name}: {finding.spinlock.contention:.1%} contention"
         yield from finding_lines(finding, fenced=fenced)
     if advice.features:
         yield ""

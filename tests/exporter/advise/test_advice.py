@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from sqlglot import Dialect
 from tests.exporter.simulated import run
+from tests.exporter.untrusted.hostile_names import hostile_names
 
 from ase_exporter.advise import report
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
@@ -22,9 +24,12 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.untrusted.encoders import is_writable
+from ase_exporter.untrusted.entry import one_line
 
 GB = 2.0**30
 BUSY = 1e7
+SQL = Dialect.get_or_raise("tsql")
 
 
 def spinlock(name: str, contention: float, spinlock_class: str = "", grabs: float = BUSY) -> SpinlockRates:
@@ -223,6 +228,9 @@ def test_key_tables_are_bound_in_their_database_with_their_owner() -> None:
         cached("tempdb_batch", "sysindexes", 5000),
         cached("claims", "#session", 5000),
         cached("claims", "claim", 5000, owner=""),
+        cached(one_line("claims\ngo\nshutdown"), "claim", 5000),
+        cached("claims", one_line("claim\u2028"), 5000),
+        cached("claims", "claim", 5000, owner=one_line("\x1b")),
     ],
     ids=lambda table: f"{table.database}.{table.owner}.{table.name}",
 )
@@ -247,6 +255,17 @@ def test_names_are_quoted() -> None:
         "use [claims-eu]",
         "exec sp_bindcache 'key tables cache', 'claims-eu', 'o''hara'",
     )
+
+
+def test_no_name_changes_what_a_statement_says() -> None:
+    shapes = set()
+    for name in ["a-b", *(each for each in map(one_line, hostile_names()) if is_writable(each))]:
+        step = binding_step(cached(name, name, 5000, owner=name))
+        if not name.startswith("#"):
+            assert step is not None and all(map(str.isprintable, step.statements))
+            tokens = [SQL.tokenize(statement) for statement in step.statements]
+            shapes.add(tuple(len(each) for each in tokens))
+    assert len(shapes) == 1
 
 
 @pytest.mark.parametrize(
