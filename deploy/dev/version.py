@@ -32,7 +32,12 @@ ADDRESSES = {
     "simulator/pyproject.toml": [r'()https://[^"\s]+?(?=/tree/|/blob/|/issues|")()'],
     "exporter/README.md": [r"(\()https://[^)\s]+?(/raw/main/)"],
     "simulator/README.md": [r"(ase-exporter\]\()https://[^)\s]+(\))"],
-    "deploy/helm/ase-exporter/Chart.yaml": [r"(?m)(^home: )\S+()", r"(?m)(^sources: \[)[^\]]+(\])"],
+    "deploy/helm/ase-exporter/Chart.yaml": [
+        r"(?m)(^home: )\S+()",
+        r"(?m)(^sources: \[)[^\]]+(\])",
+        r"(?m)(^icon: )\S+?(/raw/)",
+        r'(url: ")https://\S+?(/tree/)',
+    ],
     "deploy/packages/nfpm.yaml": [r"(?m)(^homepage: )\S+()"],
     "deploy/docker/Dockerfile": [r'(image\.source=")[^"]+(")'],
     "alerts/parameters.yaml": [r"(runbooks: )https://\S+?(/blob/)"],

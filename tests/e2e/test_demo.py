@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
+from tests.browser import opened
 from tests.paths import REPOSITORY
 from tests.ports import free_block
 
@@ -91,7 +92,7 @@ def test_every_printed_command_works(demo: Demo, command: str, expected: str) ->
 
 
 def test_ctrl_c_stops_all_processes_and_shows_the_runs(demo: Demo) -> None:
-    demo.printed(r"In another terminal:")
+    demo.printed(r"run .* begins")
     started = psutil.Process(demo.process.pid).children(recursive=True)
     assert len(started) >= 5
     demo.process.send_signal(signal.SIGINT)
@@ -99,3 +100,7 @@ def test_ctrl_c_stops_all_processes_and_shows_the_runs(demo: Demo) -> None:
     _, alive = psutil.wait_procs(started, timeout=TIMEOUT)
     assert alive == []
     assert "Measured by Prometheus" in demo.log.read_text()
+    page = re.search(r"The replay in pictures: (\S+)", demo.log.read_text())
+    assert page
+    with opened(Path(page[1])) as seen:
+        assert (seen.complaints, seen.page.locator("figure svg").count()) == ([], 5)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding
@@ -23,12 +22,15 @@ PREDICTION = (
 
 
 def terminal(advice: Advice) -> RenderableType:
-    table = Table(title=_title(advice), title_justify="left")
-    for number, name in enumerate(_HEADER):
-        table.add_column(name, justify="left" if number in (0, 5) else "right", overflow="fold")
+    # Each name has a line of its own, so that no name and no number is broken on a narrow terminal.
+    lines = [Text(_title(advice), "italic")]
     for finding in advice.findings[:MAX_SHOWN]:
-        table.add_row(*_row(finding), style=_COLOURS[finding.severity])
-    return Group(table, *(Text(line) for line in _lines(advice)))
+        name, *figures, state = _row(finding)
+        shown = (
+            f"{figure} {heading.lower()}" for figure, heading in zip(figures, _HEADER[1:-1], strict=True)
+        )
+        lines += [Text(f"{name}: {state}", _COLOURS[finding.severity]), Text(f"  {', '.join(shown)}")]
+    return Group(*lines, Text(), *(Text(line) for line in _lines(advice)))
 
 
 def markdown(advice: Advice) -> str:

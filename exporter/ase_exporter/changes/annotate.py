@@ -16,6 +16,7 @@ from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, i
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
+from ase_exporter.untrusted.redaction import without_credentials
 
 Warn = Callable[[str], None]
 _Work = Callable[[Grafana], Coroutine[object, object, None]]
@@ -51,7 +52,7 @@ class ExporterClient:
 
     def request(self, method: str, path: str, **content: object) -> httpx2.Response:
         """Send a request, with retries. Raises UserError if the exporter rejects it or cannot be reached."""
-        problem = ""
+        problem, shown = "", f"{without_credentials(self.url).rstrip('/')}{path}"
         for attempt in range(_MAX_TRIES):
             if attempt:
                 time.sleep(_RETRY_DELAY)
@@ -65,15 +66,17 @@ class ExporterClient:
                     **content,  # type: ignore[arg-type]
                 )
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-                problem = str(error) or type(error).__name__
+                # The message about an invalid URL may hold a part of its password.
+                told = isinstance(error, httpx2.TransportError | OSError)
+                problem = (str(error) if told else "") or type(error).__name__
                 continue
             if response.status_code < 500:
                 if response.is_success:
                     return response
                 reason = " ".join(response.text.split())[:200]
-                raise UserError(f"{self.url}{path}: HTTP {response.status_code}: {reason}")
+                raise UserError(f"{shown}: HTTP {response.status_code}: {reason}")
             problem = f"HTTP {response.status_code}"
-        raise UserError(f"{self.url}{path}: {problem}")
+        raise UserError(f"{shown}: {problem}")
 
     def _password(self) -> str:
         if self.password_file is None:

@@ -90,7 +90,7 @@ def _print(found: Sequence[dict[str, Any]], output: Format) -> None:
     elif output == "markdown":
         print(encoders.markdown_table(rows))
     else:
-        _print_table(found)
+        print_table(found)
 
 
 def _row(change: dict[str, Any]) -> list[str]:
@@ -104,18 +104,21 @@ def _target(change: dict[str, Any]) -> str:
     return str(change["target"]) or ("" if change["kind"] == ANNOTATION else HOST)
 
 
-def _print_table(found: Sequence[dict[str, Any]]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("When (UTC)", no_wrap=True)
-    for name in ("Target", "Kind", "What", "From", "To", "Who"):
-        table.add_column(name, overflow="fold")
+def print_table(found: Sequence[dict[str, Any]]) -> None:
+    """Print changes, each as a time and a text."""
+    # The second column takes what is left of the line, so that no word is broken on a narrow terminal.
+    table = Table("When (UTC)", "Change", box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
     for change in found:
         when = utc_text(change["at"]).replace("T", " ").removesuffix("Z")
         if change["end"] is not None:
             when += f" +{change['end'] - change['at']:.0f}s"
-        what = change["name"] + "".join(f" #{tag}" for tag in change["tags"])
-        cells = [when, _target(change), change["kind"], what, change["old"], change["new"], change["who"]]
-        table.add_row(*(Text(cell) for cell in cells))
+        words = [_target(change), change["kind"], change["name"], *(f"#{tag}" for tag in change["tags"])]
+        values = (
+            f": {change['old'] or '-'} -> {change['new'] or '-'}" if change["old"] or change["new"] else ""
+        )
+        who = f" ({change['who']})" if change["who"] else ""
+        table.add_row(when, Text(" ".join(filter(None, words)) + values + who))
     PlainConsole().print(table)
     if not found:
         print("No changes found.")

@@ -5,15 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import httpx2
-
+from ase_exporter.changes.annotate import ExporterClient
 from ase_exporter.compare.prometheus import Labels, Prometheus
-from ase_exporter.compare.urls import without_credentials
 from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import load_json
+from ase_exporter.untrusted.redaction import without_credentials
 
-TIMEOUT = 30.0
 # Seconds. How often the metric is sampled: of equal changes that follow each other sooner, only the last is found.
 RESOLUTION = 15.0
 # How long after a change its series is looked for: detection, and two scrapes.
@@ -109,16 +107,10 @@ def marks_from_exporter(url: str, target: str) -> list[Mark]:
 
 def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
     """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
-    shown = without_credentials(url)
     try:
-        answer = httpx2.get(f"{url.rstrip('/')}{path}", params=parameters, timeout=TIMEOUT)
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        # The message about an invalid URL may hold a part of the password.
-        reason = str(error) if isinstance(error, httpx2.TransportError) else ""
-        raise UserError(f"--exporter: {shown}: {reason or type(error).__name__}") from None
-    if not answer.is_success:
-        raise UserError(f"--exporter: {shown}{path}: HTTP {answer.status_code}")
-    return load_json(answer.content)
+        return load_json(ExporterClient(url).request("GET", path, params=parameters).content)
+    except UserError as error:
+        raise UserError(f"--exporter: {error}") from None
 
 
 def _in_order(found: Iterable[Mark], start: float, end: float) -> list[Mark]:

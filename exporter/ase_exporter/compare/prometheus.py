@@ -12,9 +12,9 @@ import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.compare.urls import without_credentials
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import load_json
+from ase_exporter.untrusted.redaction import without_credentials
 
 # The API rejects queries with more points per series.
 MAX_POINTS = 11_000

@@ -19,6 +19,8 @@ MAX_SECRETS = 1024
 # White space, which may be part of a secret, and escaped.
 _BETWEEN = r"(?:\s|\\[nrt]|%20|\+|&#0*32;|&#x20;)*"
 _BETWEEN_BYTES = r"(?:\\x|0x|[\s:,%-])*"
+# Everything before an `@`, however malformed the URL is: a password may hold any character.
+_CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
 _secrets: dict[str, None] = {}
 
 
@@ -37,6 +39,11 @@ def redact(text: str) -> str:
     for secret in list(_secrets):
         text = _pattern(secret).sub(REDACTED, text)
     return text
+
+
+def without_credentials(url: str) -> str:
+    """A URL as messages may show it: without the user and the password that may be in it."""
+    return _CREDENTIALS.sub(lambda match: match[1] or "", url)
 
 
 @lru_cache(MAX_SECRETS)
