@@ -116,7 +116,11 @@ class _Administrator:
         return True
 
     def _run(self, batches: Sequence[str], auth: Auth) -> None:
-        with closing(_open(self.target, auth)) as connection:
+        try:
+            opened = _open(self.target, auth)
+        except DatabaseError as error:
+            raise UserError(f"--admin {auth.user}: {error}") from error
+        with closing(opened) as connection:
             for batch in batches:
                 try:
                     connection.query(batch, time.monotonic() + _SECONDS)

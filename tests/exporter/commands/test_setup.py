@@ -146,6 +146,32 @@ def test_from_nothing_to_top_without_a_terminal(
     assert text.endswith("# mine\n")
 
 
+def test_what_goes_wrong_is_one_line(
+    run: Run, environment: dict[str, str], tmp_path: Path, closed_port: int
+) -> None:
+    out = tmp_path / "out"
+    arguments = ("setup", "--password-file", f"{tmp_path}/own", "-o", str(out))
+    admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/own", "--yes")
+    other = "targets:\n- {name: PROD1, host: other}\nauth:\n  default: {user: a, password_file: /b}\n"
+    for given, text, said in (
+        ((*arguments, "-S", "PROD1", *admin), None, "ase-exporter: --admin sa: Msg 4002: "),
+        ((*arguments, "-S", f"127.0.0.1:{closed_port}"), None, "refused the connection"),
+        ((*arguments, "-S", "PROD1"), other, f"{out}/exporter.yaml: target PROD1 has another address"),
+        ((*arguments, "-S", "PROD1"), "{}", f"{out}/exporter.yaml: expected lists below"),
+        ((*arguments, "-S", "PROD1"), "targets: {", f"{out}/exporter.yaml:1: "),
+        (arguments, None, "expected -S SERVER, since there is no terminal"),
+    ):
+        if text:
+            out.mkdir(exist_ok=True)
+            (out / "exporter.yaml").write_text(text)
+        ended = run(*given, **environment)
+        assert ended.returncode == 2, given
+        assert said in ended.stderr.splitlines()[-1]
+        assert "Traceback" not in ended.stderr
+        assert PASSWORD not in ended.stdout + ended.stderr
+        assert [path.name for path in out.rglob("*")] == (["exporter.yaml"] if text or out.exists() else [])
+
+
 def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, server: Simulated) -> None:
     terminal = Terminal(environment, "setup", "-o", f"{tmp_path}/out")
     for question, answer in (
