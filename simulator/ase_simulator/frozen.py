@@ -48,9 +48,10 @@ class FrozenSession:
             return
         results: list[Result] = []
         async for result in self._session.execute(sql, parameters):
-            kept = PreEncodedRows(result.columns, list(result.rows)) if isinstance(result, Rows) else result
-            results.append(kept)
-            yield kept
+            if isinstance(result, Rows):
+                result = PreEncodedRows(result.columns, list(result.rows), result.counted)
+            results.append(result)
+            yield result
         frozen = all(isinstance(result, Rows | Affected | Message) for result in results)
         if frozen and not parameters and _FREEZABLE.match(sql) and len(self._answers) < MAX_ANSWERS:
             self._answers[key] = results

@@ -51,10 +51,14 @@ class Column:
 
 @dataclass(slots=True)
 class Rows:
-    """One result set. Values: None, bool, int, float, Decimal, str, bytes, datetime, date or time."""
+    """One result set. Values: None, bool, int, float, Decimal, str, bytes, datetime, date or time.
+
+    counted: the client hears how many there were.
+    """
 
     columns: Sequence[Column]
     rows: Iterable[Sequence[object]]
+    counted: bool = True
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.declared import CONSTANT
 from ase_simulator.sql.functions.registry import REFUSED as REFUSED_FUNCTIONS
 from ase_simulator.sql.procedures import PARTS, PROCEDURES, REFUSED, SCRIPTED
+from ase_simulator.sql.syntax.keywords import FIXED_SETTINGS
 
 _APPROXIMATED = {
     "statements": {
@@ -46,6 +47,7 @@ def support() -> dict[str, Any]:
         "approximated": {**_APPROXIMATED, "functions": sorted(CONSTANT), "columns": constant_columns()},
         "refused": {
             "statements": _REFUSED,
+            "settings other than": FIXED_SETTINGS,
             "procedures": sorted(REFUSED),
             "functions": sorted(REFUSED_FUNCTIONS),
             "dbcc": sorted(DBCC_REFUSED),

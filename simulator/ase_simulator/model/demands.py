@@ -94,7 +94,7 @@ def groups(
     """Every spinlock name with its slots: those of the caches first."""
     return [
         *_cache_groups(workload, caches, demands, effects, seed),
-        *(_buffer_groups(workload, caches, demands, seed) if _has_buffer_spinlocks(options) else ()),
+        *(_buffer_groups(workload, caches, demands, seed) if level(options.version) >= (16,) else ()),
         *_plain_groups(workload, options, per_transaction, engines, effects, seed),
     ]
 
@@ -117,10 +117,6 @@ def _cache_groups(
             hold *= LOCKLESS_HOLD * prod(effect.lockless_hold.get(cache.name, 1.0) for effect in effects)
         shares = spinlocks.spread(cache.name, cache.partitions, work.skew, seed)
         yield Group(cache.name, shares, demands[cache.name].grabs, 1.0, hold)
-
-
-def _has_buffer_spinlocks(options: Options) -> bool:
-    return level(options.version) >= level("16.0")
 
 
 def _buffer_groups(

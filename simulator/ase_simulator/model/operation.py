@@ -1,7 +1,6 @@
 """Computes the operating point: the rates of all counters from configuration and workload."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,7 +117,7 @@ def operate(
     flows |= wait_flows(point.throughput, demand.think_s, wait_s, read_s, point.run_queue, flows)
     return Operation(
         point=point,
-        names=_slot_names(found),
+        names=tuple(group.name for group in found for _ in group.shares),
         spin_rate=point.spin_s / (SPIN_TURN_NS * 1e-9),
         flows=flows,
         caches={cache.name: _cache_rates(cache, demands[cache.name], flows) for cache in caches.all()},
@@ -145,12 +144,12 @@ def demand_of(
     engines: int,
 ) -> Demand:
     """The input of the queueing model."""
-    wait_ms = workload.wait_ms * product(effect.wait for effect in effects)
+    wait_ms = workload.wait_ms * math.prod(effect.wait for effect in effects)
     return Demand(
         users=users,
         think_s=workload.think_ms / 1000 / workload.transactions_per_request,
         wait_s=(wait_ms + units["physical_reads"] * workload.read_ms) / 1000,
-        service_s=workload.cpu_ms / 1000 * product(effect.cpu for effect in effects),
+        service_s=workload.cpu_ms / 1000 * math.prod(effect.cpu for effect in effects),
         engines=engines,
         background_s=min(workload.background_cpu, engines * 0.5),
         grabs=np.concatenate([group.shares * group.per_transaction for group in found]),
@@ -172,15 +171,6 @@ def active_effects(workload: Workload, options: Options, caches: Caches) -> list
     """Effects of the enabled features on this workload, and the adjustment of the present step."""
     features = active_features(options, caches)
     return [workload.adjust, *(workload.effects[name] for name in features if name in workload.effects)]
-
-
-def product(factors: Iterable[float]) -> float:
-    """All factors multiplied."""
-    return math.prod(factors)
-
-
-def _slot_names(found: list[Group]) -> tuple[str, ...]:
-    return tuple(name for group in found for name in [group.name] * len(group.shares))
 
 
 def _cache_rates(cache: Cache, demand: CacheDemand, flows: dict[str, float]) -> Array:

@@ -110,9 +110,9 @@ class ReplyWriter:
             if done is DoneToken.DONE:
                 self.done(Done.ERROR)
 
-    def _count(self, count: int, done: DoneToken) -> None:
+    def _count(self, count: int, done: DoneToken, status: Done = Done.COUNT) -> None:
         self._failed = False
-        self.done(Done.COUNT, count, done)
+        self.done(status, count, done)
 
     async def rows(self, rows: Rows, request: str = "", *, formatted: bool = False) -> int:
         """Write a result set (formatted: without its format); returns the number of rows."""
@@ -178,7 +178,7 @@ class ReplyWriter:
         match result:
             case Rows():
                 count = await self.rows(result, request)
-                self._count(count, done)
+                self._count(count, done, Done.COUNT if result.counted else Done.FINAL)
             case Affected(count):
                 self._count(count, done)
             case Ended():

@@ -68,12 +68,13 @@ class ConditionCompiler:
 
     def compare(self, operator: str, left: exp.Expr, right: exp.Expr, scope: Scope) -> str:
         """One comparison; `= NULL` and `!= NULL` test for NULL, as ASE does when ansinull is off."""
+        ansinull = self._bindings.symbols.settings.ansinull
         for one, other in ((left, right), (right, left)):
-            if isinstance(other, exp.Null) and operator in ("=", "<>"):
+            if isinstance(other, exp.Null) and operator in ("=", "<>") and not ansinull:
                 return f"({self._expression(one, scope).sql} IS {'NOT ' if operator == '<>' else ''}NULL)"
         first, second = self._alike(self._expression(left, scope), self._expression(right, scope))
         nullable_variable = operator in ("=", "<>") and any(_is_variable(side) for side in (left, right))
-        if nullable_variable:
+        if nullable_variable and not ansinull:
             operator = "IS" if operator == "=" else "IS NOT"
         collation = " COLLATE RTRIM" if is_string(first) or is_string(second) else ""
         return f"({comparable(first)}{collation} {operator} {comparable(second)})"

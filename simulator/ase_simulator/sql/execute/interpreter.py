@@ -132,6 +132,10 @@ class Interpreter(Evaluation):
         session = self.session
         session.names.refresh()
         session.transactions.settle()
+        if (session.settings.noexec or session.settings.parseonly) and not isinstance(
+            statement, ast.SetOption
+        ):
+            return
         handler = _HANDLERS[type(statement)]
         if handler.command:
             session.activity.command = handler.command
@@ -186,13 +190,15 @@ class Interpreter(Evaluation):
             return
         if compiled.into is not None:
             session.rowcount, session.error = await dml.into(session, compiled, answer), 0
-            yield Affected(session.rowcount)
+            yield self._affected(session.rowcount)
             return
         for notice in explain.plan(session.settings, compiled.tables, statement.line):
             yield notice
         rows = _Counting(answer)
         failed: list[SqlError] = []
-        yield result_set(compiled.columns, rows, failed)
+        shown = result_set(compiled.columns, rows, failed, session.settings.textsize)
+        shown.counted = not session.settings.nocount
+        yield shown
         session.rowcount = rows.count
         session.error = 0
         for notice in explain.statistics(session.settings, compiled.tables, rows.count):
@@ -252,7 +258,10 @@ class Interpreter(Evaluation):
         else:
             count = await dml.delete(session, statement, self.marks)
         session.rowcount, session.error = count, 0
-        yield Affected(count)
+        yield self._affected(count)
+
+    def _affected(self, count: int) -> Result:
+        return Ended() if self.session.settings.nocount else Affected(count)
 
     async def _insert_from_procedure(self, statement: ast.Insert, call: ast.Execute) -> AsyncIterator[Result]:
         target = TargetTable(self.session, client_table(self.session, *dml.split_name(statement.table)))
@@ -265,7 +274,7 @@ class Interpreter(Evaluation):
             else:
                 yield result
         self.session.rowcount = count
-        yield Affected(count)
+        yield self._affected(count)
 
     async def _dbcc(self, statement: ast.Dbcc) -> AsyncIterator[Result]:
         for result in commands.run_dbcc(self.session, statement.command, statement.arguments):

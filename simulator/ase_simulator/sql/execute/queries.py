@@ -21,6 +21,7 @@ from ase_simulator.sql.types.values import EngineValue, from_engine
 
 _log = logging.getLogger(__name__)
 _SA_ONLY = frozenset({"sysmonitors"})
+_LARGE = frozenset({"text", "unitext", "image"})
 _LOCK_POLL_SECONDS = 0.05
 Values = tuple[EngineValue, ...]
 
@@ -98,8 +99,11 @@ async def _lock_tables(session: Context, compiled: Compiled, changing: ClientTab
             await session.locks.read(session.locker, key, keep=keep)
 
 
-def result_set(columns: Sequence[Column], rows: Iterable[Values], failed: list[SqlError]) -> Rows:
+def result_set(
+    columns: Sequence[Column], rows: Iterable[Values], failed: list[SqlError], textsize: int = 32768
+) -> Rows:
     """Converts rows for the client; an error that ends them early is appended to `failed`."""
+    cut = [index for index, column in enumerate(columns) if column.type.name in _LARGE]
     converters = [from_engine(column.type) for column in columns]
     changing = [(index, convert) for index, convert in enumerate(converters) if convert is not None]
 
@@ -109,6 +113,9 @@ def result_set(columns: Sequence[Column], rows: Iterable[Values], failed: list[S
                 values: list[object] = list(row)
                 for index, convert in changing:
                     values[index] = convert(row[index])
+                for index in cut:
+                    value = values[index]
+                    values[index] = value[:textsize] if isinstance(value, str | bytes) else value
                 yield values
         except SqlError as error:
             failed.append(error)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from ase_simulator.results import EnvChange, Result
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import SqlError, message
-from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
+from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS, FIXED_SETTINGS
 
-_SWITCHES = {"nocount", "quoted_identifier", "chained", "noexec", "parseonly", "fmtonly"}
+_SWITCHES = {"ansinull", "nocount", "quoted_identifier", "chained", "noexec", "parseonly", "fmtonly"}
 _LEVELS = {"0": 0, "1": 1, "2": 2, "3": 3}
 _LANGUAGES = frozenset({"us_english", "french", "german", "japanese", "spanish", "chinese", "korean"})
 
@@ -42,6 +42,9 @@ def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
     elif name == "statistics":
         for kind in values[:-1]:
             settings.others[f"statistics {kind.lower()}"] = value.lower()
+    elif name in FIXED_SETTINGS:
+        if value.lower() != FIXED_SETTINGS[name]:
+            raise NotSimulatedError(f"SET {name.upper()} {value.upper()}".strip())
     elif name in ACCEPTED_SETTINGS:
         settings.others[name] = " ".join(values)
     else:

@@ -7,10 +7,12 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from ase_simulator.contracts import Server
-from ase_simulator.results import Message, Result
+from ase_simulator.results import Result
+from ase_simulator.sql.errors import message
 from ase_simulator.sql.procedures.registry import ProcedureCall, SystemProcedure, print_line
 from ase_simulator.sql.syntax.lexer import tokenize
 from ase_simulator.sql.syntax.parser import Parser
@@ -24,20 +26,6 @@ _INTERVAL = re.compile(r"(\d{2}):([0-5]\d):([0-5]\d)")
 _APPLICATIONS = ("appl_only", "appl_and_login", "no_appl")
 _CLEARING_VERSIONS = ("12.5", "15.7")
 _KEYWORDS = tuple(name for name in SECTIONS if name != "nvcache")
-_USAGE = (
-    "sp_sysmon {'begin_sample' | {{'end_sample' | 'hh:mm:ss'} [, section]}} [, @applmon = {'appl_only' | "
-    "'appl_and_login' | 'no_appl' | 'noclear' | 'clear'} [, @filter = {cache wizard filter | 'noclear' | 'clear'} "
-    "[, @dumpcounters = {'y' | 'n' | 'noclear' | 'clear' | NULL} [, @option = {'noclear' | 'clear' | NULL}]]]]"
-)
-_TEXTS = {
-    17197: "sp_sysmon is being run by another session; its work tables in tempdb are in use.",
-    18179: f"Usage: {_USAGE}",
-    18534: f"Invalid section name. The valid names are: {', '.join(_KEYWORDS)}.",
-    18544: "The section name is ignored with begin_sample.",
-    19361: "The 'noclear' option can only be used with an interval.",
-    19374: "There is no sample to end: run sp_sysmon 'begin_sample' first.",
-    19449: "The options 'clear' and 'noclear' cannot be used together.",
-}
 
 
 @dataclass(slots=True)
@@ -57,13 +45,13 @@ async def sp_sysmon(call: ProcedureCall) -> AsyncIterator[Result]:
     request = _read(call, desk)
     if isinstance(request, int):
         call.status = 1
-        yield _message(request)
+        yield message(request, ", ".join(_KEYWORDS))
         return
     desk.busy = True
     try:
         if request.begins:
             if request.section:
-                yield _message(18544)
+                yield message(18544)
             call.server.clear_monitors()
             desk.begun = take(call.server)
             return
@@ -73,7 +61,7 @@ async def sp_sysmon(call: ProcedureCall) -> AsyncIterator[Result]:
             if request.clears:
                 call.server.clear_monitors()
             else:
-                cleared = _cleared(call)
+                cleared = cast(datetime, call.rows("monState")[0]["CountersCleared"])
             start = take(call.server)
             await call.server.sleep(request.seconds)
         assert start is not None
@@ -131,15 +119,6 @@ def _rejection(desk: _Desk, what: str, interval: bool, options: set[str], sectio
     return 19374 if what == "end_sample" and desk.begun is None else None
 
 
-def _cleared(call: ProcedureCall) -> datetime:
-    """When the counters were last cleared."""
-    for row in call.rows("monState"):
-        moment = row["CountersCleared"]
-        assert isinstance(moment, datetime)
-        return moment
-    return call.server.now()
-
-
 def _report(
     call: ProcedureCall, request: _Request, start: Snapshot, cleared: datetime | None
 ) -> Iterator[Result]:
@@ -154,10 +133,6 @@ def _report(
     )
     for line in write(sample, request.section).lines:
         yield print_line(line)
-
-
-def _message(number: int) -> Message:
-    return Message(number, 0, 1, _TEXTS[number], _NAME)
 
 
 _PARAMETERS = (

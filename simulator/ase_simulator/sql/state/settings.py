@@ -9,6 +9,7 @@ class Settings:
 
     rowcount: int = 0
     nocount: bool = False
+    ansinull: bool = False
     quoted_identifier: bool = False
     textsize: int = 32768
     language: str = "us_english"
