@@ -16,6 +16,8 @@ _APPROXIMATED = {
         "GRANT, REVOKE of permissions": "accepted and not kept: who may read is decided by roles alone",
         "locks": "of rows and tables; a reader at isolation level 1 waits for any changed row of its tables",
         "SET": "optimizer options are kept and change no answer",
+        "SELECT FOR UPDATE": "locks nothing more than SELECT",
+        "LOCK, ON, WITH, PARTITION": "of tables and indexes: accepted; nothing that is shown changes",
         "SHOWPLAN, STATISTICS": "every table is scanned once, a page for each row",
     },
     "procedures": [
@@ -29,8 +31,10 @@ _APPROXIMATED = {
     "dbcc": ["proc_cache", "stacktrace"],
 }
 _REFUSED = [
-    "ALTER DATABASE", "COMPUTE", "CREATE DEFAULT", "CREATE RULE", "CREATE TRIGGER", "CREATE VIEW", "DISK", "DUMP",
-    "INSERT BULK", "LOAD", "MOUNT", "READTEXT", "SETUSER", "UNMOUNT", "WRITETEXT", "cursors of client libraries",
+    "ALTER DATABASE", "COMPUTE", "CREATE DEFAULT", "CREATE RULE", "CREATE TRIGGER", "CREATE VIEW", "DELETE TOP",
+    "DISK", "DUMP", "INSERT BULK", "LOAD", "LOCK TABLE", "MERGE", "MOUNT", "ONLINE", "QUIESCE", "READPAST",
+    "READTEXT", "REORG", "SETUSER", "TRANSFER", "UNMOUNT", "UPDATE TOP", "WHERE CURRENT OF", "WRITETEXT",
+    "computed columns", "cursors of client libraries", "ignore_dup_key",
 ]  # fmt: skip
 
 

@@ -126,7 +126,8 @@ class Caches:
             return
         new = name not in self._configured
         if new:
-            self._check_new(name, size_kb)
+            if size_kb is None:
+                raise ServerError(18037, f"The cache '{name}' does not exist.")
             before = Cache(self._next_id, name, 0, partitions=self.default_partitions)
             self._next_id += 1
         else:
@@ -177,10 +178,6 @@ class Caches:
         if name not in self._configured:
             raise ServerError(18037, f"The cache '{name}' does not exist.")
         return self._configured[name]
-
-    def _check_new(self, name: str, size_kb: int | None) -> None:
-        if size_kb is None:
-            raise ServerError(18037, f"The cache '{name}' does not exist.")
 
     def _checked_size(self, size_kb: int) -> int:
         minimum = _MINIMUM_PAGES * self._page_kb

@@ -1,7 +1,7 @@
 """What one transaction demands of the caches and of each spinlock."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from ase_simulator.model import spinlocks
@@ -140,7 +140,7 @@ def _plain_groups(
     for entry in spinlocks.catalogue(options.version):
         change = workload.spinlocks.get(entry.name)
         if change:
-            entry = entry.changed(change.hold_ns, change.each, change.skew)
+            entry = replace(entry, **change.model_dump(exclude_none=True))
         shares = spinlocks.shares(entry, options, engines, seed)
         grabs = sum(per_transaction[key] * each for key, each in entry.each.items() if key != "second")
         hold = _held(entry.name, entry.hold_ns, effects)

@@ -1,6 +1,6 @@
 """Spinlock names, the number of slots of each, and the share of grabs that falls on each slot."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from zlib import crc32
@@ -29,15 +29,6 @@ class Spinlock:
     skew: float = _SKEW
     scattered: bool = True
     since: str = "0.0"
-
-    def changed(self, hold_ns: float | None, each: dict[str, float] | None, skew: float | None) -> "Spinlock":
-        """A copy with the values that are not None."""
-        return replace(
-            self,
-            hold_ns=self.hold_ns if hold_ns is None else hold_ns,
-            each=self.each if each is None else each,
-            skew=self.skew if skew is None else skew,
-        )
 
 
 @cache

@@ -1,7 +1,6 @@
 """A whole report: header, the sections in their order, the end line. sections/*.j2 are their layouts."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 END = "=============================== End of Report ================================= "
-_KEY = 23
 _VALUE = 56
 _OLD_VALUE = 55
 
@@ -43,7 +41,7 @@ def write(sample: Sample, section: str | None = None) -> Page:
     modules = {
         name: _environment().get_template(f"{name}.j2").make_module(names) for name in {*SECTIONS.values()}
     }
-    _header(page, sample)
+    page.add(_environment().get_template("header.j2").render(names))
     for keyword, module in SECTIONS.items():
         belongs = keyword in (section or keyword, "nvcache" if section == "dcache" else None)
         if belongs and (sample.sixteen or keyword != "nvcache"):
@@ -68,6 +66,7 @@ def _names(page: Page, sample: Sample) -> dict[str, Any]:
         user, system = 100.0 * thread.user_ms / elapsed, 100.0 * thread.system_ms / elapsed
         return [user, system, max(100.0 - user - system, 0.0)]
 
+    width = _VALUE if sample.threaded else _OLD_VALUE
     methods = (
         page.section, page.block, page.table, page.titles, page.rule, page.row, page.gauge, page.percent,
         page.nothing, page.figures, page.unsigned_share, page.record,
@@ -76,6 +75,10 @@ def _names(page: Page, sample: Sample) -> dict[str, Any]:
     return {
         **{each.__name__.lstrip("_"): each for each in (*methods, *helpers)},
         "s": sample,
+        "RULE": RULE,
+        "pieces": [
+            sample.version[start : start + width] for start in range(0, max(len(sample.version), 1), width)
+        ],
         "count": sample.count,
         "seconds": page.seconds,
         "rounded": round,
@@ -112,47 +115,3 @@ def _contention(spinlock: tuple[int, int]) -> float:
     """Waits per grab in percent, as every contention row has it; 0 without grabs. spinlock: (grabs, waits)."""
     grabs, waits = spinlock
     return 100.0 * waits / grabs if grabs else 0.0
-
-
-def _header(page: Page, sample: Sample) -> None:
-    page.add(RULE)
-    page.add("      Sybase Adaptive Server Enterprise System Performance Report")
-    page.add(RULE)
-    page.add("")
-    version = sample.version
-    if sample.threaded:
-        pieces = [version[start : start + _VALUE] for start in range(0, max(len(version), 1), _VALUE)]
-    else:
-        pieces = [version[:_OLD_VALUE]]
-    name = _entry("Server Name", sample.server)
-    page.add(_entry("Server Version", pieces[0]))
-    for piece in pieces[1:]:
-        page.add(" " * _KEY + piece)
-    if not sample.threaded:
-        page.add(name)
-    page.add(_entry("Run Date", _date(sample.ended)))
-    page.add(_entry("Sampling Started at", _moment(sample.started)))
-    page.add(_entry("Sampling Ended at", _moment(sample.ended)))
-    hours, rest = divmod(sample.interval_s, 3600)
-    page.add(_entry("Sample Interval", f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"))
-    page.add(_entry("Sample Mode", "No Clear" if sample.cleared else "Reset Counters"))
-    if sample.cleared:
-        page.add(_entry("Counters Last Cleared", _moment(sample.cleared)))
-    if sample.threaded:
-        page.add(name)
-    else:
-        page.add("")
-    page.add(RULE)
-    page.add("")
-
-
-def _entry(key: str, value: str) -> str:
-    return f"{key + ':':<{_KEY}}{value}"
-
-
-def _date(moment: datetime) -> str:
-    return f"{moment:%b %d, %Y}"
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%b %d, %Y %H:%M:%S}"

@@ -110,6 +110,8 @@ def test_a_reader_waits_for_a_writer_and_is_seen_waiting(end: str) -> None:
         assert await s.ask(s.dba, states) == [(s.one.spid, "Blocking"), (s.two.spid, "Blocked")]
         dirty = "set transaction isolation level 0 select b from tempdb..lk order by a"
         assert await s.ask(s.dba, dirty) == [(9,), (2,)]
+        dirty = "set transaction isolation level 1 select b from tempdb..lk where a = 1 at isolation read uncommitted"
+        assert await s.ask(s.dba, dirty) == [(9,)]
         await s.ask(s.one, end)
         assert await reading == [(9 if end == "commit" else 1,), (2,)]
         waits = f"select Waits from master..monProcessWaits where SPID = {s.two.spid} and WaitEventID = 150"
@@ -185,13 +187,17 @@ async def test_chained_mode_begins_a_transaction_that_a_rollback_undoes(s: Sessi
     assert await s.ask(s.one, "set chained off") == [226]
 
 
-@played
-async def test_rows_read_at_level_3_stay_locked(s: Sessions) -> None:
-    await s.ask(s.one, "set transaction isolation level 3 begin tran select * from tempdb..lk")
-    writing = asyncio.create_task(s.ask(s.two, "update tempdb..lk set b = 9"))
-    await s.until_blocked(s.two)
-    await s.ask(s.one, "rollback")
-    assert await writing == []
+@pytest.mark.parametrize("hint", ["", "holdlock"])
+def test_rows_read_at_level_3_stay_locked(hint: str) -> None:
+    async def test(s: Sessions) -> None:
+        level = "" if hint else "set transaction isolation level 3"
+        await s.ask(s.one, f"{level} begin tran select * from tempdb..lk {hint}")
+        writing = asyncio.create_task(s.ask(s.two, "update tempdb..lk set b = 9"))
+        await s.until_blocked(s.two)
+        await s.ask(s.one, "rollback")
+        assert await writing == []
+
+    played(test)()
 
 
 @played

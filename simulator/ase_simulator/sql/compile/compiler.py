@@ -39,7 +39,7 @@ class Compiled:
     """A query ready to run.
 
     sql holds each load's handle in braces; variables: @variables that it reads; tables: names of all its tables;
-    client_tables: those of them that clients made.
+    client_tables: those of them that clients made. isolation: the level that the query itself asks for.
     """
 
     sql: str
@@ -51,6 +51,7 @@ class Compiled:
     assigns: Sequence[str] = ()
     tables: Sequence[str] = ()
     client_tables: Sequence[ClientTable] = ()
+    isolation: int | None = None
 
 
 class QueryCompiler:

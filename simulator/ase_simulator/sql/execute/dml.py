@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.compile.compiler import Compiled, table_name
@@ -152,6 +153,8 @@ async def delete(session: Context, statement: ast.Delete, marks: Marks) -> int:
 
 def _changing(session: Context, table: ast.Tokens, tail: ast.Tokens) -> tuple[TargetTable, str]:
     """The table that UPDATE or DELETE changes, and its name or alias in the statement."""
+    if any(token.is_word("current") and after.is_word("of") for token, after in pairwise(tail)):
+        raise NotSimulatedError("WHERE CURRENT OF")
     database, name = split_name(table)
     place, real = _real_name(session, tail, name)
     return TargetTable(session, client_table(session, place or database, real)), name

@@ -56,8 +56,10 @@ class Evaluation:
         """Words with variables replaced by their values."""
         found = []
         for token in tokens:
-            value = self.session.variable_value(token.text) if token.kind is Kind.VARIABLE else token.text
-            found.append(str(value))
+            known = token.kind is Kind.VARIABLE and (
+                token.text[1] == "@" or token.text in self.session.frame.values
+            )
+            found.append(str(self.session.variable_value(token.text)) if known else token.text)
         return found
 
     async def formatted(self, arguments: Sequence[ast.Tokens]) -> str:

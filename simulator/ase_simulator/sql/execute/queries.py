@@ -13,10 +13,11 @@ from ase_simulator.sql.compile.compiler import Compiled, QueryCompiler
 from ase_simulator.sql.compile.expressions import variable_key
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.dictionary.tables import DERIVED
-from ase_simulator.sql.errors import SqlError, message
+from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
+from ase_simulator.sql.execute.set_options import isolation_of
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.syntax.grammar import parse_select
-from ase_simulator.sql.syntax.lexer import Token
+from ase_simulator.sql.syntax.lexer import Kind, Token
 from ase_simulator.sql.types.values import EngineValue, from_engine
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,17 @@ class QueryResult:
 
 def compile_query(session: Context, tokens: Sequence[Token]) -> Compiled:
     """Compiles a query for a session; raises SqlError."""
-    return QueryCompiler(session).query(parse_select(tokens))
+    compiled = QueryCompiler(session).query(parse_select(tokens))
+    words = [
+        token.text.lower() if token.kind is Kind.WORD or token.kind is Kind.NUMBER else "" for token in tokens
+    ]
+    if "readpast" in words:
+        raise NotSimulatedError("READPAST")
+    if "isolation" in words:
+        compiled.isolation = isolation_of(words[words.index("isolation") + 1 :])
+    elif "holdlock" in words:
+        compiled.isolation = 3
+    return compiled
 
 
 async def run_query(
@@ -50,12 +61,13 @@ async def run_query(
 
     changing: a table whose rows the caller locks. Rows of clients' tables are all read at once.
     """
-    await _lock_tables(session, compiled, changing)
+    level = session.settings.isolation if compiled.isolation is None else compiled.isolation
+    await _lock_tables(session, compiled, changing, level)
     handles: dict[str, str] = {}
     notice = None
     for load in compiled.loads:
         check_rights(session, load.table)
-        while load.table.name in session.server.faults.locked_tables and session.settings.isolation:
+        while load.table.name in session.server.faults.locked_tables and level:
             await asyncio.sleep(_LOCK_POLL_SECONDS)
         if seconds := session.server.faults.slow_tables.get(load.table.name):
             await asyncio.sleep(seconds)
@@ -89,13 +101,15 @@ async def run_query(
     return QueryResult(compiled, iter(list(answer)) if compiled.client_tables else answer, notice)
 
 
-async def _lock_tables(session: Context, compiled: Compiled, changing: ClientTable | None) -> None:
+async def _lock_tables(
+    session: Context, compiled: Compiled, changing: ClientTable | None, level: int
+) -> None:
     """Waits for other sessions' changes of the tables that a query reads, unless its isolation level is 0."""
     for table in compiled.client_tables:
         table.reads += 1
-        if table is not changing and not table.temporary and session.settings.isolation:
+        if table is not changing and not table.temporary and level:
             key = (session.names.databases().get(table.table.scope, 0), table.number)
-            keep = session.settings.isolation > 1 and session.trancount > 0
+            keep = level > 1 and session.trancount > 0
             await session.locks.read(session.locker, key, keep=keep)
 
 

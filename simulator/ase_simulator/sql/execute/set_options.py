@@ -8,7 +8,13 @@ from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
 from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS, FIXED_SETTINGS
 
 _SWITCHES = {"ansinull", "nocount", "quoted_identifier", "chained", "noexec", "parseonly", "fmtonly"}
-_LEVELS = {"0": 0, "1": 1, "2": 2, "3": 3}
+_LEVELS = {
+    **{str(level): level for level in range(4)},
+    "uncommitted": 0,
+    "committed": 1,
+    "repeatable": 2,
+    "serializable": 3,
+}
 _LANGUAGES = frozenset({"us_english", "french", "german", "japanese", "spanish", "chinese", "korean"})
 
 
@@ -78,13 +84,15 @@ def _isolation(words: Sequence[str]) -> int:
     lowered = [word.lower() for word in words]
     if lowered[:2] != ["isolation", "level"] or len(lowered) < 3:
         raise SqlError(102, words[-1] if words else "transaction")
-    named = {"uncommitted": 0, "committed": 1, "repeatable": 2, "serializable": 3}
-    for word in lowered[2:]:
-        if word in named:
-            return named[word]
-    if lowered[2] not in _LEVELS:
+    level = isolation_of(lowered[2:])
+    if level is None:
         raise SqlError(102, words[2])
-    return _LEVELS[lowered[2]]
+    return level
+
+
+def isolation_of(words: Sequence[str]) -> int | None:
+    """The level that words such as `0` or `read uncommitted` ask for."""
+    return next((_LEVELS[word] for word in words[:2] if word in _LEVELS), None)
 
 
 def _language(session: Context, value: str) -> Iterator[Result]:

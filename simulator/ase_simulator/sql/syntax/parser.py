@@ -5,7 +5,7 @@ sqlglot cannot split a batch whose statements are not separated by `;`.
 
 from collections.abc import Callable
 
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.keywords import STARTERS
 from ase_simulator.sql.syntax.lexer import Kind, tokenize
@@ -38,6 +38,7 @@ class Parser(TokenStream):
             if (
                 fresh
                 and self._peek.is_identifier
+                and self._peek.text.lower() not in _STATEMENTS
                 and not self._peek.is_word(*STARTERS)
                 and not self._is_label()
             ):
@@ -257,6 +258,7 @@ class Parser(TokenStream):
 
     def _update(self, line: int) -> ast.Statement:
         start = self._at - 1
+        self._refuse("UPDATE TOP", "top")
         if self._take("statistics", "index", "all", "partition"):
             self._until_statement(allow_empty=True)
             return ast.Command(line, self._tokens[start : self._at])
@@ -271,8 +273,12 @@ class Parser(TokenStream):
         return self._qualified_name()[-1]
 
     def _delete(self, line: int) -> ast.Statement:
+        self._refuse("DELETE TOP", "top")
         self._take("from")
         return ast.Delete(line, self._table_name(), self._until_statement(allow_empty=True))
+
+    def _merge(self, line: int) -> ast.Statement:
+        raise NotSimulatedError("MERGE")
 
     def _truncate(self, line: int) -> ast.Statement:
         self._expect("table")
@@ -301,7 +307,9 @@ class Parser(TokenStream):
             self._expect("on")
             table = self._table_name()
             columns = self._key()
-            self._until_statement(allow_empty=True)
+            for token in self._until_statement(allow_empty=True):
+                if token.is_word("ignore_dup_key", "ignore_dup_row"):
+                    raise NotSimulatedError(token.text.lower())
             return ast.CreateIndex(
                 line, table, ast.Constraint(name, columns, unique=unique, clustered=clustered)
             )
@@ -322,7 +330,9 @@ class Parser(TokenStream):
         return ast.CreateTable(line, table, columns, constraints)
 
     def _column(self, table: str, constraints: list[ast.Constraint]) -> ast.ColumnSpec:
-        spec = ast.ColumnSpec(self._identifier(), self._type(), False)
+        name = self._identifier()
+        self._refuse("computed columns", "as", "compute")
+        spec = ast.ColumnSpec(name, self._type(), False)
         while not self._done and self._peek.text not in (",", ")") and not self._at_statement_end():
             if self._take("not"):
                 self._expect("null")
@@ -486,6 +496,7 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "insert": Parser._insert,
     "update": Parser._update,
     "delete": Parser._delete,
+    "merge": Parser._merge,
     "truncate": Parser._truncate,
     "create": Parser._create,
     "drop": Parser._drop,
@@ -524,5 +535,6 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "alter": Parser._alter,
     "reconfigure": Parser._command,
     "disk": Parser._command,
+    **dict.fromkeys(("lock", "online", "quiesce", "reorg", "transfer"), Parser._command),
     "setuser": Parser._command,
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ase_simulator.results import Type
 from ase_simulator.schema.types import parse_type
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.syntax.keywords import RESERVED, STARTERS
 from ase_simulator.sql.syntax.lexer import Kind, Token
 
@@ -56,6 +56,11 @@ class TokenStream:
     def _expect(self, word: str) -> None:
         if not self._take(word):
             raise self._error(self._peek_or_error())
+
+    def _refuse(self, what: str, *words: str) -> None:
+        """Raises NotSimulatedError where one of these words is next."""
+        if not self._done and self._peek.is_word(*words):
+            raise NotSimulatedError(what)
 
     def _identifier(self) -> str:
         token = self._peek_or_error()
