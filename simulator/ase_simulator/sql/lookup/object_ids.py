@@ -43,19 +43,26 @@ class ObjectIds:
         self._shared = shared
         self._temporary = temporary
         self._workload_names: dict[tuple[str, int], str] | None = None
+        self._known: dict[str, dict[int, str]] = {}
 
     def refresh(self) -> None:
         """A new statement begins: tables may have been created or dropped."""
         self._workload_names = None
+        self._known = {}
 
     def name(self, number: int, database: str) -> str | None:
         """The name of an object id in a database."""
         found = self._workload().get((database, number))
         if found is not None:
             return found
-        known = {value: name for name, value in self._shared.object_ids.items()}
-        known |= {hashed(name): name for place, name in self._shared.procedures if place == database}
-        return self._shared.permanent.name_of(number) or known.get(number)
+        if database not in self._known:
+            shared = self._shared
+            known = {value: name for name, value in shared.object_ids.items()}
+            known |= {hashed(name): name for place, name in shared.procedures if place == database}
+            self._known[database] = known | {
+                held.number: held.name for held in shared.permanent.by_name.values()
+            }
+        return self._known[database].get(number)
 
     def number(self, name: str, database: str) -> int | None:
         """The id of an object in a database."""

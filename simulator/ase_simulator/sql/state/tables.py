@@ -90,7 +90,3 @@ class ClientTables:
         """An object id that no table had."""
         self._next += 32
         return self._next
-
-    def name_of(self, number: int) -> str | None:
-        """The name of an object id."""
-        return next((held.name for held in self.by_name.values() if held.number == number), None)
