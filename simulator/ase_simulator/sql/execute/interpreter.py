@@ -48,7 +48,9 @@ _CHAINING = (ast.Insert, ast.Update, ast.Delete, ast.CursorAction)
 
 
 # errors after which ASE runs the rest of the batch
-_ENDS_ONLY_STATEMENT = frozenset({201, 911, 916, 2812, 3701, 8144, 8145, 10353, 17231, 11039})
+_ENDS_ONLY_STATEMENT = frozenset({
+    201, 233, 515, 546, 547, 548, 911, 916, 2601, 2812, 3701, 8144, 8145, 10353, 11039, 12205, 17231,
+})  # fmt: skip
 
 
 class Interpreter(Evaluation):
