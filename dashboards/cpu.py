@@ -153,6 +153,16 @@ PANELS: list[Panel] = [
         empty=NO_THREADS,
         width=8,
     ),
+    TimeSeries(
+        title="CPU that engines did not get (good: under 20 %)",
+        description="Share of the time that engines were busy, without a CPU from the operating system: steal by "
+        "the hypervisor, or other processes of the host. Source: monThread against monEngine.",
+        unit="percentunit",
+        queries=[Query('ase:diagnosis_measure:value{$selector,measure="cpu_lost"}', "{{instance}}")],
+        thresholds=[(thresholds.PARAMETERS["diagnosis"]["cpu_lost"], "orange")],
+        empty=NO_THREADS,
+        width=24,
+    ),
     common.not_collected("engines|engine_details|run_queues|threads|thread_.*|tasks|work_queues|state"),
 ]
 

@@ -220,6 +220,21 @@ PANELS: list[Panel] = [
     ),
     Row("Transparent huge pages, page tables, NUMA"),
     TimeSeries(
+        title="Compaction of memory for huge pages (good: 0)",
+        description="Times that a process waited while the kernel moved pages to make a huge one, and how it ended. "
+        "Above 0: set THP defrag to never. Source: /proc/vmstat compact_stall, compact_fail, compact_success.",
+        unit="si:/s",
+        queries=[
+            Query(
+                f"rate(dbhost_vmstat_compact_{name}_total{{$machine}}[$__rate_interval])",
+                f"{{{{instance}}}} {name}",
+            )
+            for name in ("stall", "fail", "success")
+        ],
+        empty=NO_HOST,
+        width=24,
+    ),
+    TimeSeries(
         title="Memory in THP (good: 0)",
         description="Memory in transparent huge pages by kind. Above 0, THP is in use, whatever the mode. "
         "Source: /proc/meminfo AnonHugePages, ShmemHugePages, FileHugePages.",

@@ -11,8 +11,8 @@ PARAMETERS = thresholds.PARAMETERS
 PANELS: list[Panel] = [
     Stat(
         title="Blocked processes (good: 0)",
-        description="Processes that are blocked by another now. What to do: the runbook of AseBlocking has the "
-        "query that finds the head of the chain. Source: sysprocesses.blocked.",
+        description="Processes that are blocked by another now. What to do: the panel Blockers names "
+        "the head of the chain. Source: sysprocesses.blocked.",
         unit="none",
         queries=[now("sum(ase_processes_blocked{$selector})")],
         thresholds=thresholds.BLOCKED,
@@ -97,6 +97,22 @@ PANELS: list[Panel] = [
         empty=NO_COLLECTOR,
     ),
     Row("Locks"),
+    TimeSeries(
+        title="Blockers: time that they keep others waiting (good: nobody)",
+        description="Processes that block others and do not wait themselves, or block in the middle of a chain: their "
+        "login and program, and the seconds that those behind them have waited, in sum. Source: sysprocesses.blocked, "
+        "time_blocked.",
+        unit="s",
+        queries=[
+            Query(
+                "topk(10, sum by (instance, blocked_by, blocker_login, blocker_application, blocker_state)"
+                " (ase_blocked_process_seconds{$selector}))",
+                "{{instance}} spid {{blocked_by}} {{blocker_login}} {{blocker_application}} {{blocker_state}}",
+            )
+        ],
+        empty="Nobody is blocked, or the collector blocking is off",
+        width=24,
+    ),
     TimeSeries(
         title="Lock waits over the threshold (good: 0)",
         description="Processes that wait for a lock longer than `lock wait threshold`; AseBlocking fires on it. "

@@ -138,13 +138,14 @@ PANELS: list[Panel] = [
         empty=NO_MONITORING,
     ),
     TimeSeries(
-        title="Checkpoints and shared memory dumps running",
-        description="Checkpoints and dumps of the shared memory that run now; a dump stops the server. Source: "
-        "monState.CheckPoints, DiagnosticDumps.",
+        title="Checkpoints, backups and shared memory dumps running",
+        description="Checkpoints, backups of databases and dumps of the shared memory that run now; the last stop the "
+        "server. Source: monState.CheckPoints, DiagnosticDumps, monOpenDatabases.BackupInProgress.",
         unit="none",
         queries=[
             Query("ase_checkpoints_running{$selector}", "{{instance}} checkpoints"),
             Query("ase_diagnostic_dumps_running{$selector}", "{{instance}} dumps"),
+            Query("sum by (instance) (ase_database_backup_in_progress{$selector})", "{{instance}} backups"),
         ],
         empty=NO_MONITORING,
     ),

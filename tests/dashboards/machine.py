@@ -79,6 +79,7 @@ def _write(
         "proc/sys/kernel/numa_balancing": "0\n",
         "proc/interrupts": "           CPU0       CPU1\nTLB:       3566       3028   TLB shootdowns\n",
         "proc/vmstat": "numa_hit 1\nnuma_hint_faults 0\nnuma_hint_faults_local 0\nnuma_pages_migrated 0\n"
+        "compact_stall 0\ncompact_fail 0\ncompact_success 0\n"
         f"numa_pte_updates 0\nthp_fault_alloc {thp_kb // 2048}\n",
     }
     for node in range(NODES):
