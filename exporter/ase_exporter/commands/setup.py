@@ -25,6 +25,7 @@ from ase_exporter.commands.options import AskPassword, LoginName, ask_password, 
 from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_text
 
 T = TypeVar("T")
 _SECONDS = 30.0
@@ -178,7 +179,7 @@ def _ask(question: str) -> str:
 
 def _password(user: str, secret: Path, *, new: bool, own: bool) -> str:
     """The password: that of the file if there is one, of the environment, or one that is typed."""
-    if not new and (secret.exists() or not own):
+    if not new and (os.path.exists(secret) or not own):  # noqa: PTH110  # no error where it may not be looked for
         return Auth(user=user, password_file=secret).read_password()
     given = None if new else config.environment_login()
     password = given.read_password() if given and given.user == user else ask_password(user)
@@ -200,7 +201,12 @@ def _configuration(file: Path, target: Target, user: str, secret: Path) -> str:
     settings = {"name": target.name, "host": target.host, "port": target.port, "auth": target.name}
     login = {target.name: {"user": user, "password_file": str(secret)}}
     new = {"targets:\n": _yaml([settings]), "auth:\n": _yaml(login)}
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    try:
+        text = read_text(file)
+    except FileNotFoundError:
+        text = ""
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}") from error
     if text in ("", shipped_files("config")["exporter.yaml"]):
         return "# From `ase-exporter setup`.\n" + "".join(key + lines for key, lines in new.items())
     known = config.load(file)
@@ -232,21 +238,18 @@ def _write(directory: Path, files: Mapping[str, str], *, private: bool = False) 
     for name, text in files.items():
         path = directory / name
         try:
-            if path.exists() and path.read_text(encoding="utf-8") == text:
+            if path.exists() and path.read_bytes() == text.encode():
                 continue
             directory.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            with os.fdopen(os.open(path, flags, 0o600 if private else 0o644), "w") as out:
-                if private and os.geteuid() == 0:
-                    with suppress(KeyError):
-                        os.fchown(out.fileno(), 0, grp.getgrnam("ase-exporter").gr_gid)
-                        os.fchmod(out.fileno(), 0o640)
-                out.write(text)
+            path.touch(0o600 if private else 0o644)
+            if private:
+                path.chmod(0o600)
+                with suppress(KeyError, PermissionError):
+                    os.chown(path, -1, grp.getgrnam("ase-exporter").gr_gid)
+                    path.chmod(0o640)
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise UserError(f"--output {directory}: {path}: {error.strerror}") from error
         changed += 1
-    what = directory if len(files) > 1 else directory / next(iter(files))
-    print(
-        f"{what}: "
-        + (f"written{f' ({changed} files)' if len(files) > 1 else ''}" if changed else "unchanged")
-    )
+    many = f" ({changed} of {len(files)} files)" if len(files) > 1 else f"/{next(iter(files))}"
+    print(f"{directory}{many}: {'written' if changed else 'unchanged'}")

@@ -45,7 +45,7 @@ def environment(server: Simulated, tmp_path: Path) -> dict[str, str]:
 
 # The command, with a shorter wait between the two samples of `top --once`.
 SCRIPT = (
-    "from ase_exporter import cli; from ase_exporter.commands import top; top.ONCE_INTERVAL = 1.0; cli.main()"
+    "from ase_exporter import cli; from ase_exporter.commands import top; top.ONCE_INTERVAL = 3.0; cli.main()"
 )
 
 
@@ -103,7 +103,7 @@ class Terminal:
 def test_from_nothing_to_top_without_a_terminal(
     run: Run, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(top, "ONCE_INTERVAL", 1.0)
+    monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
     out = tmp_path / "out"
     arguments = (
         "setup",
@@ -130,6 +130,8 @@ def test_from_nothing_to_top_without_a_terminal(
     assert yaml.safe_load((out / "prometheus.yml").read_text())["global"]["scrape_interval"] == "30s"
     assert list((out / "rules").iterdir()) and list((out / "dashboards").iterdir())
 
+    # What follows it was seen above.
+    monkeypatch.setattr(top, "top", lambda **_: None)
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
     again = run(*arguments, **environment)
     assert again.returncode == 0
@@ -173,7 +175,9 @@ def test_what_goes_wrong_is_one_line(
 
 
 def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, server: Simulated) -> None:
-    terminal = Terminal(environment, "setup", "-o", f"{tmp_path}/out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "PROD1.password").touch(0o644)
+    terminal = Terminal(environment, "setup", "-P", "-o", f"{tmp_path}/out")
     for question, answer in (
         ("Server, or HOST:PORT", "PROD1"),
         ("Password of ase_exporter", PASSWORD),
