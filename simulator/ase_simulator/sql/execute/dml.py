@@ -20,6 +20,7 @@ from ase_simulator.sql.execute.target import (
     rebuild,
 )
 from ase_simulator.sql.syntax import statements as ast
+from ase_simulator.sql.syntax.keywords import RESERVED
 from ase_simulator.sql.syntax.lexer import Kind, Token, tokenize
 from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
@@ -163,12 +164,12 @@ def _changing(session: Context, table: ast.Tokens, tail: ast.Tokens) -> tuple[Ta
 def _real_name(session: Context, tail: ast.Tokens, name: str) -> tuple[str, str]:
     """`update x … from db..t x`: the database and table behind an alias."""
     for place, token in enumerate(tail[1:], 1):
-        before = tail[place - 1]
-        if token.text == name and before.is_identifier and not before.is_word("from", "join", "as"):
-            start = place - 1
+        start = place - 1 - tail[place - 1].is_word("as")
+        before = tail[start]
+        if token.text == name and before.is_identifier and not before.is_word(*RESERVED):
             while start >= 2 and (tail[start].is_operator(".") or tail[start - 1].is_operator(".")):
                 start -= 1
-            return split_name(tail[start:place])
+            return split_name([part for part in tail[start:place] if not part.is_word("as")])
     return "", name
 
 
