@@ -70,6 +70,9 @@ class KnownServer(Answer):
     server: Text
     scraped: Literal["up", "down", "no data"]
     version: Annotated[str | None, BeforeValidator(lambda text: text and public_text(text))]
+    diagnosis: Annotated[
+        str | None, Field(description="Its first word, as recorded; null: no rules record it")
+    ]
     source: Annotated[str, Field(description="prometheus, exporter (configured, but never scraped) or both")]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from ase_exporter.diagnosis.blockers import roots
 from ase_exporter.top.figures import Blocked, Figures, Space, Spinlock
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import (
@@ -157,12 +158,11 @@ def _chains(blocked: Sequence[Blocked], glyphs: Glyphs) -> Iterator[ScreenRow]:
     below: dict[str, list[Blocked]] = {}
     for each in blocked:
         below.setdefault(each.blocked_by, []).append(each)
-    waiting = {each.spid for each in blocked}
-    roots = [spid for spid in below if spid not in waiting]
-    # In a deadlock that is not resolved yet everybody waits: begin with the longest.
-    roots += [] if roots else [blocked[0].blocked_by] if blocked else []
     seen: set[str] = set()
-    for root in sorted(roots, key=lambda spid: -_size(spid, below, frozenset())):
+    # In a deadlock that is not resolved yet everybody waits: each chain ends where it began.
+    for root in roots([(each.spid, each.blocked_by, each.seconds) for each in blocked]):
+        if root in seen or root not in below:
+            continue
         first = below[root][0]
         state = f"{first.blocker_state} {first.blocker_application}".strip()
         number = _size(root, below, frozenset())

@@ -223,7 +223,7 @@ def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     targets = json.dumps([{"targets": ["UP"]}, {"targets": ["NEW"]}]).encode()
     with prometheus_with(text, tmp_path) as url, server(targets) as (address, _):
         found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {}).model_dump()["servers"]
-        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1: "):
+        with pytest.raises(UserError, match=r"servers: exporter: http://127\.0\.0\.1:1/targets: "):
             TOOLS["servers"].call(Sources(url, "http://127.0.0.1:1"), {})
     assert [(each["server"], each["scraped"], each["version"], each["source"]) for each in found] == [
         ("DOWN", "down", None, "prometheus"),
