@@ -138,7 +138,7 @@ class ClientState:
 
     command: as monProcess.Command; sql: the text of its batch. wait_event: 0 while it runs; wait_since: when its wait
     began. transaction, began: name and start of its open transaction, '' and None without one. waits: number and
-    seconds of its finished waits by event.
+    seconds of its finished waits by event. names: what SET clientname and its kin gave it.
     """
 
     database: str = "master"
@@ -154,6 +154,7 @@ class ClientState:
     rollbacks: int = 0
     locks: list[ClientLock] = field(default_factory=list)
     waits: dict[int, tuple[int, float]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def wait(self, event: int, now: datetime) -> None:
         """Begin to wait for an event, or to run with event 0; what it waited for until now is counted."""

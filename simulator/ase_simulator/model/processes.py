@@ -61,6 +61,11 @@ class Process:
     table: WorkloadTable | None = None
     client: Client | None = None
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What SET clientname and its kin gave it."""
+        return self.client.state.names if self.client else {}
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessSnapshot:

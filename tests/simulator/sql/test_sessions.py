@@ -90,7 +90,10 @@ async def test_an_open_transaction_is_seen_in_every_table(s: Sessions) -> None:
     assert await s.ask(s.dba, f"select tran_name, cmd from master..sysprocesses where spid = {spid}") == [
         ("$user_transaction", "AWAITING COMMAND")
     ]
-    await s.ask(s.one, "commit")
+    await s.ask(s.one, "commit set clientapplname 'billing'")
+    tables = f"master..sysprocesses, master..monProcess where spid = {spid} and SPID = spid"
+    named = f"select clientapplname, ClientApplName from {tables}"
+    assert await s.ask(s.dba, named) == [("billing", "billing")]
     assert await s.ask(s.dba, locks.format(spid)) == []
     changes = "select RowsUpdated from master..monOpenObjectActivity where ObjectName = 'lk'"
     assert await s.ask(s.dba, changes) == [(1,)]

@@ -48,6 +48,8 @@ def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
     elif name == "statistics":
         for kind in values[:-1]:
             settings.others[f"statistics {kind.lower()}"] = value.lower()
+    elif name in ("clientname", "clienthostname", "clientapplname"):
+        session.activity.names[name] = value
     elif name in FIXED_SETTINGS:
         if value.lower() != FIXED_SETTINGS[name]:
             raise NotSimulatedError(f"SET {name.upper()} {value.upper()}".strip())
