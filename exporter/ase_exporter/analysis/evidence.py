@@ -20,7 +20,9 @@ COUNTERS = (
     "ase_object_logical_reads_total",
 )
 GAUGES = (
+    "ase_connections",
     "ase_engines",
+    "ase_run_queue_length",
     "ase_info",
     "ase_config_value",
     "ase_cache_partitions",

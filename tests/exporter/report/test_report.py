@@ -71,6 +71,9 @@ def test_the_change_is_judged_as_compare_does(report: ServerReport, morning: Pas
     assert [(mark.kind, mark.old, mark.new) for mark in effect.marks] == [("cache", "2", "8")]
     (row,) = [row for row in effect.judged if row.name == CACHE]
     assert row.values[0] == pytest.approx(morning.truth.contention(10, CACHE), abs=0.005)
+    # What was predicted stands beside what came of it.
+    assert re.match(r"about [\d.]+ engines spin on it no more", effect.predicted)
+    assert f"predicted before it: {effect.predicted}" in text_of(report_page(report))
 
 
 def test_the_worst_hour_is_before_the_change_and_advised_on(report: ServerReport, morning: Past) -> None:
@@ -116,8 +119,8 @@ def test_the_verdict_names_what_matters(report: ServerReport) -> None:
 
 
 def test_a_period_costs_few_queries(report: ServerReport) -> None:
-    # Each effect is compared by every measure.
-    assert report.requests <= 30 + (len(measures()) + 15) * len(report.effects)
+    # Each effect is compared by every measure, and beside it stands what was predicted.
+    assert report.requests <= 30 + (len(measures()) + 25) * len(report.effects)
 
 
 def test_an_alert_that_was_active_before_the_period_is_dated(morning: Past) -> None:
