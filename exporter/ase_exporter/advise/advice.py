@@ -121,24 +121,17 @@ def _finding(
     engines = spinlock.spins * seconds_per_spin
     remedy = remedies().for_spinlock(spinlock.name, spinlock.spinlock_class)
     floor = remedy.limit if remedy else threshold("spinlock.other_warning")
-    if not matters(spinlock.grabs, engines):
-        return SpinlockFinding(spinlock, "quiet", engines, remedy.protects if remedy else "")
-    if spinlock.contention < floor:
-        return SpinlockFinding(spinlock, "busy", engines, remedy.protects if remedy else "")
     severity: Severity = "severe" if spinlock.contention >= threshold("spinlock.critical") else "hot"
-    if remedy is None:
-        return SpinlockFinding(spinlock, severity, engines)
+    if not matters(spinlock.grabs, engines):
+        severity = "quiet"
+    elif spinlock.contention < floor:
+        severity = "busy"
+    found = SpinlockFinding(spinlock, severity, engines, remedy.protects if remedy else "")
+    if remedy is None or severity in ("quiet", "busy"):
+        return found
     current, steps = _steps(spinlock, remedy, evidence, load)
-    return SpinlockFinding(
-        spinlock,
-        severity,
-        engines,
-        remedy.protects,
-        current,
-        tuple(steps),
-        tuple(remedy.cautions),
-        tuple(remedy.sources),
-    )
+    cautions, sources = tuple(remedy.cautions), tuple(remedy.sources)
+    return replace(found, current=current, steps=tuple(steps), cautions=cautions, sources=sources)
 
 
 def _together(findings: Sequence[SpinlockFinding], load: Load) -> list[SpinlockFinding]:

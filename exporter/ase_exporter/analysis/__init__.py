@@ -1,12 +1,5 @@
 """Measures, changes and comparisons for notebooks and scripts, from Prometheus.
 
-    from ase_exporter.analysis import Prometheus, compare, contention, differences, windows
-
-    with Prometheus("http://127.0.0.1:9090") as prometheus:
-        contention(prometheus, "PROD1", "now-2h", "now").frame().plot()
-        spans = windows(prometheus, "PROD1", change="number of engines")
-        print(differences(compare(prometheus, "PROD1", spans)).frame())
-
 Results are numpy arrays (`TimeSeries`, `Table`); `frame()` makes pandas.DataFrames of them where pandas is installed.
 Definitions are those of `ase-exporter compare`, `advise` and the recording rules. Every error is a UserError.
 """

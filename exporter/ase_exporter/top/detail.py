@@ -8,11 +8,11 @@ from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.evidence import DataCache, Evidence
 from ase_exporter.advise.report import finding_lines
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.top.figures import Cache, Figures
+from ase_exporter.top.figures import Cache
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import Scene, change_flags
 from ase_exporter.top.text import count, percent, size, sparkline
-from ase_exporter.top.view import TREND_FLOOR
+from ase_exporter.top.view import TREND_FLOOR, contention_trend
 
 # Frames of the sparkline.
 LENGTH = 60
@@ -47,10 +47,7 @@ def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
 
 
 def _trend(scene: Scene, name: str) -> Text:
-    def contention(figures: Figures) -> float | None:
-        return next((each.contention for each in figures.spinlocks if each.name == name), None)
-
-    values = scene.history.trend(scene.frame, LENGTH, contention)
+    values = contention_trend(scene, name, LENGTH)
     known = [value for value in values if value is not None]
     line = sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, LENGTH))
     return Text(f"{line}  {percent(min(known, default=None))} to {percent(max(known, default=None))}")

@@ -75,14 +75,20 @@ def _table(
     return ScreenTable(title, tuple((column.title, column.align) for column in columns), rows, empty)
 
 
+def contention_trend(scene: Scene, spinlock: str, length: int) -> list[float | None]:
+    """Its contention in the last frames; None where it is missing."""
+
+    def contention(figures: Figures) -> float | None:
+        return next((each.contention for each in figures.spinlocks if each.name == spinlock), None)
+
+    return scene.history.trend(scene.frame, length, contention)
+
+
 def _spinlocks(scene: Scene) -> ScreenTable:
     """Spinlocks, those that burn most CPU first."""
 
     def trend(each: Spinlock) -> str:
-        def contention(figures: Figures) -> float | None:
-            return next((s.contention for s in figures.spinlocks if s.name == each.name), None)
-
-        values = scene.history.trend(scene.frame, TREND, contention)
+        values = contention_trend(scene, each.name, TREND)
         return sparkline(values, scene.glyphs, TREND_FLOOR, change_flags(scene, TREND))
 
     columns = [
