@@ -40,7 +40,10 @@ def setup(
     user: LoginName = None,
     password: AskPassword = False,
     password_file: Annotated[
-        Path | None, typer.Option(help="File with that login's password, which the exporter keeps reading.")
+        Path | None,
+        typer.Option(
+            "--login-password-file", help="File with that login's password, which the exporter keeps reading."
+        ),
     ] = None,
     admin: Annotated[
         str | None, typer.Option(metavar="LOGIN", help="Run the SQL with this login, such as sa.")

@@ -109,7 +109,7 @@ def test_from_nothing_to_top_without_a_terminal(
         "setup",
         "-S",
         "PROD1",
-        "--password-file",
+        "--login-password-file",
         f"{tmp_path}/own",
         "-o",
         str(out),
@@ -152,7 +152,7 @@ def test_what_goes_wrong_is_one_line(
     run: Run, environment: dict[str, str], tmp_path: Path, closed_port: int
 ) -> None:
     out = tmp_path / "out"
-    arguments = ("setup", "--password-file", f"{tmp_path}/own", "-o", str(out))
+    arguments = ("setup", "--login-password-file", f"{tmp_path}/own", "-o", str(out))
     admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/own", "--yes")
     other = "targets:\n- {name: PROD1, host: other}\nauth:\n  default: {user: a, password_file: /b}\n"
     for given, text, said in (
