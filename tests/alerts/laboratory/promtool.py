@@ -120,6 +120,8 @@ def _said(test: dict[str, Any], tool: str) -> str:
             env=os.environ | {"TMPDIR": directory},
         )
     said = done.stdout + done.stderr
+    if not re.search("SUCCESS|FAILED", said):
+        raise RulesError(said[-500:])
     if errors := re.findall(r"^.*\berr: .*|^error .*|failed to parse.{99}", said, re.MULTILINE):
         raise RulesError("\n".join(errors[:5]))
     return said
