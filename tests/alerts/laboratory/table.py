@@ -35,8 +35,8 @@ of all alerts in both.
 A night of 300 healthy servers with batches, loads, purges and dumps, and of four with an incident, sends five alerts
 through Alertmanager 0.25, all of the incidents: four pages and a warning (`tests/e2e/test_notifications.py`).
 
-What is not told: contention of less than five minutes, by the rules for a minute; a failover of HADR as such, whose state
-is not read: AseRestarted fires if the other server was started later.
+What is not told: contention of less than five minutes, by the rules for a minute; a failover of HADR as such, whose
+state is not read: AseRestarted fires if the other server was started later.
 """
 
 # Engine -> title of a time line -> what fired in it.
