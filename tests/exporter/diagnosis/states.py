@@ -67,9 +67,10 @@ class State:
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """As of `Readings`."""
-        if self.collector_of(metric) not in self.switched_off:
+        collector = self.collector_of(metric)
+        if collector not in self.switched_off:
             return ""
-        return why(metric, "switched_off", self.options) if self.options else "switched off"
+        return why(metric, "switched_off", self.options) if self.options else f"collector {collector} is off"
 
     @staticmethod
     def collector_of(metric: str) -> str:

@@ -14,7 +14,7 @@ from ase_exporter.diagnosis.diagnose import Diagnosis, diagnose
 from ase_exporter.top import sampling
 
 COLLECTORS = load_catalogue()[0].collectors
-STATES = 30
+STATES, MAX_STATES = 30, 1000
 # What a finding that is judged nevertheless must say whatever was there to be read: of so many states.
 OTHERS = 4
 
@@ -42,6 +42,10 @@ def blinded(option: str) -> dict[str, set[str]]:
     return {name: collectors for name, collectors in found.items() if collectors}
 
 
+DEPENDED_ON = sorted(
+    {State.collector_of(metric) for each in catalogue().findings.values() for metric in metrics_of(each)}
+    - {""}
+)
 OPTIONS = sorted({option for each in COLLECTORS.values() for option in each.options if blinded(option)})
 
 
@@ -90,6 +94,25 @@ def test_what_an_option_blinds_is_not_known_and_names_it(option: str) -> None:
         if any(catalogue().findings[name].vital for name in unknown):
             assert found.state not in ("works", "idle"), seed
     assert {name for name, count in judged.items() if count == STATES} == set()
+
+
+@pytest.mark.parametrize("collector", DEPENDED_ON)
+def test_what_a_collector_blinds_is_not_known_and_names_it(collector: str) -> None:
+    depend = {
+        name
+        for name, each in catalogue().findings.items()
+        if collector in {State.collector_of(metric) for metric in metrics_of(each)}
+    }
+    open_ = set[str]()
+    for seed in range(MAX_STATES):
+        if seed >= STATES // 3 and depend <= open_:
+            break
+        state = generated(seed)
+        state.switched_off, state.options = {collector}, {}
+        unknown = {each.name: each.reason for each in diagnose(state).unknown}
+        assert all(f"collector {collector} is off" in unknown[name] for name in depend & unknown.keys()), seed
+        open_ |= unknown.keys()
+    assert depend <= open_
 
 
 def test_the_options_that_matter_are_among_them() -> None:
