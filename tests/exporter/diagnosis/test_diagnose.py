@@ -73,7 +73,7 @@ def test_what_was_not_read_is_no_all_clear(collector: str, words: str, busy: flo
     state = healthy(busy)
     state.switched_off = set(collector.split())
     found = diagnose(state)
-    assert found.state == "not_known" and words in found.text and "switched off" in found.text
+    assert found.state == "not_known" and words in found.text and " is off" in found.text
 
 
 def test_a_saturated_server_whose_spinlocks_are_unread_is_not_said_to_work() -> None:
@@ -91,7 +91,7 @@ def test_a_finding_that_spinning_would_explain_comes_last_while_spinning_is_not_
     state.switched_off = {"spinlocks"}
     found = diagnose(state, usual)
     assert [each.name for each in found.findings] == ["saturated", "costlier"]
-    assert "not judged: spins (switched off)" in found.findings[-1].text
+    assert "not judged: spins (collector spinlocks is off)" in found.findings[-1].text
     assert found.findings[-1].confidence == "low"
 
 
