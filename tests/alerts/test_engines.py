@@ -13,6 +13,10 @@ PROGRAMS = {
     "promtool": ("github.com/prometheus/prometheus", "cmd/promtool", "v0.315.0", "remove_all_sd"),
     "vmalert-tool": ("github.com/VictoriaMetrics/VictoriaMetrics", "app/vmalert-tool", "v1.110.0", ""),
 }
+# Test files that fail in an engine, and what it does otherwise.
+DIFFERENT = {
+    ("vmalert-tool", "spinlocks_rules"): "the median of contention over a burst of one scrape is 1 and not 0",
+}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -42,6 +46,7 @@ def tool(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name.removesuffix(".test.yaml"))
 def test_rules_do_the_same_in_other_engines(tool: Path, path: Path, tmp_path: Path) -> None:
+    different = DIFFERENT.get((tool.name, path.name.removesuffix(".test.yaml")))
     text = path.read_text().replace("../rules/", f"{path.parents[1] / 'rules'}/")
     copy = tmp_path / path.name
     command: list[str | Path] = [tool, "test", "rules", copy]
@@ -52,4 +57,4 @@ def test_rules_do_the_same_in_other_engines(tool: Path, path: Path, tmp_path: Pa
     copy.write_text(text)
     # vmalert-tool listens on a port of its own choosing and stores its samples in the directory for temporary files.
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"TMPDIR": str(tmp_path)})
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode != 0) == bool(different), different or done.stdout + done.stderr
