@@ -3,19 +3,29 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 # No file that the exporter reads whole comes near it.
 MAX_BYTES = 64 << 20
 
 
-def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The content of a regular file. Raises OSError, also for a FIFO, a device or a file that is too large."""
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, open to be read. Raises OSError, also for a FIFO and a device."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if stat.S_ISDIR(mode := os.fstat(file.fileno()).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "not a regular file")
+        yield file
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """The content of a regular file. Raises OSError, also for a FIFO, a device or a file that is too large."""
+    with opened(path) as file:
         # None of a file of /proc that has nothing to say now.
         content: bytes = file.read(max_bytes + 1) or b""
     if len(content) > max_bytes:

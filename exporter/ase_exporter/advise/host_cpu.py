@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ase_exporter.errors import UserError
 from ase_exporter.host.files import list_numbered, read_kernel_text
+from ase_exporter.regular_files import read_text
 
 # The name of an ASE's processes on Linux.
 _ASE_PROCESS = "dataserver"
@@ -15,10 +16,9 @@ _FLAGS = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
 def cpu_flags(cpuinfo: Path) -> frozenset[str]:
     """The CPU flags in a copy of /proc/cpuinfo. Raises UserError if it is none."""
     try:
-        text = cpuinfo.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UserError(f"--cpuinfo: {cpuinfo}: {reason}") from error
+        text = read_text(cpuinfo)
+    except OSError as error:
+        raise UserError(f"--cpuinfo: {cpuinfo}: {error.strerror}") from error
     flags = _parse(text)
     if flags is None:
         raise UserError(f"--cpuinfo: {cpuinfo}: expected a copy of /proc/cpuinfo of the database host")

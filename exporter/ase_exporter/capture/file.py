@@ -19,6 +19,7 @@ import msgspec
 
 from ase_exporter.ase.database_error import Kind
 from ase_exporter.errors import UserError
+from ase_exporter.regular_files import opened
 from ase_exporter.untrusted.entry import one_line
 
 FORMAT, VERSION = "ase-exporter capture", 1
@@ -172,7 +173,7 @@ def text_lines(path: Path) -> Iterator[str]:
     """The lines of a file, one by one, at most MAX_SIZE bytes. Raises UserError."""
     left = MAX_SIZE
     try:
-        with gzip.open(path) as file:
+        with opened(path) as packed, gzip.open(packed) as file:
             while line := file.readline(left + 1):
                 left -= len(line)
                 if left < 0:
@@ -240,7 +241,7 @@ def _incomplete(where: str) -> UserError:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def _statement(statement: Execution) -> dict[str, Any]:

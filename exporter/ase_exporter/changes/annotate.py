@@ -16,11 +16,15 @@ from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, i
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
+from ase_exporter.untrusted.answers import PLAIN, read_body
+from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import without_credentials
 
 Warn = Callable[[str], None]
 _Work = Callable[[Grafana], Coroutine[object, object, None]]
 TIMEOUT = 10.0
+# Bytes: far more than the longest history takes.
+MAX_ANSWER = 64 << 20
 _MAX_TRIES = 3
 _RETRY_DELAY = 1.0
 
@@ -50,21 +54,26 @@ class ExporterClient:
         """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""
         self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
-    def request(self, method: str, path: str, **content: object) -> httpx2.Response:
-        """Send a request, with retries. Raises UserError if the exporter rejects it or cannot be reached."""
+    def request(self, method: str, path: str, **content: object) -> bytes:
+        """Send a request, with retries; returns the body of the answer.
+
+        Raises UserError if the exporter rejects it or cannot be reached.
+        """
         problem, shown = "", f"{without_credentials(self.url).rstrip('/')}{path}"
         for attempt in range(_MAX_TRIES):
             if attempt:
                 time.sleep(_RETRY_DELAY)
             try:
-                response = httpx2.request(
+                with httpx2.stream(
                     method,
                     f"{self.url.rstrip('/')}{path}",
                     auth=(self.user, self._password()) if self.user else None,
                     verify=str(self.ca_file) if self.ca_file else True,
                     timeout=TIMEOUT,
+                    headers=PLAIN,
                     **content,  # type: ignore[arg-type]
-                )
+                ) as response:
+                    body = read_body(response, MAX_ANSWER, time.monotonic() + TIMEOUT)
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
                 # The message about an invalid URL may hold a part of its password.
                 told = isinstance(error, httpx2.TransportError | OSError)
@@ -72,8 +81,8 @@ class ExporterClient:
                 continue
             if response.status_code < 500:
                 if response.is_success:
-                    return response
-                reason = " ".join(response.text.split())[:200]
+                    return body
+                reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
                 raise UserError(f"{shown}: HTTP {response.status_code}: {reason}")
             problem = f"HTTP {response.status_code}"
         raise UserError(f"{shown}: {problem}")

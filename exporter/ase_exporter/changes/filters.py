@@ -36,6 +36,6 @@ def _kind(text: str) -> str:
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_LIMIT:
+    if not text.isdecimal() or len(text) > len(str(MAX_LIMIT)) or not 1 <= int(text) <= MAX_LIMIT:
         raise UserError(f"limit: {text!r}: expected a number from 1 to {MAX_LIMIT}")
     return int(text)

@@ -5,6 +5,7 @@ unknown is searched by that tag before it is repeated, and a duplicate that arri
 """
 
 import asyncio
+import math
 import ssl
 from typing import Any
 
@@ -14,6 +15,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import AseExporterError
 from ase_exporter.untrusted import encoders
+from ase_exporter.untrusted.answers import PLAIN, BoundedBody
 from ase_exporter.untrusted.entry import load_json, one_line
 
 PATH = "/api/annotations"
@@ -80,7 +82,7 @@ class Grafana:
         await self._ask("DELETE", f"{PATH}/{grafana_id}")
 
     async def _ask(self, method: str, path: str, **content: Any) -> Any:
-        headers = {"Authorization": f"Bearer {self.config.read_token()}"}
+        headers = {**PLAIN, "Authorization": f"Bearer {self.config.read_token()}"}
         try:
             # httpx2's own timeout begins again with each piece of an answer.
             async with asyncio.timeout(self.config.timeout):
@@ -101,14 +103,12 @@ class Grafana:
             raise GrafanaError("expected JSON in the answer; is the address that of Grafana?") from error
 
     async def _exchange(self, method: str, path: str, **content: Any) -> tuple[int, bytes]:
-        """Send a request; returns status and body of the answer. Raises GrafanaError for a body that is too large."""
-        body = bytearray()
+        """Send a request; returns status and body. Raises httpx2.HTTPError, also for a body that is too large."""
         async with self._client.stream(method, path, **content) as response:
+            body = BoundedBody(response, MAX_ANSWER, math.inf)
             async for part in response.aiter_bytes():
-                body += part
-                if len(body) > MAX_ANSWER:
-                    raise GrafanaError("an answer of more than 4 MiB; is the address that of Grafana?")
-        return response.status_code, bytes(body)
+                body.take(part)
+        return response.status_code, bytes(body.content)
 
 
 def _usable_id(annotation: object) -> int:

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, TypeVar
 
 import msgspec
 
-from ase_exporter.changes.change import ANNOTATION, Change
+from ase_exporter.changes.change import ANNOTATION, Change, utc_text
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.untrusted.entry import load_json, one_line
 
@@ -419,6 +419,8 @@ def _change(row: Iterable[Any]) -> Change | None:
     fields = dict(zip(_COLUMNS.split(", "), row, strict=True))
     try:
         fields |= {"tags": load_json(fields["tags"]), "failed": bool(fields["failed"])}
-        return msgspec.convert(fields, Change)
-    except (TypeError, ValueError):
+        change = msgspec.convert(fields, Change)
+        utc_text(change.at), utc_text(change.end or 0.0), utc_text(change.not_before or 0.0)
+    except (TypeError, ValueError, OverflowError, OSError, RecursionError):
         return None
+    return change

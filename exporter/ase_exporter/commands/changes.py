@@ -76,7 +76,7 @@ def changes(
         from ase_exporter.changes.annotate import ExporterClient
 
         exporter = ExporterClient(url, user, password_file, ca_file)
-        found = load_json(exporter.request("GET", "/changes", params=query).content)
+        found = load_json(exporter.request("GET", "/changes", params=query))
     _print(found, output)
 
 

@@ -84,7 +84,7 @@ def read_coverage(prometheus: Prometheus, selector: str, span: Span) -> Coverage
     for series in prometheus.recorded(
         f'{{__name__=~"{_READ}", {selector}}}', span.start - LOOKBACK, span.end
     ):
-        found.setdefault(series.labels["__name__"], []).append(series)
+        found.setdefault(series.labels.get("__name__", ""), []).append(series)
     # A host without a target has no ase_up.
     up = found.get("ase_up") or prometheus.recorded(
         f"dbhost_memory_bytes{{{selector}}}", span.start - LOOKBACK, span.end

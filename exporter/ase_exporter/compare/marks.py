@@ -108,7 +108,7 @@ def marks_from_exporter(url: str, target: str) -> list[Mark]:
 def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
     """The JSON that an exporter answers. Raises UserError, without the URL's password, if there is none."""
     try:
-        return load_json(ExporterClient(url).request("GET", path, params=parameters).content)
+        return load_json(ExporterClient(url).request("GET", path, params=parameters))
     except UserError as error:
         raise UserError(f"--exporter: {error}") from None
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.answers import PLAIN, read_body
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
 
@@ -24,6 +25,14 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Labels = Mapping[str, str]
 Samples = NDArray[np.float64]
+
+
+def _labels(series: Mapping[str, Any]) -> Labels:
+    """The labels of a series. Raises TypeError if they are no texts."""
+    found: Labels = series["metric"]
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise TypeError("expected labels")
+    return found
 
 
 class PrometheusError(UserError):
@@ -112,7 +121,7 @@ class Prometheus:
             if kind == "scalar":
                 found = [Sample({}, float(data["result"][1]))]
             elif kind == "vector":
-                found = [Sample(series["metric"], float(series["value"][1])) for series in data["result"]]
+                found = [Sample(_labels(series), float(series["value"][1])) for series in data["result"]]
             else:
                 raise PrometheusError(f"query: it gives a {kind}; expected an instant vector or a scalar")
         return [sample for sample in found if math.isfinite(sample.value)]
@@ -128,7 +137,7 @@ class Prometheus:
                     (float(time), float(value)) for time, value in series["values"] if float(time) >= start
                 ]
                 times, values = zip(*samples, strict=True) if samples else ((), ())
-                found.append(Series(series["metric"], np.array(times), np.array(values)))
+                found.append(Series(_labels(series), np.array(times), np.array(values)))
         return found
 
     def alerts(self) -> list[dict[str, Any]]:
@@ -154,7 +163,7 @@ class Prometheus:
         with self._readable(200):
             return [
                 Series(
-                    labels=series["metric"],
+                    labels=_labels(series),
                     times=np.array([float(time) for time, _ in series["values"]]),
                     values=np.array([float(value) for _, value in series["values"]]),
                 )
@@ -184,7 +193,7 @@ class Prometheus:
         """Take errors within the block for an answer of something else than Prometheus. status: of its response."""
         try:
             yield
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             reason = f"HTTP {status}, not an answer of Prometheus's API"
             raise PrometheusError(f"Prometheus at {self._shown}: {reason}") from error
 
@@ -193,13 +202,8 @@ class Prometheus:
         seconds = min(self._timeout, self._deadline - time.monotonic())
         if seconds <= 0:
             raise httpx2.ReadTimeout("no time left")
-        ends, content = time.monotonic() + seconds, bytearray()
-        with self._client.stream(method, path, data=parameters or None, timeout=seconds) as answer:
-            for piece in answer.iter_bytes():
-                content += piece
-                if len(content) > self._max_bytes:
-                    limit = f"{self._max_bytes:,.0f} bytes"
-                    raise PrometheusError(f"Prometheus at {self._shown}: the answer has over {limit}")
-                if time.monotonic() > ends:
-                    raise httpx2.ReadTimeout("a slow answer")
-        return answer.status_code, bytes(content)
+        ends = time.monotonic() + seconds
+        with self._client.stream(
+            method, path, data=parameters or None, headers=PLAIN, timeout=seconds
+        ) as answer:
+            return answer.status_code, read_body(answer, self._max_bytes, ends)

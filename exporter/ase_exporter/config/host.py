@@ -14,7 +14,7 @@ from ase_exporter.config.fields import Seconds, Strict, Validator
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"expected a regular expression: {error}") from error
     return text
 

@@ -8,7 +8,9 @@ and HTML, and split by white space.
 import base64
 import html
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 REDACTED = "<password>"
 # Shorter ones are found as whole words only, and not in encoded forms: they would be found in anything.
@@ -16,9 +18,15 @@ MIN_LENGTH = 6
 # The last ones. A process has one for each login; those that were rotated are forgotten in the end.
 MAX_SECRETS = 1024
 
-# White space, which may be part of a secret, and escaped.
-_BETWEEN = r"(?:\s|\\[nrt]|%20|\+|&#0*32;|&#x20;)*"
-_BETWEEN_BYTES = r"(?:\\x|0x|[\s:,%-])*"
+# Escapes of single characters; of those of URLs, as many as there are in a row.
+_ESCAPES = re.compile(
+    r"(?P<url>(?:%[0-9a-fA-F]{2})+)|&#(?P<decimal>\d{1,7});|&#[xX](?P<hex>[0-9a-fA-F]{1,6});|&(?P<name>amp|lt|gt|quot|apos);"
+    r"|\\u(?P<unit>[0-9a-fA-F]{4})|\\(?P<blank>[nrt])"
+)
+# What may stand between the bytes of a secret in hexadecimal.
+_BETWEEN_BYTES = re.compile(r"\\x|0x|[\s:,%-]", re.IGNORECASE)
+_URL_SAFE = str.maketrans("-_", "+/")
+_LAST = 0x10FFFF
 # Everything before an `@`, however malformed the URL is: a password may hold any character.
 _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?.*@", re.IGNORECASE | re.DOTALL)
 _secrets: dict[str, None] = {}
@@ -35,45 +43,118 @@ def remember(secret: str) -> None:
 
 
 def redact(text: str) -> str:
-    """The text without the secrets that are remembered."""
-    for secret in list(_secrets):
-        text = _pattern(secret).sub(REDACTED, text)
-    return text
+    """The text without the secrets that are remembered. Takes time in proportion to its length."""
+    if not _secrets:
+        return text
+    views = _views(text)
+    spans = sorted(span for secret in list(_secrets) for span in _spans(secret, text, views))
+    found, end = "", 0
+    for first, last in spans:
+        if first >= end:
+            found += text[end:first] + REDACTED
+        end = max(end, last)
+    return found + text[end:]
+
+
+class _View(NamedTuple):
+    """A text in which secrets are searched: what stands in between is left out, and escapes are what they stand for.
+
+    spans: where each of its characters is in the text, by begin and end.
+    """
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+
+    def find(self, wanted: str) -> Iterator[tuple[int, int]]:
+        """Where it is in the text."""
+        at = self.text.find(wanted) if wanted else -1
+        while at >= 0:
+            yield self.spans[at][0], self.spans[at + len(wanted) - 1][1]
+            at = self.text.find(wanted, at + len(wanted))
+
+    def characters(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Each character with its place."""
+        return zip(self.text, self.spans, strict=True)
+
+
+class _Views(NamedTuple):
+    """The text as it is, with escapes as what they stand for, in hexadecimal, and in base64."""
+
+    raw: _View
+    plain: _View
+    digits: _View
+    encoded: _View
+
+
+def _views(text: str) -> _Views:
+    bare = _view((char, (at, at + 1)) for at, char in enumerate(text) if not char.isspace())
+    gaps = {at for match in _BETWEEN_BYTES.finditer(text) for at in range(*match.span())}
+    return _Views(
+        raw=_view((char, span) for char, span in bare.characters() if char != "+"),
+        plain=_view((char, span) for char, span in _unescaped(bare) if not char.isspace() and char != "+"),
+        digits=_view((char.lower(), (at, at + 1)) for at, char in enumerate(text) if at not in gaps),
+        encoded=bare._replace(text=bare.text.translate(_URL_SAFE)),
+    )
+
+
+def _view(characters: Iterable[tuple[str, tuple[int, int]]]) -> _View:
+    found = list(characters)
+    return _View("".join(char for char, _ in found), [span for _, span in found])
+
+
+def _unescaped(view: _View) -> Iterator[tuple[str, tuple[int, int]]]:
+    end = 0
+    for match in _ESCAPES.finditer(view.text):
+        yield from zip(view.text[end : match.start()], view.spans[end : match.start()], strict=True)
+        end, at = match.end(), match.start()
+        if url := match["url"]:
+            for char in bytes.fromhex(url.replace("%", "")).decode("utf-8", "surrogateescape"):
+                size = 3 * len(char.encode(errors="surrogateescape"))
+                yield char, (view.spans[at][0], view.spans[at + size - 1][1])
+                at += size
+        else:
+            code = match["decimal"] or int(match["hex"] or match["unit"] or "0", 16)
+            known = (
+                html.unescape(match[0])
+                if match["name"]
+                else " "
+                if match["blank"]
+                else chr(min(int(code), _LAST))
+            )
+            yield known[0], (view.spans[at][0], view.spans[end - 1][1])
+    yield from zip(view.text[end:], view.spans[end:], strict=True)
+
+
+def _spans(secret: str, text: str, views: _Views) -> Iterator[tuple[int, int]]:
+    bare = "".join(char for char in secret if not char.isspace())
+    wanted = bare.replace("+", "") or bare
+    for view in (views.raw, views.plain):
+        for first, last in view.find(wanted):
+            long = len(bare) >= MIN_LENGTH
+            if long or not (_is_word(text[first - 1 : first]) or _is_word(text[last : last + 1])):
+                yield first, last
+    if len(bare) < MIN_LENGTH:
+        return
+    for view in (views.raw, views.plain):
+        yield from view.find(wanted[::-1])
+    data = secret.encode(errors="surrogateescape")
+    yield from views.digits.find(data.hex())
+    for offset in range(3):
+        yield from views.encoded.find(_base64(data, offset))
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+@lru_cache(3 * MAX_SECRETS)
+def _base64(data: bytes, offset: int) -> str:
+    """Data in base64 after that many bytes, modulo three, of something else."""
+    encoded = base64.b64encode(b"\0" * offset + data).decode()
+    # The first and the last character also depend on what is around the data.
+    return encoded[offset + bool(offset) : 8 * (offset + len(data)) // 6]
 
 
 def without_credentials(url: str) -> str:
     """A URL as messages may show it: without the user and the password that may be in it."""
     return _CREDENTIALS.sub(lambda match: match[1] or "", url)
-
-
-@lru_cache(MAX_SECRETS)
-def _pattern(secret: str) -> re.Pattern[str]:
-    characters = [_character(each) for each in secret if not each.isspace()]
-    plain = _BETWEEN.join(characters)
-    if len(characters) < MIN_LENGTH:
-        return re.compile(rf"(?<!\w){plain}(?!\w)")
-    data = secret.encode(errors="surrogateescape")
-    forms = [
-        plain,
-        _BETWEEN.join(reversed(characters)),
-        f"(?i:{_BETWEEN_BYTES.join(data.hex())})",
-        *(_base64(data, offset) for offset in range(3)),
-    ]
-    return re.compile("|".join(forms))
-
-
-def _character(character: str) -> str:
-    """A pattern for a character, as it is or escaped."""
-    code = ord(character)
-    percent = "".join(f"%{byte:02x}" for byte in character.encode(errors="surrogateescape"))
-    escaped = {f"&#{code};", f"&#x{code:x};", f"\\u{code:04x}", percent, html.escape(character)} - {character}
-    forms = (r"\s*".join(map(re.escape, each)) for each in sorted(escaped))
-    return f"(?:{re.escape(character)}|(?i:{'|'.join(forms)}))"
-
-
-def _base64(data: bytes, offset: int) -> str:
-    """A pattern for data in base64 after that many bytes, modulo three, of something else."""
-    encoded = base64.b64encode(b"\0" * offset + data).decode()
-    # The first and the last character also depend on what is around the data.
-    inner = encoded[offset + bool(offset) : 8 * (offset + len(data)) // 6]
-    return _BETWEEN.join({"+": "[+-]", "/": "[/_]"}.get(each, each) for each in inner)

@@ -63,7 +63,7 @@ class ChangeHandlers:
             wanted = parse_filter(request.query_params, limit=_PAGE_LIMIT)
             found = await self._journal.find(wanted)
         except UserError as error:
-            return PlainTextResponse(f"{error}\n", 400)
+            return PlainTextResponse(f"{one_line(str(error))}\n", 400)
         except StoreError as error:
             return PlainTextResponse(f"the history cannot be read: {error}\n", 503)
         if as_json:
@@ -87,7 +87,7 @@ class ChangeHandlers:
                 raise UserError(f"target: {body.target}: no such target is configured")
             at = _moment(body.at, "at")
         except UserError as error:
-            return PlainTextResponse(f"{error}\n", 400)
+            return PlainTextResponse(f"{one_line(str(error))}\n", 400)
         change = Change(
             id=body.id,
             target=body.target,
@@ -113,7 +113,7 @@ class ChangeHandlers:
             end = _moment(body.end, "end")
             change = await self._journal.finish(request.path_params["id"], end, body.failed)
         except UserError as error:
-            return PlainTextResponse(f"{error}\n", 400)
+            return PlainTextResponse(f"{one_line(str(error))}\n", 400)
         except StoreError as error:
             return PlainTextResponse(f"the annotation cannot be stored: {error}\n", 503)
         if change is None:

@@ -243,7 +243,7 @@ async def trickling() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(endless, "more than 4 MiB"), (trickling, "no answer within 0.2 s")],
+    [(endless, "the answer has over 4,194,304 bytes"), (trickling, "no answer within 0.2 s")],
 )
 async def test_an_answer_without_end_is_a_failure(
     settings: GrafanaConfig, content: Callable[[], AsyncIterator[bytes]], reason: str

@@ -109,17 +109,46 @@ def test_an_exporter_that_refuses_is_named_without_the_password(status: int) -> 
     assert str(raised.value).startswith(f"--exporter: http://{address}/changes: HTTP {status}")
 
 
+# The innermost is a header with a name that never ends: decoding it gives no byte that could be counted.
+ENDLESS = gzip.compress(gzip.compress(b"\x1f\x8b\x08\x08" + b"\0" * 6 + b"x" * 10_000_000))
+
+
 @pytest.mark.parametrize(
-    ("body", "chunks", "encoding"),
-    [(b" " * 65536, 10**9, "identity"), (gzip.compress(b" " * 20_000_000), 1, "gzip")],
+    ("body", "chunks", "encoding", "problem"),
+    [
+        (b" " * 65536, 10**9, "identity", "the answer has over 1,000,000 bytes"),
+        (gzip.compress(b" " * 20_000_000), 1, "gzip", "the answer is compressed, which was not asked for"),
+        (ENDLESS, 1, "gzip, gzip, gzip", "the answer is compressed, which was not asked for"),
+    ],
 )
-def test_an_answer_without_end_is_cut(body: bytes, chunks: int, encoding: str) -> None:
-    with (
-        server(body, chunks=chunks, encoding=encoding) as (address, _),
-        Prometheus(f"http://{address}", max_bytes=1_000_000) as prometheus,
-        pytest.raises(PrometheusError, match="the answer has over 1,000,000 bytes"),
-    ):
-        prometheus.query("up")
+def test_an_answer_without_end_is_cut(
+    body: bytes, chunks: int, encoding: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(annotate, "MAX_ANSWER", 1_000_000)
+    monkeypatch.setattr(annotate, "_MAX_TRIES", 1)
+    with server(body, chunks=chunks, encoding=encoding) as (address, _):
+        with (
+            Prometheus(f"http://{address}", max_bytes=1_000_000) as prometheus,
+            pytest.raises(PrometheusError, match=problem),
+        ):
+            prometheus.query("up")
+        with pytest.raises(UserError, match=problem):
+            annotate.ExporterClient(f"http://{address}").request("GET", "/changes")
+
+
+@pytest.mark.parametrize("metric", [[], "x", {"name": {}}, {"name": 1}, None])
+@pytest.mark.parametrize("value", [[0, "1"], [0, int("9" * 400)], [int("9" * 400), "1"], [0, "9" * 400]])
+def test_answers_of_other_types_are_no_answers(metric: object, value: list[object]) -> None:
+    series = {"metric": metric, "value": value, "values": [value]}
+    body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": [series]}})
+    with server(body.encode()) as (address, _), Prometheus(f"http://{address}") as prometheus:
+        for ask in (
+            lambda: prometheus.query("up"),
+            lambda: prometheus.recorded("up", 0.0, 10.0),
+            lambda: prometheus.over("up", 0.0, 10.0, 1.0),
+        ):
+            with pytest.raises(PrometheusError, match="not an answer of Prometheus's API"):
+                ask()
 
 
 def test_after_the_deadline_nothing_is_asked() -> None:

@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import logging
+import time
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -46,6 +47,15 @@ def test_a_secret_is_taken_out_in_every_form(secret: str, form: Callable[[str], 
     assert shown not in found
     if form is str:
         assert found == f"Msg 4002: login failed: {REDACTED}."
+
+
+@pytest.mark.parametrize("secret", ["k++++Word1", "Secret+Word1", "aaaaaaaaab", "\\n%20+&lt;x"])
+@pytest.mark.parametrize("piece", ["+", "k+", "a", " ", "%20", "\\n", "&lt;", "%", "0x"])
+def test_time_is_in_proportion_to_the_text(secret: str, piece: str) -> None:
+    remember(secret)
+    began = time.process_time()
+    redact("k" + piece * (30_000 // len(piece)))
+    assert time.process_time() - began < 2
 
 
 def test_short_secrets_are_words() -> None:
