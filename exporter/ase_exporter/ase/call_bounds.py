@@ -7,6 +7,7 @@ import pyodbc
 
 from ase_exporter.ase.database_error import DatabaseError, query_error
 from ase_exporter.ase.driver_socket import DriverSocket
+from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 
 # Seconds between two checks of the bytes.
@@ -19,7 +20,8 @@ _UNREADABLE = (ValueError, ArithmeticError, MemoryError)
 class CallBounds:
     """Bounds a call of the driver by a deadline and in bytes; its errors become DatabaseError.
 
-    At `limit` the call is cancelled, at `shut_down_at` its socket is shut down. max_bytes: that the driver may read.
+    At `limit` the call is cancelled, at `shut_down_at` its socket is shut down, at last the watchdog gives up.
+    max_bytes: that the driver may read.
     Must not enclose a wait for the GIL scheduler, whose length depends on other threads.
     """
 
@@ -54,7 +56,7 @@ class CallBounds:
         self._max_bytes = max_bytes
         self._first: int | None = None
         self._flooded = False
-        # What was done at the limit and after it: 1: cancelled, 2: shut down.
+        # What was done at the limit and after it: 1: cancelled, 2: shut down, 3: given up.
         self._steps = 0
         self._ended = False
 
@@ -82,7 +84,9 @@ class CallBounds:
 
     def _schedule(self) -> None:
         """Have the watchdog act at the next check or step: one timer for a call, as nearly all end before it."""
-        due = (self._limit, self._shut_down_at, math.inf)[self._steps]
+        due = (self._limit, self._shut_down_at, self._shut_down_at + TIMING.stuck_after, math.inf)[
+            self._steps
+        ]
         if not self._flooded:
             due = min(due, self._watchdog.clock.monotonic() + _CHECK_INTERVAL)
         self._unschedule = self._watchdog.at(due, self._act) if due < math.inf else lambda: None
@@ -103,6 +107,9 @@ class CallBounds:
             elif self._steps == 1 and now >= self._shut_down_at:
                 self._steps = 2
                 self._socket.shut_down()
+            elif self._steps == 2 and now >= self._shut_down_at + TIMING.stuck_after:
+                self._steps = 3
+                self._watchdog.give_up()
         finally:
             self._schedule()
 

@@ -170,7 +170,8 @@ class Connection:
             end = LoginTimeout(likely, address, watchdog.clock)
             try:
                 string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
-                with gil_scheduler.released(), watchdog.guard((limit, end)):
+                steps = (limit, end), (limit + timing.stuck_after, watchdog.give_up)
+                with gil_scheduler.released(), watchdog.guard(*steps):
                     raw = pyodbc.connect(string, autocommit=True, timeout=seconds)
             except pyodbc.Error as error:
                 failure = login_error(str(error.args[-1]), where, timed_out=monotonic() >= limit)

@@ -18,6 +18,8 @@ class Watchdog:
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self.clock = clock
+        # Called when the driver does not come back though its socket is shut down. Workers watch that themselves.
+        self.give_up: Callable[[], None] = lambda: None
         self._due: list[tuple[float, int]] = []
         self._actions: dict[int, Callable[[], None]] = {}
         self._numbers = itertools.count()

@@ -15,6 +15,7 @@ from ase_exporter.commands.options import (
     LoginName,
     TargetNames,
     choose_targets,
+    end_if_stuck,
     load_config,
 )
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
@@ -65,6 +66,7 @@ def check(
             raise UserError("--sql: the statements depend on the server: expected no --offline with it")
         print(_summary(config_file, loaded, catalogue))
         return
+    end_if_stuck()
     loaded, chosen = choose_targets(loaded, target or (), user, password)
 
     def examine(each: Target) -> TargetReport | StatementReport | UserError:

@@ -165,10 +165,22 @@ def choose_target(
     loaded: Config, name: str | None, user: str | None = None, ask: bool = False
 ) -> tuple[Config, Target]:
     """As `choose_targets`, for one target. Raises UserError also if there are several."""
+    end_if_stuck()
     loaded, chosen = choose_targets(loaded, [name] if name else [], user, ask)
     if len(chosen) > 1:
         raise UserError(f"--target: expected one of {', '.join(target.name for target in loaded.targets)}")
     return loaded, chosen[0]
+
+
+def end_if_stuck() -> None:
+    """From now on, end the process with one line and exit code 2 where the driver does not come back from a call."""
+    from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
+
+    def end() -> None:
+        print("ase-exporter: the driver does not come back: the server's answer is damaged", file=sys.stderr)
+        os._exit(2)
+
+    SYSTEM_WATCHDOG.give_up = end
 
 
 def choose_targets(

@@ -1,5 +1,7 @@
 """`check`: every target, the configuration alone, every collector executed, and the statements for review."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from tests.exporter.commands.command_line import Ended, Run
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
+from tests.faults.login_server import login_server
 
 from ase_exporter.commands.target_check import usual_cause
 from ase_simulator.faults import Break
@@ -177,3 +180,17 @@ def test_statements_are_printed_for_review(check: Run) -> None:
     assert any("sybsecurity..ch_events" in batch for batch in batches)
     assert "-- collector spinlocks: in every scrape\n" in result.stdout
     assert "-- collector locks: at most every 15 s\n" in result.stdout
+
+
+def test_a_driver_that_does_not_come_back_ends_the_check(tmp_path: Path) -> None:
+    # The token announces more than the packet holds: FreeTDS looks for the rest for ever.
+    with login_server(b"\x04\x01\xff\xff\0\0\0\0\xe5\xff\xff".ljust(0x10000, b"A")) as server:
+        target = f"targets: [{{name: A, host: 127.0.0.1, port: {server.port}}}]"
+        login = "auth: {default: {user: x, password: y-planted}}"
+        (tmp_path / "x.yaml").write_text(f"{target}\n{login}\n")
+        command = [sys.executable, "-m", "ase_exporter", "check", "--timeout=2"]
+        ended = subprocess.run(
+            [*command, f"--config.file={tmp_path / 'x.yaml'}"], capture_output=True, text=True, timeout=60
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("ase-exporter: ") and ended.stderr.count("\n") == 1
