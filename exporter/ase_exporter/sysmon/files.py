@@ -47,7 +47,11 @@ def reports_of(name: str) -> Iterator[Report]:
         if name == STDIN:
             yield from read_reports(open_lines(sys.stdin.buffer), "standard input")
             return
-        with Path(name).open("rb") as file:
+        path = Path(name)
+        # They never end. A FIFO does, as of `<(zcat ...)`.
+        if path.is_char_device():
+            raise UserError(f"{name}: expected a saved report, not a device")
+        with path.open("rb") as file:
             yield from read_reports(open_lines(file), name)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or str(error)
