@@ -28,7 +28,7 @@ Severity = Literal["severe", "hot", "busy", "quiet"]
 
 # Engines, and the share of all engines, below which nothing that needs a downtime is worth it.
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
-# Memory below which nobody has to look for it.
+# A step that needs less memory than this is given even where free memory is not known.
 _NOTICED_BYTES = 2**20
 # A CPU with this flag has the transactional memory switched off by its microcode.
 _TSX_SWITCHED_OFF = "rtm_always_abort"

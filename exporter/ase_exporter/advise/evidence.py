@@ -210,7 +210,7 @@ NO_OWNERS: Owners = {}
 
 
 def _owners(query: Query, facts: ServerFacts) -> Owners:
-    """Where there is exactly one owner: tables of one name of several owners cannot be told apart."""
+    """The owners of tables, but of those whose name has several: they cannot be told apart."""
     if not {"OwnerName", "TotalSizeKB"} <= facts.tables.get("monCachedObject", {}).keys():
         return {}
     found: dict[tuple[str, str], list[tuple[str, float]]] = {}

@@ -76,7 +76,7 @@ class Load:
 
     def gain(self, changes: Changes) -> Gain:
         """What is gained if these parts take the place of spinlocks."""
-        # Slots of the queue goes in the model whatever is changed: that is no gain.
+        # The model alone, with nothing changed, may differ from now: that difference is no gain.
         times = self._throughput(changes) / self._throughput({})
         return Gain(
             engines=sum(

@@ -164,7 +164,7 @@ def refuse_password(arguments: Sequence[str]) -> None:
 def choose_target(
     loaded: Config, name: str | None, user: str | None = None, ask: bool = False
 ) -> tuple[Config, Target]:
-    """As `choose_targets`, for one target. Raises UserError also if there are several."""
+    """Choose one target, as `choose_targets` does. Raises UserError also if there are several."""
     end_if_stuck()
     loaded, chosen = choose_targets(loaded, [name] if name else [], user, ask)
     if len(chosen) > 1:

@@ -169,7 +169,7 @@ def _open(target: Target, auth: Auth) -> Connection:
 
 
 def _off_main_thread(work: Callable[[], T]) -> T:
-    """So that Ctrl-C works while the driver blocks."""
+    """Run it in a thread of its own, so that Ctrl-C works while the driver blocks."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()
 

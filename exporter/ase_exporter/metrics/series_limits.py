@@ -45,7 +45,7 @@ def _size(families: Iterable[Family]) -> int:
 
 
 def _rank(family: Family) -> str:
-    """Who reads a metric: "alerts", "dashboards" or nobody, as it is of those of custom collectors: ""."""
+    """Who reads a metric: "alerts", "dashboards" or, as with custom metrics, nobody that is known ("")."""
     return _importance().get(family.name, "")
 
 

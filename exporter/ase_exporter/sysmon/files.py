@@ -48,7 +48,7 @@ def reports_of(name: str) -> Iterator[Report]:
             yield from read_reports(open_lines(sys.stdin.buffer), "standard input")
             return
         path = Path(name)
-        # They never end. A FIFO does, as of `<(zcat ...)`.
+        # A device never ends. A FIFO does, such as that of `<(zcat ...)`.
         if path.is_char_device():
             raise UserError(f"{name}: expected a saved report, not a device")
         with path.open("rb") as file:
