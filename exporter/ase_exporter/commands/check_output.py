@@ -21,7 +21,7 @@ def print_check(report: TargetReport) -> None:
         console.print(f"Nothing is missing. {report.executed} collectors were executed.")
     for line in [*_series(report), *_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
         console.print(line)
-    for line in [*_differences(report), *_closed_databases(report)]:
+    for line in [*_differences(report), *_closed_databases(report), *_policy(report)]:
         console.print(line)
 
 
@@ -85,6 +85,12 @@ def _closed_databases(report: TargetReport) -> Iterator[str | Text]:
         more = f" and {len(others)} more" if others else ""
         yield f"\ndatabase {name}{more}: {error}"
         yield "  changes of cache bindings of the objects in it are not seen; everything else is"
+
+
+def _policy(report: TargetReport) -> Iterator[str | Text]:
+    if report.policy:
+        yield "\nA policy that suits its dumps, for this target (docs/configuration.md):"
+        yield report.policy.rstrip()
 
 
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.config.fields import Seconds, Share, Strict, Validator, matching
 from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
+from ase_exporter.config.policy import Policy
 from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.config.verdicts import VerdictConfig
@@ -103,7 +104,7 @@ class Target(Strict):
 
     labels: for service discovery (`/targets`); they are not in the metrics. sysmon: scheduled sp_sysmon runs, if any.
     budget: the share of one engine's time that scrapes may take; by default that of `scrape`. close_idle_after: seconds
-    without a scrape after which the connection is closed; by default it is kept.
+    without a scrape after which the connection is closed; by default it is kept. policy: before that of all targets.
     """
 
     name: Annotated[str, Validator(_target_name)]
@@ -117,6 +118,7 @@ class Target(Strict):
     sysmon: SysmonSettings | None = None
     budget: Share | None = None
     close_idle_after: Seconds | None = None
+    policy: tuple[Policy, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError if settings conflict."""
@@ -159,8 +161,8 @@ class Config(Strict):
     """The whole configuration.
 
     targets: the servers by name. probe_allowlist: addresses that /probe accepts besides. auth, modules: definitions
-    that targets refer to by name. host: if present, even empty, /metrics has the host's metrics. workers: number of
-    worker processes; by default one per available CPU.
+    that targets refer to by name. host: if present, even empty, /metrics has the host's metrics. policy: of all
+    targets, after their own. workers: number of worker processes; by default one per available CPU.
     """
 
     targets: tuple[Target, ...] = ()
@@ -171,6 +173,7 @@ class Config(Strict):
     catalogue: CatalogueConfig = field(default_factory=CatalogueConfig)
     host: HostConfig | None = None
     changes: ChangesConfig = field(default_factory=ChangesConfig)
+    policy: tuple[Policy, ...] = ()
     verdicts: VerdictConfig | None = None
     workers: Annotated[int, Ge(1), Le(256)] | None = None
 

@@ -26,6 +26,7 @@ from ase_exporter.metrics.outcomes import CollectorOutcome
 from ase_exporter.metrics.saved_totals import SavedTotals, TotalsError, encode, restore
 from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.module_collector import ModuleCollector
+from ase_exporter.scraping.policy import policy_families
 from ase_exporter.scraping.result import ScrapeResult
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class TargetScraper:
         timing: Timing = TIMING,
     ) -> None:
         self.name = target.name
+        self._policy = target.policy
+        self._databases: list[str] = []
         self.cost = Cost()
         self._clock = clock
         self._timing = timing
@@ -271,6 +274,7 @@ class TargetScraper:
             *self.cost.families(),
             *self._update_budget(result),
             *self._collector.counters.families(),
+            *self._policy_families(result),
             *(family for family in self._change_detection() if family.samples),
             OWN.value("ase_exporter_databases_left_out", len(self._collector.refused_databases.reasons)),
         ]
@@ -286,6 +290,14 @@ class TargetScraper:
         stretches = self._stretches()
         result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)
         return self._budget.families(stretches)
+
+    def _policy_families(self, result: ScrapeResult) -> list[Family]:
+        """The policy, for the databases of the last scrape that had any."""
+        if not self._policy:
+            return []
+        if states := result.collected.get("database_states"):
+            self._databases = sorted({labels[0] for family in states for labels, _ in family.samples})
+        return policy_families(self._policy, self._databases, self._clock.time())
 
     def _fail(self, result: ScrapeResult, kind: str, text: str) -> None:
         result.error_kind, result.summary.error = kind, text

@@ -291,7 +291,7 @@ def _scraper(
 ) -> TargetScraper:
     watch = ConfigWatcher(config.changes.interval) if config.changes.enabled else None
     return TargetScraper(
-        target,
+        replace(target, policy=(*target.policy, *config.policy)),
         config.auth[target.auth],
         config.module(target.module),
         config.scrape,

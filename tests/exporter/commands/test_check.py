@@ -77,6 +77,7 @@ def test_every_target_is_checked(check: Run) -> None:
         "ASE2: ORDERS, ASE 16.0 SP04 PL03",
     ]
     assert result.stdout.count("Nothing is missing.") == 2
+    assert result.stdout.count("\npolicy:\n- databases: [") == 2
 
 
 def test_a_target_that_cannot_be_reached_does_not_cost_the_others(check: Run, configured: Path) -> None:

@@ -1,0 +1,122 @@
+"""A policy becomes few series that follow the calendar; a mistake in one is a line with its place."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ase_exporter.commands.proposed_policy import proposed_policy
+from ase_exporter.config import Config, yaml_files
+from ase_exporter.config.policy import Policy, WeeklyWindow
+from ase_exporter.errors import UserError
+from ase_exporter.metrics.families import Family
+from ase_exporter.scraping.policy import policy_families
+
+NIGHT = "sat sun 22:00-04:00 Europe/Berlin"
+
+
+def policy(text: str) -> tuple[Policy, ...]:
+    return yaml_files.parse(f"policy: [{text}]", Config, "exporter.yaml").policy
+
+
+def series(text: str, at: str = "2026-11-24T12:00Z", databases: tuple[str, ...] = ("a", "b")) -> list[str]:
+    """What is exported, as METRIC LABELS VALUE without 1."""
+    families = policy_families(policy(text), databases, datetime.fromisoformat(at).timestamp())
+    return [
+        " ".join(filter(None, [family.name.removeprefix("ase_policy_"), *labels, f"{value:g}".strip("1")]))
+        for family in families
+        for labels, value in family.samples
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{exempt: [AseDown], reason: x}", [f"exempt AseDown{database} always" for database in ("", " a", " b")]),
+        ("{databases: [a*], exempt: [AseSpaceLow], reason: old}", ["exempt AseSpaceLow a always"]),
+        ("{databases: [a], exempt: [AseDown], reason: x, until: 2026-11-24T12:00:01Z}", ["exempt AseDown a always"]),
+        ("{databases: [a], exempt: [AseDown], reason: x, until: 2026-11-24T12:00Z}", []),
+        ("{databases: [a], criticality: normal}, {criticality: low}", ["low_criticality", "low_criticality b"]),
+        (
+            "{databases: [a], dumps: {log: never}}, {dumps: {database: 2h, log: 90}}",
+            [f"dump_interval_seconds {row}" for row in ("a log 0", "a database 7200", "b database 7200", "b log 90")],
+        ),
+        ("{databases: [A], exempt: [AseDown], reason: x}", []),
+        ("{}", []),
+    ],
+)  # fmt: skip
+def test_entries_hold_for_the_databases_that_they_name_until_they_end(text: str, expected: list[str]) -> None:
+    assert series(text) == expected
+
+
+def test_a_window_is_of_its_kind_and_only_open_at_its_time() -> None:
+    text = f"{{databases: [a], exempt: [AseBlocking], reason: batch, windows: [{NIGHT}]}}"
+    assert series(text, "2026-11-22T23:00Z") == ["exempt AseBlocking a window"]
+    assert series(text, "2026-11-24T23:00Z") == []
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC"])
+@pytest.mark.parametrize("hours", ["22:00-04:00", "01:30-02:30", "00:00-24:00"])
+def test_windows_follow_the_wall_clock_over_a_year(zone: str, hours: str) -> None:
+    window = WeeklyWindow.parse(f"mon sat {hours} {zone}")
+    start, end = hours.split("-")
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    while moment.year == 2026:
+        shown = moment.astimezone(ZoneInfo(zone))
+        clock, day = f"{shown:%H:%M}", f"{shown:%a}".lower()
+        before = f"{shown - timedelta(days=1):%a}".lower()
+        expected = (
+            (day in "mon sat" and clock >= start) or (before in "mon sat" and clock < end)
+            if start > end
+            else day in "mon sat" and start <= clock < end
+        )
+        assert window.contains(moment.timestamp()) == expected, shown
+        moment += timedelta(minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{exempt: [AseSpaceLow]}", "policy.0: exempt: expected why as well, in `reason`"),
+        ("{exempt: [AseSpaceLo], reason: x}", "policy.0.exempt.0: expected an alert about a server"),
+        ("{exempt: [AseJobDown], reason: x}", "policy.0.exempt.0: expected an alert about a server"),
+        ("{exempt: [../README], reason: x}", "policy.0.exempt.0: expected an alert about a server"),
+        ("{windows: ['01:00-02:00']}", "policy.0: windows: expected the alerts that they mute, in `exempt`"),
+        ("{windows: ['1:00-2:00'], exempt: [AseDown], reason: x}", "policy.0.windows.0: expected [DAYS] HH:MM-HH:MM"),
+        ("{windows: ['02:00-02:00'], exempt: [AseDown], reason: x}", "policy.0.windows.0: expected [DAYS] HH:MM-HH:MM"),
+        ("{windows: ['so 01:00-02:00'], exempt: [AseDown], reason: x}", "policy.0.windows.0: expected [DAYS] HH:MM"),
+        ("{windows: ['01:00-02:00 Europe/Berlim']}", "this machine knows no such time zone"),
+        ("{windows: [1200]}", "policy.0.windows.0: expected [DAYS] HH:MM-HH:MM"),
+        ("{until: 2h}", "policy.0.until: expected a date such as 2027-01-31"),
+        ("{dumps: {log: 0}}", "policy.0.dumps.log: expected a duration such as 500ms, 10s, 5m or 1h30m, or never"),
+        ("{dumps: {logs: 1h}}", "policy.0.dumps.logs: unknown key"),
+        ("{criticality: high}", "policy.0.criticality: Input should be 'normal' or 'low'"),
+        ("{databases: orders}", "policy.0.databases: expected a list"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line(text: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        policy(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_check_proposes_what_the_server_and_prometheus_show() -> None:
+    def family(name: str, *rows: tuple[str, ...]) -> Family:
+        labels = ("database", "state")[: len(rows[0])]
+        return Family(f"ase_database_{name}", "gauge", "Help.", labels, [(row, 1.0) for row in rows])
+
+    names = [("archive",), ("b[1]",), ("model",), ("orders",), ("tempdb_2",), ("trunc",)]
+    families = [
+        family("backup_failed", *names),
+        family("state", ("archive", "read only"), ("b[1]", "online"), ("orders", "online")),
+        family("log_dump_timestamp_seconds", ("archive",), ("b[1]",), ("orders",)),
+    ]
+    intervals = {"log": {"orders": 903.0}, "database": {"orders": 86500.0, "trunc": 9e9}}
+    config = yaml_files.parse(proposed_policy(families, intervals), Config, "proposed.yaml")
+    assert [(*each.databases, each.dumps.database, each.dumps.log) for each in config.policy] == [
+        ("archive", 0, 0),
+        ("orders", 86400, 900),
+        ("trunc", None, 0),
+    ]
+    assert proposed_policy([], intervals) == ""
