@@ -1,5 +1,6 @@
 """What is stored and where: databases, devices, tables with their indexes, data caches."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -150,14 +151,14 @@ def _size_mb(world: World, device: Device) -> int:
 def device_traffic(world: World) -> Iterator[Names]:
     """Reads, prefetch reads and writes of each device: its database's, divided over devices of its kind."""
     columns = [OBJECT_COLUMNS.index(name) for name in ("physical_reads", "apf_reads", "physical_writes")]
+    totals: dict[tuple[str, bool], Any] = {}
+    for table in world.inventory.tables:
+        key = (table.object.database, table.object.kind == "log")
+        totals[key] = totals.get(key, 0.0) + world.counters.objects[table.position][columns]
+    same = Counter((device.database, device.log) for device in world.inventory.devices)
     for device in world.inventory.devices:
-        total = [0.0, 0.0, 0.0]
-        for table in world.inventory.tables:
-            if table.object.database == device.database and (table.object.kind == "log") == device.log:
-                row = world.counters.objects[table.position]
-                total = [sum_ + float(row[column]) for sum_, column in zip(total, columns, strict=True)]
-        same = sum(d.database == device.database and d.log == device.log for d in world.inventory.devices)
-        reads, apf, writes = (value / same for value in total)
+        key = (device.database, device.log)
+        reads, apf, writes = (totals[key] / same[key]).tolist() if key in totals else (0.0, 0.0, 0.0)
         yield {"device": device, "reads": reads, "apf": apf, "writes": writes}
 
 

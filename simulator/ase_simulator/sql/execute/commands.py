@@ -79,7 +79,7 @@ def _istraceon(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
 def _sqltext(session: Context, arguments: Sequence[str]) -> Iterator[Result]:
     if len(arguments) != 1 or not arguments[0].isdigit():
         raise SqlError(102, "sqltext")
-    yield print_line(f"SQL Text: {running_text(session.server, int(arguments[0])) or ''}")
+    yield print_line(f"SQL Text: {running_text(session.names.snapshot, int(arguments[0])) or ''}")
 
 
 @dbcc("set_scope_in_cluster", "sa_role")

@@ -27,7 +27,7 @@ def _mdaconfig(session: Context, option: Any, action: Any) -> EngineValue:
 @function("show_cached_plan_in_xml", "int", "int", "int", returns=Type("text"), optional=1, session=True)
 def _show_cached_plan_in_xml(session: Context, number: Any, plan: Any, _detail: Any = 0) -> EngineValue:
     """The statement without the steps of its plan."""
-    text = cached_text(session.server, number)
+    text = cached_text(session.names.snapshot, number)
     if text is None:
         return None
     return (
@@ -55,7 +55,7 @@ def _isnumeric(value: Any) -> EngineValue:
 @function("row_count", "int", "int", "any", returns=Type("bigint"), optional=1, session=True)
 def _row_count(session: Context, database: Any, number: Any, _partition: Any = None) -> EngineValue:
     """An estimate from the pages of the table."""
-    pages = object_pages(session.server, database, number, 0)
+    pages = object_pages(session.names.snapshot, database, number, 0)
     return None if pages is None else pages * _ROWS_PER_PAGE
 
 
@@ -67,15 +67,15 @@ def _spaceusage(
     if database is None:
         database = session.names.databases().get(session.database)
     if number is None:
-        pages = database_pages(session.server, database)
+        pages = database_pages(session.names.snapshot, database)
         return ", ".join(f"{name} = {value}" for name, value in pages.items())
-    used = object_pages(session.server, database, number, index)
+    used = object_pages(session.names.snapshot, database, number, index)
     return None if used is None else f"reserved pages = {used}, used pages = {used}, data pages = {used}"
 
 
 @function("pssinfo", "int", "string", returns=LONG_NAME, session=True)
 def _pssinfo(session: Context, spid: Any, name: Any) -> EngineValue:
-    row = session.names.process(spid)
+    row = next(iter(session.names.snapshot.rows("sysprocesses", "spid", spid)), None)
     if row is None:
         return None
     known = {

@@ -6,6 +6,7 @@ from ase_simulator.contracts import Row, Server
 from ase_simulator.schema.types import byte_length
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.object_ids import ObjectIds
+from ase_simulator.sql.lookup.snapshot import Snapshot
 from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.tables import ClientTable
 
@@ -42,23 +43,21 @@ class Names:
         self._server = server
         self._shared = shared
         self._login = login
-        self._processes: dict[object, Row] | None = None
-        self._object_ids = ObjectIds(server, shared, temporary)
+        self.snapshot = Snapshot(server)
+        self._databases: dict[str, int] = {}
+        self._object_ids = ObjectIds(self.snapshot, shared, temporary)
 
     def refresh(self) -> None:
         """A new statement begins: tables may have been created or dropped, processes have gone on."""
         self._object_ids.refresh()
-        self._processes = None
-
-    def process(self, spid: int) -> Row | None:
-        """A row of sysprocesses, as it was when the statement first asked for one."""
-        if self._processes is None:
-            self._processes = {row.get("spid"): row for row in self._server.table("sysprocesses")}
-        return self._processes.get(spid)
+        self.snapshot.refresh()
+        self._databases = {}
 
     def databases(self) -> Mapping[str, int]:
-        """All databases: name -> dbid."""
-        return {str(row["name"]): int(str(row["dbid"])) for row in self.database_rows()}
+        """All databases, name -> dbid, as they were when the statement first asked for them."""
+        if not self._databases:
+            self._databases = {str(row["name"]): int(str(row["dbid"])) for row in self.database_rows()}
+        return self._databases
 
     def database_rows(self) -> list[Row]:
         """sysdatabases: the model's databases, and the standard ones that it lacks."""
@@ -89,10 +88,9 @@ class Names:
     def _statement_name(self, number: int, database: int | None) -> str | None:
         if database != TEMPDB:
             return None
-        row = next((r for r in self._server.table("monCachedStatement") if r.get("SSQLID") == number), None)
-        return (
-            None if row is None else f"*ss{number:010d}_{int(str(row.get('Hashkey') or 0)) % 2**31:010d}ss*"
-        )
+        for row in self.snapshot.rows("monCachedStatement", "SSQLID", number):
+            return f"*ss{number:010d}_{int(str(row.get('Hashkey') or 0)) % 2**31:010d}ss*"
+        return None
 
     def object_id(self, name: str) -> int | None:
         """The id of `table`, `owner.table` or `database.owner.table`."""

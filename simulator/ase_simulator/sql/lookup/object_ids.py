@@ -3,8 +3,8 @@
 import zlib
 from collections.abc import Mapping
 
-from ase_simulator.contracts import Server
 from ase_simulator.schema.catalog import Catalog
+from ase_simulator.sql.lookup.snapshot import Snapshot
 from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.tables import ClientTable
 
@@ -36,25 +36,23 @@ def hashed(name: str) -> int:
 
 
 class ObjectIds:
-    """Names and ids of objects for one session; the workload's tables are read once per statement."""
+    """Names and ids of objects for one session. tables: those of the server, with the workload's objects."""
 
-    def __init__(self, server: Server, shared: ServerState, temporary: Mapping[str, ClientTable]) -> None:
-        self._server = server
+    def __init__(self, tables: Snapshot, shared: ServerState, temporary: Mapping[str, ClientTable]) -> None:
+        self._tables = tables
         self._shared = shared
         self._temporary = temporary
-        self._workload_names: dict[tuple[str, int], str] | None = None
         self._known: dict[str, dict[int, str]] = {}
 
     def refresh(self) -> None:
         """A new statement begins: tables may have been created or dropped."""
-        self._workload_names = None
         self._known = {}
 
     def name(self, number: int, database: str) -> str | None:
         """The name of an object id in a database."""
-        found = self._workload().get((database, number))
-        if found is not None:
-            return found
+        for row in self._tables.rows("sysobjects", "id", number):
+            if row["database"] == database:
+                return str(row["name"])
         if database not in self._known:
             shared = self._shared
             known = {value: name for name, value in shared.object_ids.items()}
@@ -66,9 +64,9 @@ class ObjectIds:
 
     def number(self, name: str, database: str) -> int | None:
         """The id of an object in a database."""
-        for (place, number), known in self._workload().items():
-            if (place, known) == (database, name):
-                return number
+        for row in self._tables.rows("sysobjects", "name", name):
+            if row["database"] == database:
+                return int(str(row["id"]))
         if name in self._temporary:
             return self._temporary[name].number
         shared = self._shared
@@ -80,11 +78,3 @@ class ObjectIds:
         if name in shared.system_procedures or (database, name) in shared.procedures:
             return hashed(name)
         return None
-
-    def _workload(self) -> dict[tuple[str, int], str]:
-        if self._workload_names is None:
-            self._workload_names = {
-                (str(row["database"]), int(str(row["id"]))): str(row["name"])
-                for row in self._server.table("sysobjects")
-            }
-        return self._workload_names

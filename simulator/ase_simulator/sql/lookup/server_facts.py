@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from ase_simulator.contracts import Server
+from ase_simulator.sql.lookup.snapshot import Snapshot
 
 
 def boot_time(server: Server) -> datetime:
@@ -16,19 +17,13 @@ def run_value(server: Server, option: str, default: int) -> int:
     return next((each.run for each in server.options() if each.name == option), default)
 
 
-def running_text(server: Server, spid: int | None) -> str | None:
+def running_text(tables: Snapshot, spid: int | None) -> str | None:
     """The SQL that a process runs."""
-    lines = [
-        str(row.get("SQLText") or "")
-        for row in server.table("monProcessSQLText")
-        if row.get("SPID") == spid and spid is not None
-    ]
-    return "".join(lines) or None
+    lines = tables.rows("monProcessSQLText", "SPID", spid)
+    return "".join(str(row.get("SQLText") or "") for row in lines) or None
 
 
-def cached_text(server: Server, number: int | None) -> str | None:
+def cached_text(tables: Snapshot, number: int | None) -> str | None:
     """The text of a statement in the statement cache, by its SSQLID."""
-    for row in server.table("monCachedStatement"):
-        if row.get("SSQLID") == number:
-            return str(row.get("SQLText"))
-    return None
+    rows = tables.rows("monCachedStatement", "SSQLID", number)
+    return str(rows[0].get("SQLText")) if rows else None

@@ -1,7 +1,10 @@
 """Space of databases and tables, in pages of 4 KB or in KB."""
 
-from ase_simulator.contracts import Row, Server
+from collections.abc import Iterable
+
+from ase_simulator.contracts import Row
 from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.lookup.snapshot import Snapshot
 
 _PAGE_KB = 4
 # Bits of sysdatabases with which a database cannot be opened, and the message then.
@@ -24,64 +27,53 @@ _LOG_OF_MIXED = 0.02  # share of fragments that hold data and log
 _LOG_SEGMENT = 4  # bit of sysusages.segmap
 
 
-def _check_available(server: Server, database: int | None) -> None:
+def _check_available(tables: Snapshot, database: int | None) -> None:
     """Raises SqlError if the database cannot be opened."""
-    for row in server.table("sysdatabases"):
-        if row.get("dbid") == database:
-            for column, bit, number in _UNAVAILABLE:
-                if int(str(row.get(column) or 0)) & bit:
-                    raise SqlError(number, row["name"])
+    for row in tables.rows("sysdatabases", "dbid", database):
+        for column, bit, number in _UNAVAILABLE:
+            if _int(row, column) & bit:
+                raise SqlError(number, row["name"])
 
 
-def free_pages(server: Server, database: int | None, start: int | None) -> int | None:
+def _int(row: Row, column: str) -> int:
+    return int(str(row.get(column) or 0))
+
+
+def _total(rows: Iterable[Row], column: str) -> int:
+    return sum(_int(row, column) for row in rows)
+
+
+def free_pages(tables: Snapshot, database: int | None, start: int | None) -> int:
     """Unreserved pages of one fragment (curunreservedpgs). Raises SqlError for an unavailable database."""
-    _check_available(server, database)
-    for row in server.table("sysusages"):
-        if row.get("dbid") == database and row.get("lstart") == start:
-            free = row.get("unreservedpgs")
-            return int(str(free)) if free is not None else 0
-    return 0
+    _check_available(tables, database)
+    fragments = tables.rows("sysusages", "dbid", database)
+    return next((_int(row, "unreservedpgs") for row in fragments if row.get("lstart") == start), 0)
 
 
-def database_pages(server: Server, database: int | None) -> dict[str, int]:
+def database_pages(tables: Snapshot, database: int | None) -> dict[str, int]:
     """Pages of a database by what spaceusage() calls them."""
-    rows = [row for row in server.table("sysusages") if row.get("dbid") == database]
-    size = sum(int(str(row.get("size") or 0)) for row in rows)
-    free = sum(int(str(row.get("unreservedpgs") or 0)) for row in rows)
-    log = log_pages(server, "num_logpages", database) or 0
-    used = size - free
+    rows = tables.rows("sysusages", "dbid", database)
+    used = _total(rows, "size") - _total(rows, "unreservedpgs")
+    log = log_pages(tables, "num_logpages", database)
     pages = {"reserved": used, "used": used, "data": used, "index": 0, "log": log}
     return {f"{name} pages": count for name, count in pages.items()}
 
 
-def object_pages(server: Server, database: int | None, number: int | None, index: int | None) -> int | None:
+def object_pages(tables: Snapshot, database: int | None, number: int | None, index: int | None) -> int | None:
     """Pages of a table, or of one of its indexes."""
     if database is None or number is None:
         return None
-    sizes = [
-        int(str(row.get("TotalSizeKB") or 0))
-        for row in server.table("monCachedObject")
-        if (row["DBID"], row["ObjectID"]) == (database, number) and index in (None, row["IndexID"])
-    ]
-    return sum(sizes) // _PAGE_KB
+    rows = tables.rows("monCachedObject", "ObjectID", number)
+    parts = [row for row in rows if row["DBID"] == database and index in (None, row["IndexID"])]
+    return _total(parts, "TotalSizeKB") // _PAGE_KB
 
 
-def log_size(server: Server, database: int | None) -> int:
-    """Pages of the fragments that may hold log."""
-    return sum(int(str(row.get("size") or 0)) for row in _log_fragments(server, database))
-
-
-def _log_fragments(server: Server, database: int | None) -> list[Row]:
-    rows = [row for row in server.table("sysusages") if row.get("dbid") == database]
-    return [row for row in rows if int(str(row.get("segmap") or 0)) & _LOG_SEGMENT]
-
-
-def log_pages(server: Server, action: str | None, database: int | None) -> int | None:
+def log_pages(tables: Snapshot, action: str | None, database: int | None) -> int:
     """lct_admin(): used, free or reserved pages of a log. Raises SqlError for an unavailable database."""
-    _check_available(server, database)
-    fragments = _log_fragments(server, database)
-    size = log_size(server, database)
-    free = sum(int(str(row.get("unreservedpgs") or 0)) for row in fragments)
+    _check_available(tables, database)
+    rows = tables.rows("sysusages", "dbid", database)
+    fragments = [row for row in rows if _int(row, "segmap") & _LOG_SEGMENT]
+    size, free = _total(fragments, "size"), _total(fragments, "unreservedpgs")
     if action == "logsegment_freepages":
         return free
     if action == "reserved_for_rollbacks":
