@@ -20,6 +20,7 @@ python deploy/dev/version.py --check
 yamllint --strict .
 check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yaml
 check-jsonschema --quiet --builtin-schema custom.github-workflows-require-timeout .github/workflows/*.yaml
+check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 ours -path './.github/ISSUE_TEMPLATE/*' ! -name config.yml | xargs check-jsonschema --quiet --builtin-schema vendor.github-issue-forms
 { ours -name '*.sh'; echo .ci/run; } | xargs shellcheck

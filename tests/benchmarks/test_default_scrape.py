@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -17,6 +18,7 @@ import yaml
 from tests.benchmarks.peers import HOST, Floor, Peer, await_port, floor_of, free_port, program
 from tests.benchmarks.scraping import Measured, in_turn, show
 from tests.exporter.host.postgres import postgres
+from tests.exporter.many_databases import many_databases
 from tests.exporter.running_exporter import exporter
 
 from ase_exporter.ase.connection import Connection, Endpoint
@@ -32,6 +34,10 @@ SIZES = {4: "idle", 32: "vldb", 128: SCENARIO}
 WARM_UP = 10
 MAX_MEMORY = 80 * 2**20
 OURS = "ase-exporter"
+DATABASES = (10, 300, 1_000)
+# The first two words of a name say what a series is about; what the exporter reads for it.
+GROUP = re.compile(rb"(?m)^(ase_[a-z]+)")
+READ = tuple(f"ase_exporter_{name}".encode() for name in ("rows_", "received_", "scrapes_", "series_cut"))
 NUMBER = re.compile(rb"(?m)^([^#].* )\S+$")
 
 
@@ -75,6 +81,26 @@ def test_default_scrapes_of_all_sizes_and_all_collectors(tmp_path: Path) -> None
         costs = in_turn(running, ROUNDS)
         memory = {peer.name: peer.memory() for peer in running}
     show("Frozen servers", costs, memory)
+
+
+@pytest.mark.timeout(600)
+def test_default_scrapes_of_10_300_and_1000_databases(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        ports = [
+            stack.enter_context(simulator(many_databases(tmp_path, count), "--speed=3600"))
+            for count in DATABASES
+        ]
+        running = [
+            stack.enter_context(ours(tmp_path, f"{count} databases", port))
+            for count, port in zip(DATABASES, ports, strict=True)
+        ]
+        costs = in_turn(running, min(ROUNDS, 20))
+        memory = {peer.name: peer.memory() for peer in running}
+        for peer in running:
+            groups = Counter(match[1].decode() for match in GROUP.finditer(peer.answer()))
+            print(f"{peer.name}: {', '.join(f'{name} {count}' for name, count in groups.most_common(8))}")
+            print(*(line.decode() for line in peer.answer().splitlines() if line.startswith(READ)), sep="\n")
+    show("Default scrapes by number of databases", costs, memory)
 
 
 @contextmanager

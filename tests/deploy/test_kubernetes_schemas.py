@@ -18,7 +18,7 @@ import yaml
 from tests.deploy.test_kubernetes import MANIFESTS, dashboards_configmap
 
 KUBERNETES = "k8s.io/kubernetes@v1.33.1"
-OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.83.0"
+OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 DIRECTORIES = [MANIFESTS, MANIFESTS / "monitoring"]
 
 pytestmark = [

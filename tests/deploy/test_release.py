@@ -70,3 +70,27 @@ def test_an_sbom_that_lacks_a_package_is_found(tmp_path: Path) -> None:
     failed = run(*check)
     assert failed.returncode == 1
     assert failed.stderr.endswith("differs from " + f"{tmp_path}/lock.txt: b==2\n")
+
+
+@pytest.mark.parametrize("path", ["docker-compose.yml", "deploy/scale-out/docker-compose.yml"])
+def test_the_override_of_compose_pins_every_image_of_others(path: str, tmp_path: Path) -> None:
+    digest = "sha256:" + "0" * 64
+    stand_in = tmp_path / "docker"
+    # Reads the file as docker compose does, but for what it extends.
+    stand_in.write_text(
+        f"#!{sys.executable}\nimport json, sys, yaml\n"
+        "if sys.argv[1] == 'compose':\n"
+        "    services = yaml.safe_load(open(sys.argv[3]))['services']\n"
+        "    print(json.dumps({'services': {k: v for k, v in services.items() if 'image' in v}}))\n"
+        f"else:\n    print('{digest}')\n"
+    )
+    stand_in.chmod(0o755)
+    command = [sys.executable, DEPLOY / "release" / "digests.py", path]
+    environment = {"PATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True)
+    services = yaml.safe_load((REPOSITORY / path).read_text())["services"]
+    images = {name: service["image"] for name, service in services.items() if "/" in service.get("image", "")}
+    assert images
+    assert json.loads(done.stdout) == {
+        "services": {name: {"image": f"{image}@{digest}"} for name, image in images.items()}
+    }

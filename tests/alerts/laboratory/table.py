@@ -36,7 +36,8 @@ A night of 300 healthy servers with batches, loads, purges and dumps, and of fou
 through Alertmanager 0.25, all of the incidents: four pages and a warning (`tests/e2e/test_notifications.py`).
 
 What is not told: contention of less than five minutes, by the rules for a minute; a failover of HADR as such, whose
-state is not read: AseRestarted fires if the other server was started later.
+state is not read, as no public source lists what hadr_mode() and hadr_state() return: AseRestarted fires if the other
+server was started later.
 """
 
 # Engine -> title of a time line -> what fired in it.
