@@ -5,9 +5,6 @@ from dashboards.layout import dashboard
 from dashboards.panels import Column, Panel, Stat, Table, TimeSeries
 from dashboards.queries import Query, now, rows
 
-SERVER_LINK = (
-    "/d/ase-server?${__url_time_range}&${datasource:queryparam}&var-instance=${__data.fields.Server}"
-)
 NOT_SCRAPED = "No server is scraped: see the targets page of Prometheus"
 # Marks "no data a week ago": outside the range of a ratio. NaN would not do, because VictoriaMetrics drops it.
 NO_WEEK = "-9"
@@ -110,7 +107,7 @@ PANELS: list[Panel] = [
             ),
         ],
         columns=[
-            Column(name="instance", title="Server", link=SERVER_LINK),
+            Column(name="instance", title="Server"),
             Column(name="word", title="State", width=120),
             Column(
                 name="Value #A",

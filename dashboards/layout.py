@@ -29,7 +29,19 @@ def dashboard(
 
     servers_with: metric that the selectable servers have; one_server: select exactly one; past: initial time range.
     """
+    placed = place_on_grid(panels)
     return {
+        # What grafana.com and the import of a file want to know. Inputs: none, as the data source is a variable.
+        "__inputs": [],
+        "__elements": {},
+        "__requires": [
+            {"type": "grafana", "id": "grafana", "name": "Grafana", "version": "9.3.0"},
+            {"type": "datasource", "id": "prometheus", "name": "Prometheus", "version": "1.0.0"},
+            *(
+                {"type": "panel", "id": kind, "name": kind, "version": ""}
+                for kind in sorted({panel["type"] for panel in placed} - {"row"})
+            ),
+        ],
         "uid": uid,
         "title": title,
         "description": description,
@@ -79,7 +91,7 @@ def dashboard(
                 "url": "",
             }
         ],
-        "panels": place_on_grid(panels),
+        "panels": placed,
     }
 
 

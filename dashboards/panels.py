@@ -12,6 +12,13 @@ UNKNOWN: Json = {"type": "special", "options": {"match": "nan", "result": DASH}}
 # Colour of a missing figure: neither good nor bad, and legible on dark and light.
 NEUTRAL = "#808080"
 NOT_COLLECTED = "not collected"
+# Label of a table -> the dashboard that shows more of it, to which a click on a cell leads.
+MORE_ABOUT = {
+    "instance": "ase-server",
+    "spinlock": "ase-contention",
+    "cache": "ase-caches",
+    "database": "ase-storage",
+}
 Thresholds = Sequence[tuple[float, str]]
 # Minimum top of an axis by unit: Grafana would scale a line at 0 to 100.
 MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
@@ -212,7 +219,7 @@ class Stat:
 class Column:
     """A column of a table. name: Grafana's name (a label, or `Value #A`…), shown as `title`.
 
-    bar: draw a gauge; thresholds: colour the cell; none: value that means no data; link: target of a click.
+    bar: draw a gauge; thresholds: colour the cell; none: value that means no data.
     """
 
     name: str
@@ -224,11 +231,11 @@ class Column:
     bar: bool = False
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     none: str = ""
-    link: str = ""
     width: int | None = None
     decimals: int | None = None
 
-    def override(self) -> Json:
+    def override(self, link: str) -> Json:
+        """Return how cells look. link: target of a click, "" for none."""
         properties: dict[str, Any] = {"noValue": "–"}
         if self.unit:
             properties["unit"] = self.unit
@@ -249,8 +256,8 @@ class Column:
                 for index, (value, (text, colour)) in enumerate(self.names.items())
             }
             properties["mappings"].append({"type": "value", "options": options})
-        if self.link:
-            properties["links"] = [{"title": self.title, "url": self.link, "targetBlank": False}]
+        if link:
+            properties["links"] = [{"title": self.title, "url": link, "targetBlank": False}]
         if self.width:
             properties["custom.width"] = self.width
         return by_name(self.title, **properties)
@@ -283,7 +290,7 @@ class Table:
             "fieldConfig": {
                 "defaults": _defaults(self.unit, None, None, self.empty, steps((), "text"), "thresholds")
                 | {"custom": {"align": "auto", "displayMode": "auto", "filterable": False, "inspect": False}},
-                "overrides": [column.override() for column in self.columns],
+                "overrides": [column.override(self._link(column.name)) for column in self.columns],
             },
             "options": {
                 "frameIndex": 0,
@@ -307,6 +314,18 @@ class Table:
             ],
             "targets": [query.json(number) for number, query in enumerate(self.queries)],
         }
+
+    def _link(self, label: str) -> str:
+        """Return the address of the dashboard that shows more of a label, for the row's server or machine; or ""."""
+        of_row = next((column.title for column in self.columns if column.name == "instance"), "")
+        if of_row == "Machine":
+            uid = "ase-hugepages" if label == "instance" else ""
+            chosen = "${host_job:queryparam}&var-host=${__data.fields.Machine}"
+        else:
+            uid = MORE_ABOUT.get(label, "")
+            server = f"var-instance=${{__data.fields.{of_row}}}" if of_row else "${instance:queryparam}"
+            chosen = f"${{job:queryparam}}&{server}"
+        return f"/d/{uid}?${{__url_time_range}}&${{datasource:queryparam}}&{chosen}" if uid else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

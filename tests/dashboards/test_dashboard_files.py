@@ -179,8 +179,33 @@ def overrides(dashboard: Json, *kinds: str) -> Iterator[Json]:
 def test_links_keep_time_range_and_variables(dashboard: Json) -> None:
     (link,) = dashboard["links"]
     assert link["keepTime"] and link["includeVars"]
-    links = [to for each in overrides(dashboard, "table") if each["id"] == "links" for to in each["value"]]
-    assert all("${__url_time_range}" in to["url"] for to in links)
+
+
+@every_dashboard
+def test_a_click_on_a_server_cache_spinlock_or_database_leads_to_a_dashboard_for_the_server_of_its_row(
+    dashboard: Json,
+) -> None:
+    boards = {each["uid"]: each for each in write.DASHBOARDS}
+    for panel in panels(dashboard, "table"):
+        *_, organized = panel["transformations"]
+        titles = organized["options"]["renameByName"]
+        machines = titles.get("instance") == "Machine"
+        linked = {}
+        for override in panel["fieldConfig"]["overrides"]:
+            for each in (each for each in override["properties"] if each["id"] == "links"):
+                (linked[override["matcher"]["options"]],) = (to["url"] for to in each["value"])
+        wanted = {"instance"} if machines else {"instance", "cache", "spinlock", "database"}
+        assert linked.keys() == {titles[label] for label in titles.keys() & wanted}
+        for url in linked.values():
+            (uid,) = re.findall(r"^/d/([\w-]+)\?\$\{__url_time_range\}&", url)
+            passed, given = re.findall(r"\$\{(\w+):queryparam\}", url), re.findall(r"var-(\w+)=", url)
+            assert {*passed, *given} == {
+                "datasource",
+                *(("host_job", "host") if machines else ("job", "instance")),
+            }
+            for board, names in ((dashboard, passed), (boards[uid], [*passed, *given])):
+                assert {*names} <= {variable["name"] for variable in board["templating"]["list"]}
+            assert {*re.findall(r"fields\.(\w+)\}", url)} <= {*titles.values()}
 
 
 # Supported by Grafana 9.3 and the current version: core panels without Angular, transformations, cells.
