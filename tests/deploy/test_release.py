@@ -85,7 +85,7 @@ def test_the_override_of_compose_pins_every_image_of_others(path: str, tmp_path:
         f"else:\n    print('{digest}')\n"
     )
     stand_in.chmod(0o755)
-    command = [sys.executable, DEPLOY / "release" / "digests.py", path]
+    command = [sys.executable, str(DEPLOY / "release" / "digests.py"), path]
     environment = {"PATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, stdout=subprocess.PIPE, check=True)
     services = yaml.safe_load((REPOSITORY / path).read_text())["services"]
