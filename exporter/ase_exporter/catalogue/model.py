@@ -195,6 +195,7 @@ class Collector(Strict):
     default: whether it is enabled unless the configuration says otherwise.
     interval: seconds between readings, 0 for every scrape.
     key: columns that tell rows apart, in addition to the labels.
+    names: columns of labels that may change while the row, which `key` tells apart without them, goes on counting.
     generation: a column that changes when the counters of a row start again.
     grouped: the server sums the rows with the same labels, for tables of very many rows with wide counters alone.
     events: the column with an event's time, if every row is an event that the server returns once per connection;
@@ -214,6 +215,7 @@ class Collector(Strict):
     experimental: bool = False
     interval: Annotated[float, Ge(0)] = 0
     key: list[ColumnName] = field(default_factory=list)
+    names: list[ColumnName] = field(default_factory=list)
     generation: ColumnName | None = None
     labels: Labels = field(default_factory=dict)
     metrics: Annotated[dict[str, Metric], MinLen(1)]
@@ -234,6 +236,10 @@ class Collector(Strict):
             for column in self.all_columns():
                 if column not in self.columns and column != "InstanceID":
                     raise ValueError(f"the select has no column {column!r}")
+        if self.names and (
+            not self.key or not {each.column for each in self.labels.values()} >= {*self.names}
+        ):
+            raise ValueError("`names` needs `key`, and has columns of labels")
         if self.grouped and (not self.table or self.top or self.events or self.generation or self.epoch):
             raise ValueError("`grouped` needs `table`, and excludes top, events, generation and epoch")
         for name, metric in self.metrics.items():

@@ -72,7 +72,9 @@ class RowMapper:
         self._facts = facts
         self._top = top
         self._indexes = {column: index for index, column in enumerate(columns)}
-        own = [label.column for label in collector.labels.values()]
+        # What is renamed keeps its key: under a new one, all that it has ever counted would be growth.
+        names = collector.names if columns.keys() >= {*collector.key} else []
+        own = [label.column for label in collector.labels.values() if label.column not in names]
         self._key_indexes = [
             self._indexes[column]
             for column in dict.fromkeys([*own, *collector.key, "InstanceID"])
@@ -201,7 +203,8 @@ class RowMapper:
                 group.widths.append(_WIDTHS.get(self.columns.get(column or "", ""), "wide"))
 
     def _group(self, labels: Mapping[str, Label], ranked: bool) -> MetricGroup:
-        key = " ".join([self.name, *sorted(f"{name}={label.column}" for name, label in labels.items())])
+        of_labels = sorted(f"{name}={label.column}" for name, label in labels.items())
+        key = " ".join([self.name, *of_labels, *self._collector.names])
         if key not in self._groups:
             self._groups[key] = MetricGroup(RowLabels(labels, self._indexes, self._facts), ranked)
         return self._groups[key]

@@ -16,13 +16,14 @@ counted by the same rules. It may continue an older state of the other one, as l
 
 How a reading of a row is explained, in this order (see `epochs` for the first three):
   rebase    another server, or a start that proves nothing: no growth.
-  restart   the row's instance started after the last reading, and its counters agree: it counts from zero.
+  restart   the row's instance started after the last reading, and its counters agree: what fell counts from zero.
   not_young the same, but most counters are not those of so young a server: no growth.
   reset     the generation column moved: the row counts from zero.
 and a fall of raw values:
   clear     monState.CountersCleared moved: what fell counts from zero.
+  dip       the row is a sum that the server made, of rows some of which have vanished: no growth until it is what it
+            was, as they come back, or DIP_LASTS has passed.
   reset     the row had vanished before: what fell counts from zero.
-  dip       the row is a sum that the server made, of rows some of which have vanished: no growth.
   wrap      the row's pace makes a wrap plausible, for every column that fell.
   reset     all values of the row fell, or at most half of one is left: what fell counts from zero.
   dip       a value fell a little (rows are read without locks): no growth.
@@ -58,6 +59,8 @@ PACE_TOLERANCE = 8
 PACE_SLACK = 1000
 # Without a known pace: if it implies growth of at most this share of the counter's range.
 NEAR_EDGE = 1 / 1024
+# Seconds for which the value before the dip of a sum is kept.
+DIP_LASTS = 300.0
 # Seconds after which rows and series that are gone are forgotten.
 FORGET_AFTER = 6 * 3600.0
 MAX_ABSENT_ROWS = 20_000
@@ -186,6 +189,8 @@ class TableCounters:
         # Of `epochs` when the marks were taken; the instances whose counters were cleared since the last reading.
         self._version = -1
         self._cleared: set[Instance] = set()
+        # Sums that are lower than they were, and since when.
+        self._dips: dict[Key, float] = {}
 
     def join(self, store: CounterStore, *, by_instance: bool) -> None:
         """Belong to this store."""
@@ -252,6 +257,10 @@ class TableCounters:
             before = self._without_forgotten(keys, before, whole)
         deltas = [minus(column, old) for column, old in zip(whole, before, strict=True)]
         suspects: set[int] = set()
+        dips, self._dips = self._dips, {}
+        for index in [index for index, key in enumerate(keys) if key in dips] if dips else ():
+            for growth in deltas:
+                growth[index] = min(growth[index], 0)
         for width, growth, old in zip(self.widths, deltas, before, strict=True):
             suspects.update(negative(growth))
             if width != "wide":
@@ -261,6 +270,12 @@ class TableCounters:
             explained = self._explain_fall(keys[index], was, row, elapsed, sums=sums)
             for growth, part in zip(deltas, explained, strict=True):
                 growth[index] = part
+            since = dips.get(keys[index], now)
+            if sums and self._instance(keys[index]) not in self._cleared and now - since <= DIP_LASTS:
+                self._dips[keys[index]] = since
+                whole = [listed(column).copy() for column in whole]
+                for column, old in zip(whole, was, strict=True):
+                    column[index] = max(column[index], old)
         self._remember(keys, whole, deltas, generations, now, elapsed)
         return deltas
 
@@ -381,11 +396,16 @@ class TableCounters:
                 self._store.note(
                     "not_young", "the start is later, but the counters are not those of so young a server"
                 )
-                happened = "rebase"
-            for old, new in zip(before, whole, strict=True):
+                happened = changes[instance] = "rebase"
+            # After a restart, what did not fall has grown by more than the difference, or has not been cleared.
+            for old, new, width in zip(before, whole, self.widths, strict=True):
                 for index in rows:
-                    old[index] = new[index] if happened == "rebase" else 0
-        self._forget_instances(changes)
+                    if happened == "rebase":
+                        # A sum that has dipped goes on waiting.
+                        old[index] = old[index] if keys[index] in self._dips else new[index]
+                    elif _unsigned(new[index], width) < _unsigned(old[index], width):
+                        old[index] = 0
+        self._forget_instances(changes, set(keys))
         return before
 
     def _is_young(
@@ -415,15 +435,24 @@ class TableCounters:
         pace: float = cell(growth, index) / self.growth_seconds
         return PACE_TOLERANCE * pace * seconds + PACE_SLACK
 
-    def _forget_instances(self, instances: Mapping[Instance, Change]) -> None:
-        """Forget the rows of these instances: what comes back of them is not what it was."""
+    def _forget_instances(self, changes: Mapping[Instance, Change], present: set[Key]) -> None:
+        """Forget the rows of these instances: what comes back of them is not what it was.
+
+        After a restart, it counts from zero. After a re-base, it may have been there all the time.
+        """
+        if not self._by_instance and "restart" in changes.values():
+            self.forgotten.clear()
         for known in (self._indexes, self.absent, self.generations):
-            for key in [key for key in known if self._instance(key) in instances]:
+            for key in [key for key in known if self._instance(key) in changes]:
+                if changes[self._instance(key)] == "rebase" and key not in present:
+                    self._forget(key)
                 del known[key]
         self.keys = ()
         self.growth_of_rows = []
-        if not self._by_instance:
-            self.forgotten.clear()
+
+    def _forget(self, key: Key) -> None:
+        if len(self.forgotten) < MAX_FORGOTTEN_ROWS:
+            self.forgotten.add(_checksum(key))
 
     def _without_forgotten(self, keys: Sequence[Key], before: list[Any], whole: list[Any]) -> list[Any]:
         """The values from which growth is counted: a row that was forgotten starts at what it has now."""
@@ -460,7 +489,7 @@ class TableCounters:
             return [wrapped.get(at) or delta for at, delta in enumerate(growth)]
         all_fell = len(fallen) > 1 and len(fallen) == sum(map(bool, old))
         halved = any(new[at] <= old[at] / 2 for at in fallen)
-        if key in self.absent or (not sums and (all_fell or halved)):
+        if not sums and (key in self.absent or all_fell or halved):
             events["reset"] += 1
             return [new[at] if at in fallen else delta for at, delta in enumerate(growth)]
         events["dip"] += 1
@@ -516,8 +545,7 @@ class TableCounters:
                 break
             del self.absent[key]
             self.generations.pop(key, None)
-            if len(self.forgotten) < MAX_FORGOTTEN_ROWS:
-                self.forgotten.add(_checksum(key))
+            self._forget(key)
             surplus -= 1
 
     def _forget_series(self, now: float, rows: int) -> None:
