@@ -2,6 +2,7 @@
 # make setup       install what tests and lint need
 # make test        lint, then every test that is not slow
 # make test-slow   the slow tests
+# make test-real   the suite against a real ASE: REAL_ASE_HOST=… or STAND_IN='16.0 SP04' (docs/internals/real-servers.md)
 # make bench       benchmarks
 # make lint        static checks
 # make audit       look up pinned dependencies in the public database of advisories
@@ -36,6 +37,15 @@ test: lint
 
 test-slow: setup
 	$(VENV)/python -m pytest -q -m slow
+
+# What is given here reaches the tests by the environment.
+.PHONY: test-real
+test-real: export REAL_ASE_REPORTS ?= build/real-ase
+test-real:
+	@test -n "$(REAL_ASE_HOST)$(STAND_IN)" || { echo "test-real: expected REAL_ASE_HOST=… or STAND_IN=VERSION" >&2; exit 2; }
+	@deploy/dev/setup.sh demo
+	@PYTHON_ONLY=1 deploy/dev/setup.sh
+	$(VENV)/python -m pytest -q tests/real
 
 bench: setup
 	$(VENV)/python -m pytest -q -s tests/benchmarks

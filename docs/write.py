@@ -1,13 +1,16 @@
-"""Writes docs/metrics.md, the reference of all series: python -m docs.write [--check]
+"""Writes docs/metrics.md, the reference of all series, and the table of tested versions: python -m docs.write [--check]
 
-Its parts are the catalogue, the host collectors, the exporter's own metrics, sp_sysmon and alerts/recorded.yaml.
+The parts of the reference are the catalogue, the host collectors, the exporter's own metrics, sp_sysmon and
+alerts/recorded.yaml. The table in docs/internals/real-servers.md comes from the results in tests/real/results.
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 from tests.exporter.host import every_family
@@ -15,6 +18,7 @@ from tests.exporter.sysmon import samples
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.reference import reference
+from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.headlines import HEADLINES
@@ -24,6 +28,8 @@ from ase_exporter.sysmon.report import parse
 HERE = Path(__file__).parent
 METRICS = HERE / "metrics.md"
 RECORDED = HERE.parent / "alerts" / "recorded.yaml"
+REAL_SERVERS = HERE / "internals" / "real-servers.md"
+RESULTS = HERE.parent / "tests" / "real" / "results"
 
 _HOST = """
 ## Host
@@ -118,15 +124,33 @@ def _rows(metrics: Iterable[tuple[str, Iterable[str], str]]) -> Iterator[str]:
         yield f"| `{name}{braces}` | {text} |\n"
 
 
+def real_servers(page: str, results: Iterable[dict[str, Any]]) -> str:
+    """Return the page of real servers with the table of the results between its marks."""
+    rows = [
+        f"| {parse_version(each['banner'])} | `{each['banner']}` | {each['date']} | {each['exporter']} |"
+        f" {', '.join(sorted(n for n, end in each['outcomes'].items() if end == 'failed')) or 'none'} |"
+        for each in sorted(results, key=lambda each: (parse_version(each["banner"]), each["date"]))
+        if each["real"]
+    ]
+    titles = ["| version | `@@version` | tested | exporter | failed |", "|---|---|---|---|---|"]
+    table = [*titles, *rows] if rows else ["**None yet**: the exporter has not run against a real ASE."]
+    before, start, rest = page.partition("<!-- results -->\n")
+    _, end, after = rest.partition("<!-- end of results -->")
+    return "".join([before, start, *(f"{line}\n" for line in table), end, after])
+
+
 def main() -> None:
-    """Write the page; with --check, only say whether it is out of date (exit code 1)."""
-    arguments = argparse.ArgumentParser(description="Writes docs/metrics.md.")
-    arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if it is stale")
-    text = metrics()
-    if not arguments.parse_args().check:
-        METRICS.write_text(text, encoding="utf-8")
-    elif METRICS.read_text(encoding="utf-8") != text:
-        sys.exit(f"{METRICS} is not up to date: make generate")
+    """Write the pages; with --check, only say which is out of date (exit code 1)."""
+    arguments = argparse.ArgumentParser(description="Writes docs/metrics.md and a table in real-servers.md.")
+    arguments.add_argument("--check", action="store_true", help="write nothing; exit code 1 if one is stale")
+    check = arguments.parse_args().check
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
+    page = REAL_SERVERS.read_text(encoding="utf-8")
+    for path, text in {METRICS: metrics(), REAL_SERVERS: real_servers(page, results)}.items():
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path} is not up to date: make generate")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 -- The least login for ase-exporter: it reads monitoring tables and configuration, and can change nothing.
 -- Replace CHANGE_ME, then run as sa:  isql -U sa -S SERVER -i create_login.sql
--- Works unchanged on 12.5 to 16.0: sp_addlogin and sp_modifylogin do what `create login` and `alter login` do from
+-- Works unchanged on 12.5 to 16.1: sp_addlogin and sp_modifylogin do what `create login` and `alter login` do from
 -- 15.7 on. If your password policy forbids a statement, the others take effect all the same.
 use master
 go

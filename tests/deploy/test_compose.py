@@ -15,6 +15,7 @@ from ase_exporter.config import from_environment
 
 COMPOSE = REPOSITORY / "docker-compose.yml"
 FLEET = REPOSITORY / "deploy" / "scale-out" / "docker-compose.yml"
+REAL = REPOSITORY / "deploy" / "real-ase" / "docker-compose.yml"
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 # ${NAME:-default} or ${NAME}
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
@@ -59,7 +60,7 @@ def targets(prometheus: dict[str, Any]) -> dict[str, list[str]]:
     return {job["job_name"]: job["static_configs"][0]["targets"] for job in jobs if "static_configs" in job}
 
 
-@pytest.mark.parametrize("path", [COMPOSE, FLEET], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", [COMPOSE, FLEET, REAL], ids=lambda path: path.parent.name)
 def test_the_compose_specification_and_docker_compose_accept_it(path: Path) -> None:
     command = [str(TOOLS / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", str(path)]
     checked = subprocess.run(command, capture_output=True, text=True)

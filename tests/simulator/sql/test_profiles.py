@@ -20,7 +20,7 @@ def _columns(key: str, table: str) -> set[str]:
 def test_there_is_a_profile_for_every_version_in_the_field() -> None:
     assert KEYS == [
         "12.5.4", "15.0.3", "15.5", "15.7 ESD#2", "15.7 SP110", "15.7 SP138", "15.7 SP138 CE",
-        "16.0 GA", "16.0 SP02", "16.0 SP03", "16.0 SP04",
+        "16.0 GA", "16.0 SP02", "16.0 SP03", "16.0 SP04", "16.1",
     ]  # fmt: skip
     smp = [profile.level for profile in profiles().values() if not profile.cluster]
     assert smp == sorted(smp)

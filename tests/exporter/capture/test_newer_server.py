@@ -1,0 +1,64 @@
+"""ASE 16.1, or any server newer than the catalogue: what is unknown is reported by its name, and kept in captures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.exporter.capture.recorded import FOLDER, loaded, replay
+from tests.exporter.capture.test_command import environment
+from tests.exporter.commands.command_line import Run
+from tests.exporter.simulated import PASSWORD
+
+from ase_exporter.capture.file import Capture, Execution, dump
+from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS, SERVER
+from ase_exporter.catalogue.versions import parse_version
+from ase_simulator.replay.file import read_capture
+
+# As DbxTune expects them (src/com/dbxtune/utils/Ver.java); no banner of a real 16.1 is known.
+BANNERS = {
+    "Adaptive Server Enterprise/16.1/EBF 30000 SMP SP01 PL01/P/x86_64": "16.1 SP01 PL01",
+    "Adaptive Server Enterprise/16.1 SP01 PL01/EBF 30000 SMP/P/x86_64": "16.1 SP01 PL01",
+}
+UNKNOWN = [["monEngine", "QuantumLeaps", "bigint"], ["monFlux", "Capacitors", "int"]]
+
+
+@pytest.mark.parametrize(("banner", "version"), BANNERS.items())
+def test_the_version_is_read(banner: str, version: str) -> None:
+    assert str(parse_version(banner)) == version
+    assert parse_version(banner) > parse_version("16.0 SP04 PL99")
+
+
+def newer() -> Capture:
+    """The capture of a 16.0 SP04, as a 16.1 with a column and a table more would give it."""
+
+    def altered(each: Execution) -> Execution:
+        rows = list(each.rows)
+        if each.sql == SERVER:
+            rows = [[next(iter(BANNERS)), *rows[0][1:]]]
+        elif each.sql.startswith(COLUMNS):
+            rows += UNKNOWN
+        elif each.sql == PROXY_COLUMNS:
+            rows += [row[:2] for row in UNKNOWN]
+        else:
+            return each
+        (result,) = each.results
+        return replace(each, results=[replace(result, rows=rows)])
+
+    taken = loaded(FOLDER / "16.0-sp04-idle-sa.capture.gz")
+    return replace(taken, statements=list(map(altered, taken.statements)))
+
+
+def test_columns_and_tables_that_are_unknown_are_listed_by_check_and_kept_in_a_capture(
+    run: Run, tmp_path: Path
+) -> None:
+    file, again = tmp_path / "newer.capture.gz", tmp_path / "again.capture.gz"
+    file.write_bytes(dump(newer()))
+    with replay(read_capture(file)) as (_, port):
+        checked = run("check", **environment(port, PASSWORD))
+        taken = run("capture", f"--output={again}", "--scrapes=1", **environment(port, PASSWORD))
+    assert "ASE 16.1 SP01 PL01" in checked.stdout
+    assert "2 columns that this exporter does not know" in checked.stdout
+    assert "  monEngine: QuantumLeaps\n  monFlux: Capacitors\n" in checked.stdout
+    assert taken.returncode == 0, taken.stderr
+    explained = run("check", f"--capture={again}").stdout
+    assert "- monEngine: QuantumLeaps\n- monFlux: Capacitors\n" in explained
