@@ -11,8 +11,7 @@ from typing import Literal
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
-from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition
 
 # Documented columns that no collector reads: labels of single processes, texts, plans, obsolete columns.
 _NOT_EXPORTED = Path(__file__).with_name("not_exported.csv")
@@ -60,28 +59,6 @@ def unknown_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple
         for table, columns in sorted(facts.tables.items())
     }
     return {table: columns for table, columns in unknown.items() if columns}
-
-
-def missing_columns(catalogue: Catalogue, facts: ServerFacts) -> dict[str, tuple[str, ...]]:
-    """The columns by table that metrics of this version need and the table, though it is there, lacks.
-
-    Labels do not count: the catalogue does not say since when tables have them.
-    """
-    missing: dict[str, dict[str, None]] = {}
-    for collector in catalogue.collectors.values():
-        table = collector.table or ""
-        if table not in facts.tables or lacks_version(collector, facts):
-            continue
-        present = {column.lower() for column in facts.tables[table]}
-        known = [column for column in collector.all_columns() if column.lower() in present]
-        for metric in collector.metrics.values():
-            if metric.since and facts.version < parse_version(metric.since):
-                continue
-            needed = metric.for_columns(known).sources().values()
-            missing.setdefault(table, {}).update(
-                dict.fromkeys(column for column in needed if column not in known)
-            )
-    return {table: tuple(sorted(columns)) for table, columns in sorted(missing.items()) if columns}
 
 
 def absent_columns(collector: Collector, facts: ServerFacts) -> list[str]:

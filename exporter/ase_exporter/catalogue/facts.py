@@ -129,6 +129,10 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
             facts[name] = dict(map(read_row, rows))
     language = " where Language = 'en_US'" if facts["version"] >= parse_version("15.7") else ""
     rows, reason = _rows(query, COLUMNS + language)
+    if not rows and reason != "no_role" and language:
+        # The table of an older version, left by an upgrade without installmaster, has no languages.
+        language = ""
+        rows, reason = _rows(query, COLUMNS)
     tables: Mapping[str, Mapping[str, str]] = {}
     facts["tables_reason"] = reason
     if rows:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
+from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.untrusted.encoders import sql_identifier
 
 # Suggested values of options that are sizes.
@@ -25,6 +27,11 @@ _NOTES = {
     "per object statistics active": "counts every access of every object",
     "statement statistics active": "counts every statement",
 }
+
+
+_NO_TABLES = "master..monTableColumns, which lists the monitoring tables, cannot be read or is empty"
+# Cause, remedies and note of a gap.
+_Cause = tuple[str, tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +65,39 @@ def find_gaps(
         for name, collector in catalogue.collectors.items()
         if is_chosen(name, collector, selection) and not is_of_other_edition(collector, facts)
     }
-    causes: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    causes: dict[_Cause, dict[str, Iterable[str]]] = {}
     for name, collector in wanted.items():
         for cause in _causes(collector, facts, login):
-            causes.setdefault(cause, []).append(name)
+            causes.setdefault(cause, {})[name] = collector.metrics
+        if lost := _lost_metrics(collector, facts):
+            lacks = f"{collector.table} lacks {', '.join(dict.fromkeys(lost.values()))}"
+            causes.setdefault((lacks, (), ""), {})[name] = lost
     gaps = [
-        Gap(
-            cause,
-            remedies,
-            note,
-            tuple(names),
-            tuple(metric for name in names for metric in wanted[name].metrics),
-        )
+        Gap(cause, remedies, note, tuple(names), tuple(chain.from_iterable(names.values())))
         for (cause, remedies, note), names in causes.items()
     ]
     return sorted(gaps, key=lambda gap: (not gap.remedies, -len(gap.metrics), gap.cause))
 
 
-def _causes(
-    collector: Collector, facts: ServerFacts, login: str
-) -> Iterable[tuple[str, tuple[str, ...], str]]:
+def _lost_metrics(collector: Collector, facts: ServerFacts) -> dict[str, str]:
+    """By metric, the column that metrics of this version need and the table, though it is there, lacks.
+
+    Labels do not count: the catalogue does not say since when tables have them.
+    """
+    present = {column.lower() for column in facts.tables.get(collector.table or "", ())}
+    if not present or lacks_version(collector, facts):
+        return {}
+    known = [column for column in collector.all_columns() if column.lower() in present]
+    return {
+        name: column
+        for name, metric in collector.metrics.items()
+        if not (metric.since and facts.version < parse_version(metric.since))
+        for column in metric.for_columns(known).sources().values()
+        if column not in known
+    }
+
+
+def _causes(collector: Collector, facts: ServerFacts, login: str) -> Iterable[_Cause]:
     if lacks_version(collector, facts):
         yield f"needs ASE {collector.since} or later, this is {facts.version}", (), ""
         return
@@ -92,6 +112,7 @@ def _causes(
         if facts.options.get(option) == 0:
             setting = f"exec sp_configure '{option}', {_SIZES.get(option, 1)}"
             yield f"configuration option '{option}' is off", (setting,), _NOTES.get(option, "")
-    if collector.table and facts.tables and collector.table not in facts.tables:
-        note = "run installmaster (before 15.0: installmontables) of this very version"
-        yield f"this server has no table {collector.table}", (), note
+    listed = facts.tables or "mon_role" in facts.roles
+    if collector.table and listed and collector.table not in facts.tables:
+        found = f"this server has no table {collector.table}" if facts.tables else _NO_TABLES
+        yield found, (), "run installmaster (before 15.0: installmontables) of this very version"

@@ -8,7 +8,6 @@ from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.statements import statements_digest
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.catalogue.differences import missing_columns
 from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
@@ -31,21 +30,14 @@ def capture_report(path: Path, catalogue: Catalogue) -> str:
     )
     try:
         report = checking.report()
-        missing = missing_columns(catalogue, report.facts)
     except UserError as error:
         raise UserError(f"{path}: {error}: expected an answer to @@version") from None
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
         raise UserError(f"{path}: not a server's answers: expected those to facts and collectors") from None
-    return "\n".join(_lines(path, capture, catalogue, report, missing)) + "\n"
+    return "\n".join(_lines(path, capture, catalogue, report)) + "\n"
 
 
-def _lines(
-    path: Path,
-    capture: Capture,
-    catalogue: Catalogue,
-    report: TargetReport,
-    missing: Mapping[str, Sequence[str]],
-) -> Iterator[str]:
+def _lines(path: Path, capture: Capture, catalogue: Catalogue, report: TargetReport) -> Iterator[str]:
     header, facts = capture.header, report.facts
     failed = [each for each in report.failures if NOT_RECORDED not in each.message]
     left_out = [name for each in report.failures if NOT_RECORDED in each.message for name in each.collectors]
@@ -72,14 +64,13 @@ def _lines(
             f"{', '.join(each.collectors)}: {_code(each.message)}" + (f" ({each.note})" if each.note else "")
             for each in failed
         ],
-        "Collectors that this server or login cannot give": [
+        "What this server or login cannot give": [
             f"{gap.cause}: {', '.join(gap.collectors)}" for gap in report.gaps
         ],
         "Columns with another type than expected": [
             f"{each.table}.{each.column} is `{each.type}`, expected {each.expected}"
             for each in report.mismatches
         ],
-        "Columns expected of this version that are missing": _columns(missing),
         "Columns unknown to this exporter": _columns(report.unknown),
         "Errors while recording": _errors(capture),
         "Slowest statements": [

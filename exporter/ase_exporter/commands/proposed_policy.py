@@ -53,6 +53,8 @@ def proposed_policy(families: Iterable[Family], intervals: Intervals) -> str:
     rows = {
         family.name: [dict(zip(family.labels, labels, strict=True)) for labels, _ in family.samples]
         for family in families
+        # A server without the column of the names is not told apart.
+        if "database" in family.labels
     }
     states = {row["database"]: row["state"] for row in rows.get("ase_database_state", ())}
     logged = {row["database"] for row in rows.get("ase_database_log_dump_timestamp_seconds", ())}
