@@ -98,6 +98,7 @@ class LoginAccount:
     password: str = "first"
     failures: int = 0
     max_failures: int = 0
+    accepted: set[str] = field(default_factory=set)
     answer: str = ""
 
 
@@ -232,8 +233,12 @@ class MemoryServer:
         """Raises DatabaseError, if the password is wrong or the answer is to be another one."""
         account = self.account
         wanted, account.answer = account.answer, ""
+        if wanted == "unclear" and password in account.accepted:
+            # A password that was accepted before is refused in a form that can be recognised.
+            wanted = "refused" if password != account.password else wanted
         if password == account.password and not wanted:
             account.failures = 0
+            account.accepted.add(password)
             return MemoryConnection(self)
         if password != account.password or wanted == "refused":
             account.failures += 1

@@ -31,7 +31,7 @@ and a fall of raw values:
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import sub
 from typing import Any, Literal, NamedTuple
 
@@ -191,6 +191,8 @@ class TableCounters:
         self._cleared: set[Instance] = set()
         # Sums that are lower than they were, and since when.
         self._dips: dict[Key, float] = {}
+        # Cells that were unknown at the first reading or when they were re-based: row, and index of the column.
+        self._holes: set[tuple[Key, int]] = set()
 
     def join(self, store: CounterStore, *, by_instance: bool) -> None:
         """Belong to this store."""
@@ -245,6 +247,7 @@ class TableCounters:
         before = self._before(keys, generations)
         whole = [filled(column, old) for column, old in zip(columns, before, strict=True)]
         if not self.reads:
+            self._note_holes(keys, columns, range(len(keys)))
             deltas: list[Any] = [
                 self._unsigned_column(column, at) if self._store.starts_at_raw else [0] * len(keys)
                 for at, column in enumerate(whole)
@@ -252,9 +255,11 @@ class TableCounters:
             self._note_marks(keys)
             self._remember(keys, whole, [], generations, now, elapsed)
             return deltas
-        before = self._after_epochs(keys, before, whole)
+        before = self._after_epochs(keys, before, whole, columns)
         if self.forgotten:
             before = self._without_forgotten(keys, before, whole)
+        if self._holes:
+            before = self._without_holes(keys, before, columns)
         deltas = [minus(column, old) for column, old in zip(whole, before, strict=True)]
         suspects: set[int] = set()
         dips, self._dips = self._dips, {}
@@ -374,7 +379,24 @@ class TableCounters:
                     self._store.events["reset"] += 1
         return before
 
-    def _after_epochs(self, keys: Sequence[Key], before: list[Any], whole: list[Any]) -> list[Any]:
+    def _note_holes(self, keys: Sequence[Key], columns: Sequence[Any], rows: Iterable[int]) -> None:
+        for at, column in enumerate(columns):
+            if isinstance(column, list):
+                self._holes |= {(keys[index], at) for index in rows if column[index] is None}
+
+    def _without_holes(self, keys: Sequence[Key], before: list[Any], columns: Sequence[Any]) -> list[Any]:
+        """The values from which growth is counted: a cell that was unknown at the base starts at what it has now."""
+        before = [listed(column).copy() for column in before]
+        for at, (old, new) in enumerate(zip(before, columns, strict=True)):
+            for index, key in enumerate(keys):
+                if (key, at) in self._holes and cell(new, index) is not None:
+                    self._holes.remove((key, at))
+                    old[index] = cell(new, index)
+        return before
+
+    def _after_epochs(
+        self, keys: Sequence[Key], before: list[Any], whole: list[Any], columns: Sequence[Any]
+    ) -> list[Any]:
         """The values from which growth is counted, after restarts, re-bases and clears since the last reading."""
         self._cleared.clear()
         if self._version == self._store.epochs.version:
@@ -397,6 +419,8 @@ class TableCounters:
                     "not_young", "the start is later, but the counters are not those of so young a server"
                 )
                 happened = changes[instance] = "rebase"
+            if happened == "rebase":
+                self._note_holes(keys, columns, rows)
             # After a restart, what did not fall has grown by more than the difference, or has not been cleared.
             for old, new, width in zip(before, whole, self.widths, strict=True):
                 for index in rows:

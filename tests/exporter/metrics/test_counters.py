@@ -10,7 +10,7 @@ from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
 from ase_exporter.metrics.epochs import EpochReading, Identity
 
 
-def read(table: TableCounters, now: float, **rows: int) -> dict[str, float]:
+def read(table: TableCounters, now: float, **rows: int | None) -> dict[str, float]:
     """One reading of a one-column table whose rows all have series of their own; totals by row."""
     deltas = table.growth([(name,) for name in rows], [list(rows.values())], now)
     table.add([table.series(name) for name in rows], deltas)
@@ -108,6 +108,20 @@ def test_a_clock_that_was_set_proves_no_restart() -> None:
     store.observe({None: EpochReading(3000.0, 0.0, 3615.0)}, 15)
     assert read(table, 15, a=900) == {"a": 0}
     assert store.events["start_moved"] == 1
+
+
+def test_a_cell_that_is_unknown_at_its_base_starts_at_what_it_has_then() -> None:
+    store = CounterStore()
+    table = store.table("t", ["wide"])
+    store.identify(Identity("ASE1", "aa"), {None: EpochReading(-100.0, 0.0, 0.0)}, 0)
+    assert [read(table, 0, a=None), read(table, 15, a=1000), read(table, 30, a=1010)] == [
+        {"a": 0},
+        {"a": 0},
+        {"a": 10},
+    ]
+    store.identify(Identity("ASE1", "bb"), {None: EpochReading(-100.0, 0.0, 45.0)}, 45)
+    grown = [read(table, 45, a=None), read(table, 60, a=90_000), read(table, 75, a=90_005)]
+    assert grown == [{"a": 10}, {"a": 10}, {"a": 15}]
 
 
 def test_another_server_behind_the_address_is_a_new_base() -> None:
