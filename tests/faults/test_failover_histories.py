@@ -217,6 +217,10 @@ class Site:
                 self.scraper.close()
                 self.scraper = self._scraper()
                 self.scraper.restore_totals({saved.module: saved.content} if saved else {})
+            case "flicker":
+                # A row that is away at the first reading of a server would be new when it comes.
+                if self.complete:
+                    side.flicker()
             case "roles":
                 side.has_role = not side.has_role
                 side.drop()
@@ -285,8 +289,8 @@ def check(samples: list[Sample], key: Key, events: list[str]) -> None:
     last, now = samples[-2:]
     grown, true = now.total - last.total, now.true - last.true
     possible, exact = TOLERANCE * now.possible_growth(last), not events[-1] and now.at - last.at == STEP
-    if "spinlock" in key[0] and "flicker" in events:
-        # A slot that vanishes hides what the others of its sum count, which may be made up for when it is back.
+    if ("spinlock" in key[0] or key[1] == "rest") and "flicker" in events:
+        # What a row of a sum counted unseen, or hid of the others, may be made up for when it is back.
         before = [sample for sample in samples[:-1] if sample.at <= STEP * events.index("flicker")]
         first = before[-1] if before else samples[0]
         possible, exact = max(possible, now.true - first.true - (last.total - first.total)), False

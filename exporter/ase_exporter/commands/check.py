@@ -9,6 +9,7 @@ import typer
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.commands.check_output import print_check, print_script
+from ase_exporter.commands.exposures import exposures
 from ase_exporter.commands.options import (
     AskPassword,
     ConfigFile,
@@ -21,6 +22,7 @@ from ase_exporter.commands.options import (
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.entry import one_line
 
 # Targets that are checked at the same time.
 _MAX_PARALLEL = 8
@@ -31,6 +33,10 @@ def check(
     target: TargetNames = None,
     user: LoginName = None,
     password: AskPassword = False,
+    deployment: Annotated[
+        bool,
+        typer.Option("--deployment", help="Say what is open to others: addresses, files, logins, options."),
+    ] = False,
     offline: Annotated[
         bool, typer.Option("--offline", help="Check the configuration file alone; connect to no server.")
     ] = False,
@@ -57,6 +63,13 @@ def check(
         print(capture_report(capture, load_catalogue()[0]), end="")
         return
     loaded = load_config(config_file)
+    if deployment:
+        for line in (found := list(exposures(loaded, config_file))):
+            print(one_line(line))
+        if found:
+            raise typer.Exit(1)
+        print("Nothing is open that could be closed.")
+        return
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     problems += _unknown_collectors(loaded, catalogue)
     if problems:

@@ -1,5 +1,7 @@
 """The tools changes and compare."""
 
+from dataclasses import replace
+
 from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.report import findings, method
@@ -71,17 +73,26 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
     without_data = [row for row in others if not any(row.against_first)]
     unclear = [row for row in others if any(row.against_first)]
     rows = [*changed, *unclear] if arguments.everything else changed
+
+    def said(text: str) -> str:
+        """Our sentence, with numbers of changes and rows in place of their names."""
+        for number, mark in enumerate(comparison.marks):
+            text = text.replace(str(mark), f"changes[{number}]")
+        for number, row in enumerate(rows):
+            text = text.replace(row.title, f"{row.measure.title} (rows[{number}])") if row.name else text
+        return text
+
     return Compared.of(
         server=arguments.server,
-        headline=headline(comparison),
+        headline=said(headline(comparison)),
         confidence=comparison.confidence,
         step_seconds=comparison.step,
-        windows=comparison.spans,
+        windows=[replace(span, cuts=tuple(map(said, span.cuts))) for span in comparison.spans],
         changes=comparison.marks[:MAX_CHANGES],
         rows=rows[:MAX_ROWS],
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
-        findings=findings(comparison),
-        warnings=comparison.warnings,
+        findings=[said(each) for each in findings(comparison)],
+        warnings=[said(each) for each in comparison.warnings],
         method=method(comparison),
     )
