@@ -82,19 +82,23 @@ def find_gaps(
 def _lost_metrics(collector: Collector, facts: ServerFacts) -> dict[str, str]:
     """By metric, the column that metrics of this version need and the table, though it is there, lacks.
 
-    Labels do not count: the catalogue does not say since when tables have them.
+    A metric of several columns is named with the label value that is lost, unless all are. Labels do not count: the
+    catalogue does not say since when tables have them.
     """
     present = {column.lower() for column in facts.tables.get(collector.table or "", ())}
     if not present or lacks_version(collector, facts):
         return {}
     known = [column for column in collector.all_columns() if column.lower() in present]
-    return {
-        name: column
-        for name, metric in collector.metrics.items()
-        if not (metric.since and facts.version < parse_version(metric.since))
-        for column in metric.for_columns(known).sources().values()
-        if column not in known
-    }
+    lost: dict[str, str] = {}
+    for name, metric in collector.metrics.items():
+        if metric.since and facts.version < parse_version(metric.since):
+            continue
+        chosen = metric.for_columns(known)
+        absent = {value: column for value, column in chosen.sources().items() if column not in known}
+        whole = len(absent) == len(chosen.sources())
+        for value, column in absent.items():
+            lost[name if whole else f'{name}{{{chosen.by}="{value}"}}'] = column
+    return lost
 
 
 def _causes(collector: Collector, facts: ServerFacts, login: str) -> Iterable[_Cause]:
