@@ -27,6 +27,10 @@ FORMAT, VERSION = "ase-exporter capture", 1
 LOGIN = "-- login"
 # Bytes after decompression: a crafted file must not fill the memory.
 MAX_SIZE = 256 << 20
+# Bytes of a line, and how often these begin in a file: each takes many times its bytes. The largest tables have
+# MAX_ROWS rows in one line.
+MAX_LINE = 64 << 20
+MAX_PARTS = {b"{": 500_000, b"[": 8_000_000}
 
 _END = re.compile(r'\s*\{\s*"end"')
 
@@ -170,14 +174,21 @@ def load(path: Path) -> Capture:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """The lines of a file, one by one, at most MAX_SIZE bytes. Raises UserError."""
-    left = MAX_SIZE
+    """The lines of a file, one by one, within its bounds. Raises UserError."""
+    left, parts = MAX_SIZE, MAX_PARTS.copy()
     try:
         with opened(path) as packed, gzip.open(packed) as file:
-            while line := file.readline(left + 1):
+            while line := file.readline(min(left, MAX_LINE) + 1):
                 left -= len(line)
                 if left < 0:
                     raise UserError(f"{path}: not a capture: expected at most {MAX_SIZE >> 20} MiB of text")
+                if len(line) > MAX_LINE:
+                    raise UserError(f"{path}: not a capture: expected lines of at most {MAX_LINE >> 20} MiB")
+                for part in parts:
+                    parts[part] -= line.count(part)
+                    if parts[part] < 0:
+                        most = f"{MAX_PARTS[part]:,} times {part.decode()}"
+                        raise UserError(f"{path}: not a capture: expected at most {most}")
                 yield line.decode()
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise UserError(f"{path}: not a capture: expected a complete gzip file") from None

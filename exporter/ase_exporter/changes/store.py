@@ -183,22 +183,18 @@ class Store:
 
     def next_post(self, now: float) -> Post | None:
         """The next post to Grafana, in order of arrival; None if none is due."""
-        row = self._run(
-            lambda db: db.execute(
-                f"SELECT posts.seq, action, tries, grafana_id, {_COLUMNS} FROM posts"
-                " JOIN changes ON changes.id = change_id"
-                " WHERE settle_at IS NULL OR settle_at <= ?"
-                " ORDER BY settle_at IS NOT NULL, posts.seq LIMIT 1",
-                (now,),
-            ).fetchone()
+        sql = (
+            f"SELECT posts.seq, action, tries, grafana_id, {_COLUMNS} FROM posts"
+            " JOIN changes ON changes.id = change_id"
+            " WHERE settle_at IS NULL OR settle_at <= ?"
+            " ORDER BY settle_at IS NOT NULL, posts.seq LIMIT 1"
         )
-        if row is None:
-            return None
-        change = _change(row[4:])
-        if change is None:
-            self._run(lambda db: db.execute("DELETE FROM posts WHERE seq = ?", (row[0],)))
-            return self.next_post(now)
-        return Post(row[0], row[1], row[2], change, row[3])
+        while row := self._run(lambda db: db.execute(sql, (now,)).fetchone()):
+            number = row[0]
+            if change := _change(row[4:]):
+                return Post(number, row[1], row[2], change, row[3])
+            self._run(lambda db, number=number: db.execute("DELETE FROM posts WHERE seq = ?", (number,)))  # type: ignore[misc]
+        return None
 
     def begin_post(self, post: Post) -> None:
         """Count a try before the request is sent: from then on it may have arrived."""
@@ -333,6 +329,7 @@ def read_history(directory: Path, wanted: ChangeFilter) -> list[Change]:
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
         database.text_factory = _text
         try:
+            _require_tables(database)
             return find(database, wanted)
         finally:
             database.close()
@@ -376,6 +373,7 @@ def _connect(path: str) -> sqlite3.Connection:
         (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(f"malformed: {verdict}")
+        _require_tables(database)
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version > _VERSION:
             raise UserError(
@@ -388,6 +386,15 @@ def _connect(path: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _require_tables(database: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError for a schema that would run what its author wrote: views, triggers, expressions."""
+    database.execute("PRAGMA trusted_schema = OFF")
+    kinds = "'view', 'trigger'"
+    foreign = f"type IN ({kinds}) OR sql LIKE 'CREATE VIRTUAL%' OR sql LIKE '%GENERATED ALWAYS%'"
+    if found := database.execute(f"SELECT name FROM sqlite_master WHERE {foreign} LIMIT 1").fetchone():
+        raise sqlite3.DatabaseError(f"malformed: {found[0]} is no table of ours")
 
 
 def _text(data: bytes) -> str:

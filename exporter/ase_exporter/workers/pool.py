@@ -9,6 +9,7 @@ import itertools
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ase_exporter.ase.login_ledger import LoginLedger, LoginQuestion, LoginReport, Permit
@@ -228,7 +229,8 @@ class WorkerPool:
         """Serve an allowlisted target until it has not been scraped for the allowlist's idle timeout.
 
         A target that is served already gets its new host, if that has changed. At the limit, one that was never up
-        gives way: callers may ask for any address within the patterns. Raises BusyError if all of them were up.
+        gives way, or another name of an address: callers may ask for any of both within the patterns. Raises
+        BusyError if there is none.
         """
         name = target.name
         served = self._allowlisted.get(name)
@@ -292,15 +294,19 @@ class WorkerPool:
         self._idle_timers[target] = loop.call_later(idle_timeout, self._dismiss, target)
 
     def _make_room(self) -> None:
-        """Remove the oldest allowlisted target that was never up, and is not being scraped if possible."""
-        never_up = [name for name in self._allowlisted if not self.states[name].was_up]
-        if not never_up:
+        """Remove the oldest allowlisted target that was never up, else the oldest with the address of another one;
+        one that is not being scraped if possible."""
+        named = Counter((target.host, target.port) for target in self._allowlisted.values())
+        spare = [name for name in self._allowlisted if not self.states[name].was_up] or [
+            name for name, target in self._allowlisted.items() if named[target.host, target.port] > 1
+        ]
+        if not spare:
             raise BusyError(
                 f"probe_allowlist.max_targets: {len(self._allowlisted)} servers that are not configured are served"
                 " already"
             )
         scraped = {key[0] for key in self._in_flight}
-        self._remove(min(never_up, key=scraped.__contains__))
+        self._remove(min(spare, key=scraped.__contains__))
 
     def _dismiss(self, target: str) -> None:
         if any(key[0] == target for key in self._in_flight):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import resource
 from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -22,6 +23,7 @@ from ase_exporter.capture.file import (
     Result,
     Value,
     dump,
+    header_line,
     lines,
     load,
     parse,
@@ -209,3 +211,18 @@ def test_a_file_that_grows_when_it_is_decompressed_is_refused(
         load(path)
     with pytest.raises(CaptureError, match="expected at most"):
         read_capture(path)
+
+
+@pytest.mark.parametrize("part", ["{},", "[],"])
+def test_a_line_that_takes_many_times_its_bytes_is_refused(tmp_path: Path, part: str) -> None:
+    path = tmp_path / "bomb.gz"
+    key = "results" if part == "{}," else "rows"
+    with gzip.open(path, "wt", 1) as file:
+        file.write(header_line(HEADER) + "\n")
+        file.write(f'{{"scrape":1,"sql":"x","seconds":0,"{key}":[')
+        for _ in range(30):
+            file.write(part * 300_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UserError, match=r"expected at most [\d,]+ times"):
+        load(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10

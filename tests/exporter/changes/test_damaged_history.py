@@ -15,8 +15,9 @@ from tests.exporter.running_exporter import exporter
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.journal import Journal
-from ase_exporter.changes.store import FILE, ChangeFilter, open_store
+from ase_exporter.changes.store import FILE, ChangeFilter, open_store, read_history
 from ase_exporter.config.changes import ChangesConfig
+from ase_exporter.errors import UserError
 
 MANY = 200
 
@@ -64,6 +65,14 @@ def work_with(directory: Path) -> list[Change]:
         ("UPDATE snapshots SET at = 'x'", MANY + 1),
         ("UPDATE snapshots SET snapshot = 7", MANY + 1),
         ("DROP TABLE snapshots", MANY + 1),
+        ("UPDATE changes SET at = 9e999 WHERE seq = 7", MANY),
+        ("UPDATE changes SET at = -1e300, not_before = 1e300 WHERE seq = 7", MANY),
+        ("UPDATE changes SET end = 253402300800 WHERE seq = 7", MANY),
+        ("CREATE TRIGGER t AFTER INSERT ON snapshots BEGIN DELETE FROM changes; END", 0),
+        (
+            "CREATE VIEW v AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+            0,
+        ),
         ("ALTER TABLE changes RENAME COLUMN who TO whom", 0),
         ("ALTER TABLE snapshots RENAME COLUMN at TO seen", 0),
     ],
@@ -111,3 +120,28 @@ def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting
             assert time.monotonic() < end
             time.sleep(0.1)
     assert (state / FILE).stat().st_size > 0
+
+
+def test_a_view_that_never_ends_in_place_of_the_changes_is_refused(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute(f"CREATE VIEW changes AS {endless}")
+    database.close()
+    with pytest.raises(UserError, match=r"changes\.db: malformed: changes is no table of ours"):
+        read_history(tmp_path, ChangeFilter())
+    assert len(work_with(tmp_path)) == 0
+    assert (tmp_path / f"{FILE}.damaged").exists()
+
+
+def test_many_posts_of_damaged_changes_are_left_out(tmp_path: Path) -> None:
+    history(tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute(
+            "INSERT INTO posts (change_id, action) SELECT change_id, action FROM posts, (SELECT 1 FROM changes LIMIT 9)"
+        )
+        database.execute("UPDATE changes SET tags = '['")
+    database.close()
+    store = open_store(tmp_path)
+    assert store.next_post(time.time()) is None
+    assert store.queued() == 0
+    store.close()

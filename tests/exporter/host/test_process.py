@@ -183,6 +183,8 @@ def test_unreadable_smaps_are_reported(tmp_path: Path) -> None:
     [
         ({"database": "x"}, "exactly one of name, pid_file"),
         ({"database": "x", "name": "("}, "expected a regular expression"),
+        ({"database": "x", "name": "(" * 50_000}, "expected a regular expression"),
+        ({"database": "x", "name": "a{999999999999}"}, "expected a regular expression"),
         ({"database": "x", "name": "a", "server": "-s"}, "expected a pattern with a group"),
     ],
 )

@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -248,6 +249,21 @@ async def test_servers_that_were_never_up_give_way_to_others(server: Simulated) 
             await asyncio.sleep(0)
         assert not any(reply.summary.up for reply in await asyncio.gather(*scrapes))
         assert pool.admitted(good.name)
+
+
+async def test_names_of_one_server_give_way_to_other_servers(server: Simulated) -> None:
+    port = server.address[1]
+    configuration = allowing(f"127.0.0.*:{port}", max_targets=3)
+    names = [f"name{number}.example:{port}" for number in range(8)]
+    one = await allowed(configuration, f"127.0.0.1:{port}")
+    other = await allowed(configuration, f"127.0.0.2:{port}")
+    async with running(configuration) as pool:
+        for name in names:
+            pool.admit(replace(one, name=name))
+            assert (await scrape(pool, name)).summary.up
+            assert pool.allowlisted <= 3
+        pool.admit(other)
+        assert pool.admitted(other.name) and pool.admitted(names[-1])
 
 
 async def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -> None:
