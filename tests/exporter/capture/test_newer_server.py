@@ -8,6 +8,7 @@ from tests.exporter.capture.recorded import FOLDER, loaded, replay
 from tests.exporter.capture.test_command import environment
 from tests.exporter.commands.command_line import Run
 from tests.exporter.simulated import PASSWORD
+from tests.real import differences
 
 from ase_exporter.capture.file import Capture, Execution, dump
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS, SERVER
@@ -62,3 +63,12 @@ def test_columns_and_tables_that_are_unknown_are_listed_by_check_and_kept_in_a_c
     assert taken.returncode == 0, taken.stderr
     explained = run("check", f"--capture={again}").stdout
     assert "- monEngine: QuantumLeaps\n- monFlux: Capacitors\n" in explained
+
+
+def test_the_differences_from_the_simulated_server_are_reported() -> None:
+    simulated = loaded(FOLDER / "16.0-sp04-idle-sa.capture.gz")
+    found = differences.report(newer(), simulated)
+    assert "- `monEngine.QuantumLeaps`: bigint; simulated: absent\n" in found
+    assert "- `monFlux.Capacitors`: int; simulated: absent\n" in found
+    assert found.count(differences.NONE) == 5
+    assert differences.report(simulated, simulated).count(differences.NONE) == 6
