@@ -33,7 +33,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         ase.prepare(found)
         with ase.load(found):
             yield found
-        _write_result(found, request.session)
+        _write_result(found)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _outcomes[report.nodeid.partition("::")[2].partition("[")[0]] = report.outcome
 
 
-def _write_result(found: ase.Server, session: pytest.Session) -> None:
+def _write_result(found: ase.Server) -> None:
     """Write result.json, which docs/internals/real-servers.md lists once it is committed."""
     with found.connected(found.sa) as admin:
         ((banner,),) = admin.query("select @@version", time.monotonic() + ase.TIMEOUT)

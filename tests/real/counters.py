@@ -14,7 +14,7 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 
-# The load changes these rows by being read, or the condition names the session that reads.
+# Rows of the session that reads.
 _OWN_ROWS = {"own_session"}
 
 
@@ -61,13 +61,12 @@ def _factor(metric: Metric, facts: ServerFacts) -> float:
     return float(facts.page_size) if metric.unit == "server pages" else UNITS[metric.unit][0]
 
 
-def scraper(server: Server, catalogue: Catalogue, *, everything: bool = False) -> TargetScraper:
+def scraper(server: Server, catalogue: Catalogue) -> TargetScraper:
     """A scraper that reads every collector each time, without a budget."""
     every_time = {name: replace(each, interval=0) for name, each in catalogue.collectors.items()}
-    module = Module(collectors=dict.fromkeys(every_time, True) if everything else {})
     scrape = Scrape(connect_timeout=TIMEOUT, budget=None)
     return TargetScraper(
-        server.target, server.monitor, module, scrape, replace(catalogue, collectors=every_time)
+        server.target, server.monitor, Module(), scrape, replace(catalogue, collectors=every_time)
     )
 
 
