@@ -1,6 +1,7 @@
 """The T-SQL front end of one simulated server: ase_simulator.contracts.Backend over a model."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ase_simulator.contracts import LoginRequest, Server
 from ase_simulator.results import Message
@@ -10,8 +11,10 @@ from ase_simulator.sql.logins import Login, Logins, standard_logins
 from ase_simulator.sql.lookup.object_ids import catalog_object_ids
 from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.procedures import PROCEDURES, SCRIPTED
-from ase_simulator.sql.session import SqlSession
 from ase_simulator.sql.state.server_state import ServerState
+
+if TYPE_CHECKING:
+    from ase_simulator.sql.session import SqlSession
 
 
 class SqlBackend:
@@ -42,7 +45,7 @@ class SqlBackend:
         """@@servername."""
         return self.server.name
 
-    def login(self, request: LoginRequest) -> SqlSession | Message:
+    def login(self, request: LoginRequest) -> "SqlSession | Message":
         """A session, or message 4002 if the login fails, 1640 if the password had to be encrypted, 6002 while the
         server shuts down."""
         if not self.server.running:
@@ -52,6 +55,8 @@ class SqlBackend:
         login = self.shared.logins.find(request.user)
         if login is None or not self._accepts(login, request):
             return message(4002)
+        from ase_simulator.sql.session import SqlSession  # a third of the start, for what no one may ask for
+
         login.failures = 0
         spid = self.server.attach(request)
         session = SqlSession(self.server, self.shared, login, request, spid)
