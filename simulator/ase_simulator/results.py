@@ -28,25 +28,30 @@ class TransactionState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """An ASE type. length: characters or bytes of strings and binaries; precision, scale: of numeric."""
+    """An ASE type. length: characters or bytes of strings and binaries; precision, scale: of numeric.
+
+    declared: the type of fixed length whose values a column that allows NULL keeps as this one.
+    """
 
     name: TypeName
     length: int = 0
     precision: int = 0
     scale: int = 0
+    declared: TypeName | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a result set; an expression without an alias has the name ''.
 
-    origin: table and column that it is of, both '' if it is of none.
+    origin: table and column that it is of, both '' if it is of none. identity: it is an identity column.
     """
 
     name: str
     type: Type
     nullable: bool = True
     origin: tuple[str, str] = ("", "")
+    identity: bool = False
 
 
 @dataclass(slots=True)

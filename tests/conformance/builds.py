@@ -30,6 +30,22 @@ def jtds_bridge() -> list[str]:
     return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{BUILDS}:{jar}", "Bridge"]
 
 
+def java_judge(name: str) -> list[str]:
+    """The command that runs java/NAME.java with the tools of java/pom.xml; skips where they are not to be had."""
+    _need("java", "javac", "mvn")
+    folder, jars, classes = HERE / "java", BUILDS / "jars", BUILDS / "judges"
+    pom, path = folder / "pom.xml", f"{classes}:{jars}/*"
+    with _alone():
+        if _stale(jars, [pom]):
+            copy = ("dependency:copy-dependencies", f"-DoutputDirectory={jars}")
+            _fetch("mvn", "-q", "-B", "--strict-checksums", "-f", str(pom), *copy)
+            jars.touch()
+        if _stale(classes, [pom, *(sources := sorted(folder.glob("*Judge.java")))]):
+            _run("javac", "-nowarn", "-d", str(classes), "-cp", path, *map(str, sources))
+            classes.touch()
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", path, name]
+
+
 def go_bridge() -> list[str]:
     """The program of go/; skips where Go or a module is not to be had."""
     _need("go")

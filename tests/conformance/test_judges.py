@@ -1,6 +1,6 @@
 """Other projects' own tests, run against the simulator with every failure that remains explained.
 
-They are built elsewhere, and named by environment variables:
+Java tools come from Maven Central (java/pom.xml). The others are built elsewhere, and named by environment variables:
 CONFORMANCE_GO_ASE: the compiled integration tests of SAP's go-ase.
 CONFORMANCE_FREETDS: a folder with the compiled unit tests of FreeTDS, dblib/unittests and ctlib/unittests under it.
 FreeTDS was configured by an absolute path: the tests look for their files relative to it, from another folder.
@@ -11,10 +11,12 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conformance import builds
 from tests.simulator.tds.running import Running, running
 
 from ase_simulator.model import SimulatedServer, load_scenario
@@ -149,3 +151,24 @@ def test_ase_client_reads_tables_binds_parameters_and_fills_data_sets(
     lines = ended.stdout.splitlines()
     assert [line for line in lines if not line.startswith("ok ")] == [], ended.stderr
     assert len(lines) >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("FlywayJudge", {"sensible": 29, "right": 5, "refused": 2}),
+        ("LiquibaseJudge", {"sensible": 65, "right": 5, "refused": 3}),
+        ("HibernateJudge", {"sensible": 49, "right": 3}),
+    ],
+)
+def test_java_tools_find_an_ase(server: Running, tmp_path: Path, name: str, counts: dict[str, int]) -> None:
+    """Each step prints its verdict: sensible, the right error, refused as not simulated, or wrong."""
+    ended = subprocess.run(
+        [*builds.java_judge(name), str(server.port), "sa", PASSWORD],
+        cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    steps = re.findall(r"^(sensible|right|refused|wrong)\t(.*)", ended.stdout, re.MULTILINE)
+    assert [step for verdict, step in steps if verdict == "wrong"] == [], ended.stderr[-3000:]
+    assert Counter(verdict for verdict, _ in steps) == counts, ended.stderr[-3000:]

@@ -3,22 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 from ase_simulator.contracts import ServerError
+from ase_simulator.model.workload import DEFAULTS
 
 DEFAULT_CACHE = "default data cache"
 PARTITIONS = (1, 2, 4, 8, 16, 32, 64)
 _MINIMUM_PAGES = 256
-_TYPES = {
-    "default": "Default",
-    "mixed": "Mixed",
-    "logonly": "Log Only",
-    "log only": "Log Only",
-    "inmemory_storage": "In-Memory Storage",
-    "row_storage": "Row Storage",
-    "lockless": "Lockless Data Cache",
-    "lockless_data_cache": "Lockless Data Cache",
-    "lockless data cache": "Lockless Data Cache",
-}
-_STRATEGIES = {"strict": "strict LRU", "relaxed": "relaxed LRU", "default": "strict LRU"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +124,12 @@ class Caches:
         after = replace(
             before,
             size_kb=self._checked_size(before.size_kb if size_kb is None else size_kb),
-            type=before.type if cache_type is None else _known(cache_type, _TYPES, "cache type"),
-            strategy=before.strategy if strategy is None else _known(strategy, _STRATEGIES, "replacement"),
+            type=before.type
+            if cache_type is None
+            else _known(cache_type, DEFAULTS["cache_types"], "cache type"),
+            strategy=before.strategy
+            if strategy is None
+            else _known(strategy, DEFAULTS["cache_strategies"], "replacement"),
             partitions=before.partitions if partitions is None else _checked_partitions(partitions),
         )
         self._configured[name] = after = replace(after, pools=self._fitted(after))

@@ -28,27 +28,12 @@ _DISK_IO_S = 0.002
 _MAX_IO_BUSY = 0.6
 
 CACHE_COLUMNS = (
-    "searches",
-    "physical_reads",
-    "apf_reads",
-    "physical_writes",
-    "cas_grabs",
-    "cas_waits",
-    "cas_spins",
-)
+    "searches", "physical_reads", "apf_reads", "physical_writes", "cas_grabs", "cas_waits", "cas_spins",
+)  # fmt: skip
 OBJECT_COLUMNS = (
-    "logical_reads",
-    "physical_reads",
-    "apf_reads",
-    "physical_writes",
-    "inserts",
-    "updates",
-    "deletes",
-    "lock_requests",
-    "lock_waits",
-    "operations",
-    "pages_read",
-)
+    "logical_reads", "physical_reads", "apf_reads", "physical_writes", "inserts", "updates", "deletes",
+    "lock_requests", "lock_waits", "operations", "pages_read",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,9 @@ import numpy as np
 
 from ase_simulator.model.inventory import WorkloadTable
 from ase_simulator.model.sessions import FIRST_USER_SPID, Client
+from ase_simulator.model.workload import DEFAULTS
 from ase_simulator.model.world import World
 
-SYSTEM_TASKS = (
-    ("DEADLOCK TUNE", 61),
-    ("ASTC HANDLER", 19),
-    ("CHECKPOINT SLEEP", 57),
-    ("HK WASH", 61),
-    ("HK GC", 61),
-    ("HK CHORES", 61),
-    ("PORT MANAGER", 178),
-    ("NETWORK HANDLER", 179),
-    ("LICENSE HEARTBEAT", 260),
-)
 _FIRST_SYSTEM_SPID = 2
 _FIRST_SYSTEM_KPID = 1_000_000
 FIRST_USER_KPID = 3_000_000
@@ -84,7 +74,7 @@ def process_snapshot(world: World) -> ProcessSnapshot:
 
 
 def _system(world: World) -> Iterator[Process]:
-    for index, (command, event) in enumerate(SYSTEM_TASKS):
+    for index, (command, event) in enumerate(DEFAULTS["system_tasks"].items()):
         spid = _FIRST_SYSTEM_SPID + index
         yield Process(
             spid=spid,

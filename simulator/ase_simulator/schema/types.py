@@ -16,17 +16,7 @@ TYPE_NUMBERS: dict[TypeName, tuple[int, int, int]] = {
 """systypes.type, usertype and bytes by name."""
 
 _ALIASES: dict[str, TypeName] = {
-    "integer": "int",
-    "unsigned integer": "unsigned int",
-    "dec": "decimal",
-    "double precision": "float",
-    "double": "float",
-    "character": "char",
-    "character varying": "varchar",
-    "char varying": "varchar",
-    "national char": "nchar",
-    "national varchar": "nvarchar",
-    "bigdatetime": "bigdatetime",
+    alias: row["name"] for row in TYPES for alias in row["aliases"].split("|") if alias
 }
 
 _NAMED: dict[str, Type] = {
@@ -67,15 +57,6 @@ def parse_type(text: str, default_length: int = 1) -> Type | None:
 
 def _national(name: str) -> int:
     return NATIONAL_BYTES if name in ("nchar", "nvarchar") else 1
-
-
-def type_text(type_: Type) -> str:
-    """The type as DDL writes it."""
-    if type_.name in _SIZED:
-        return f"{type_.name}({type_.length // _national(type_.name)})"
-    if type_.name in ("numeric", "decimal"):
-        return f"{type_.name}({type_.precision},{type_.scale})"
-    return type_.name
 
 
 def byte_length(type_: Type) -> int:

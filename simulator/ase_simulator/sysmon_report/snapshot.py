@@ -7,19 +7,9 @@ from datetime import datetime
 from ase_simulator.contracts import Row, Server
 
 _TABLES = (
-    "monCachePool",
-    "monDataCache",
-    "monDeviceIO",
-    "monIOController",
-    "monProcedureCache",
-    "monResourceUsage",
-    "monState",
-    "monStatementCache",
-    "monSysLoad",
-    "monSysWaits",
-    "monTask",
-    "monThread",
-)
+    "monCachePool", "monDataCache", "monDeviceIO", "monIOController", "monProcedureCache", "monResourceUsage",
+    "monState", "monStatementCache", "monSysLoad", "monSysWaits", "monTask", "monThread",
+)  # fmt: skip
 _INT, _UNSIGNED = 2**31, 2**32
 
 

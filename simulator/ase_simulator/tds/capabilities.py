@@ -1,57 +1,11 @@
 """Capabilities: features that a client may use, and tokens it does not want, as two bit masks."""
 
+import csv
 from dataclasses import dataclass
-from enum import IntEnum
+from importlib.resources import files
 
-
-class RequestCapability(IntEnum):
-    """Request capabilities that change what this server sends or accepts."""
-
-    LONG_CHAR = 28
-    LONG_BINARY = 29
-    INT8 = 51
-    BULK_OF_UNLOCKED_PAGES = 53
-    WIDE_TABLES = 59
-    UINT2 = 61
-    UINT4 = 62
-    UINT8 = 63
-    UINTN = 64
-    DATE = 71
-    TIME = 72
-    SERVER_PACKET_SIZE = 79
-    UNITEXT = 80
-    XML = 85
-    BIG_DATETIME = 93
-    BIG_TIME = 94
-    DYNAMIC_BATCH = 98
-    LANGUAGE_BATCH = 99
-    RPC_BATCH = 100
-    COMMAND_ENCRYPTION = 106
-
-
-class ResponseCapability(IntEnum):
-    """Response capabilities: what the client asks the server not to send."""
-
-    LONG_CHAR = 22
-    LONG_BINARY = 23
-    INT8 = 35
-    UINT2 = 41
-    UINT4 = 42
-    UINT8 = 43
-    UINTN = 44
-    WIDE_TABLES = 45
-    DATE = 51
-    TIME = 52
-
-
-NOT_SERVED = {
-    RequestCapability.BULK_OF_UNLOCKED_PAGES,
-    RequestCapability.XML,
-    RequestCapability.DYNAMIC_BATCH,
-    RequestCapability.LANGUAGE_BATCH,
-    RequestCapability.RPC_BATCH,
-}
-
+_LINES = files(__package__).joinpath("capabilities.csv").read_text(encoding="utf-8").splitlines()
+_KNOWN = {row["name"]: row for row in csv.DictReader(line for line in _LINES if not line.startswith("#"))}
 _REQUESTS = 1
 _RESPONSES = 2
 
@@ -63,13 +17,14 @@ class Capabilities:
     requests: bytes = b""
     responses: bytes = b""
 
-    def grant(self, request: RequestCapability, response: ResponseCapability | None = None) -> bool:
-        """Whether the client supports a feature and does not suppress it."""
-        return _has(self.requests, request) and not (response and _has(self.responses, response))
+    def grant(self, name: str) -> bool:
+        """Whether the client supports a feature of capabilities.csv and does not suppress it."""
+        request, response = _KNOWN[name]["request"], _KNOWN[name]["response"]
+        return _has(self.requests, int(request)) and not (response and _has(self.responses, int(response)))
 
     def served(self) -> "Capabilities":
         """The client's capabilities that this server supports; same length as the client's, as jTDS requires."""
-        unserved = sum(1 << request for request in NOT_SERVED)
+        unserved = sum(1 << int(row["request"]) for row in _KNOWN.values() if row["served"] == "no")
         mask = int.from_bytes(self.requests, "big") & ~unserved
         return Capabilities(mask.to_bytes(len(self.requests), "big"), self.responses)
 

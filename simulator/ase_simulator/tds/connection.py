@@ -13,7 +13,7 @@ from ase_simulator.contracts import Backend, LoginRequest, Session
 from ase_simulator.faults import Faults
 from ase_simulator.results import EnvChange, Message
 from ase_simulator.tds import tokens
-from ase_simulator.tds.capabilities import Capabilities, RequestCapability
+from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.login import LoginRecord, PasswordExchange, read_login
 from ase_simulator.tds.packets import (
@@ -234,7 +234,7 @@ def version_number(banner: str) -> bytes:
 
 def packet_size(asked: int, capabilities: Capabilities) -> int:
     """The packet size: the client's within bounds, or larger if the client lets the server choose."""
-    if capabilities.grant(RequestCapability.SERVER_PACKET_SIZE):
+    if capabilities.grant("SERVER_PACKET_SIZE"):
         asked = max(asked, CHOSEN_SIZE)
     return min(max(asked, DEFAULT_SIZE), MAX_SIZE)
 

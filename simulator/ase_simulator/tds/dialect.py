@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ase_simulator.tds.capabilities import NONE, Capabilities, RequestCapability, ResponseCapability
+from ase_simulator.tds.capabilities import NONE, Capabilities
 from ase_simulator.tds.fields import Layout
 
 
@@ -21,7 +21,7 @@ class Dialect:
     @property
     def wide(self) -> bool:
         """Row and parameter formats in their wide form."""
-        return self.capabilities.grant(RequestCapability.WIDE_TABLES, ResponseCapability.WIDE_TABLES)
+        return self.capabilities.grant("WIDE_TABLES")
 
     def encode(self, text: str) -> bytes:
         return text.encode(self.codec, "replace")

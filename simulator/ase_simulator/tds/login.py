@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Type
 from ase_simulator.tds import tokens
-from ase_simulator.tds.capabilities import Capabilities, RequestCapability
+from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.charsets import codec
 from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.fields import BIG_ENDIAN, LITTLE_ENDIAN, Fields, Layout
@@ -165,7 +165,7 @@ class PasswordExchange:
 
 
 def _challenge(dialect: Dialect) -> int:
-    commands = dialect.capabilities.grant(RequestCapability.COMMAND_ENCRYPTION)
+    commands = dialect.capabilities.grant("COMMAND_ENCRYPTION")
     return KEY_AND_NONCE_FOR_COMMANDS if commands else KEY_AND_NONCE
 
 

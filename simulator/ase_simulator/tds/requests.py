@@ -171,21 +171,13 @@ def _logout(fields: Fields, _dialect: Dialect) -> Logout:
 
 
 READERS: dict[int, Callable[[Fields, Dialect], Request]] = {
-    0x10: _cursor(Fields.u4),
     0x21: _language,
-    0x23: _cursor(Fields.u4),
     0x62: _dynamic2,
     0x65: _message,
     0x71: _logout,
-    0x80: _cursor(Fields.u2),
-    0x82: _cursor(Fields.u2),
-    0x83: _cursor(Fields.u2),
-    0x84: _cursor(Fields.u2),
-    0x86: _cursor(Fields.u2),
-    0x87: _cursor(Fields.u2),
-    0x88: _cursor(Fields.u2),
+    **dict.fromkeys((0x10, 0x23), _cursor(Fields.u4)),
+    **dict.fromkeys((0x80, 0x82, 0x83, 0x84, 0x86, 0x87, 0x88), _cursor(Fields.u2)),
     0xA6: _option,
-    0xE6: _call,
     0xE7: _dynamic,
-    0xE8: _call,
+    **dict.fromkeys((0xE6, 0xE8), _call),
 }

@@ -9,6 +9,7 @@ from ase_simulator.tds.dialect import Dialect
 from ase_simulator.tds.types import LARGE, WireType, wire_type
 
 NULL_ALLOWED = 0x20
+_IDENTITY = 0x40
 ROWS_A_BLOCK = 256
 
 _ROW = 0xD1
@@ -39,7 +40,7 @@ class RowFormat:
                 table, origin = column.origin
                 names += bytes(2) + _name(self._dialect, table)
                 names += _name(self._dialect, origin) if origin else name
-            status = NULL_ALLOWED if column.nullable else 0
+            status = NULL_ALLOWED * column.nullable | _IDENTITY * column.identity
             parts.append(names + _status(self._dialect, status) + _type(self._dialect, kind, column))
         return _sized(self._dialect, 0x61, 0xEE, b"".join(parts))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.tds import values
-from ase_simulator.tds.capabilities import Capabilities, RequestCapability, ResponseCapability
+from ase_simulator.tds.capabilities import Capabilities
 from ase_simulator.tds.dialect import Dialect
 
 Encoder = Callable[[object], bytes]
@@ -37,8 +37,8 @@ class Entry:
 
     family: how its values are written. token: the data type if never NULL (0: there is none); nullable: if it may be.
     code: of struct, for types of fixed size; parts: what turns a value into the fields of the code, and decode the
-    reverse (None: it is the field); scale: follows the size in formats. request, response: capabilities of clients that
-    support it, with the type that others get instead.
+    reverse (None: it is the field); scale: follows the size in formats. capability: of clients that support it ('' for
+    all), with the type that others get instead.
     """
 
     name: TypeName
@@ -50,8 +50,7 @@ class Entry:
     parts: Callable[[object], object] | None
     decode: Callable[[bytes, str], object] | None
     scale: bytes
-    request: RequestCapability | None
-    response: ResponseCapability | None
+    capability: str
     instead: TypeName
     precision: int
 
@@ -72,8 +71,7 @@ def _entry(row: dict[str, Any]) -> Entry:
         getattr(values, row["parts"]) if row["parts"] else None,
         getattr(values, row["decode"]) if row["decode"] else None,
         bytes((int(row["scale"]),)) if row["scale"] else b"",
-        RequestCapability[row["request"]] if row["request"] else None,
-        ResponseCapability[row["response"]] if row["response"] else None,
+        row["capability"],
         row["instead"],
         int(row["precision"] or 0),
     )
@@ -109,7 +107,7 @@ class WireType:
 def gated(kind: Type, capabilities: Capabilities) -> Type:
     """The type itself, or the nearest one that the client supports."""
     entry = ENTRIES[kind.name]
-    while entry.request is not None and not capabilities.grant(entry.request, entry.response):
+    while entry.capability and not capabilities.grant(entry.capability):
         kind = replace(kind, name=entry.instead, precision=entry.precision)
         entry = ENTRIES[kind.name]
     return kind
@@ -204,7 +202,7 @@ def _binary(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
 
     if length < SHORTEST_LONG:
         return WireType(entry.token, entry.user_type, bytes((length,)), _short(data))
-    if dialect.capabilities.grant(RequestCapability.LONG_BINARY, ResponseCapability.LONG_BINARY):
+    if dialect.capabilities.grant("LONG_BINARY"):
         return WireType(DataType.LONGBINARY, entry.user_type, dialect.layout.u4(length), _long(data, dialect))
     return _binary(replace(kind, length=SHORTEST_LONG - 1), entry, dialect)
 
@@ -220,7 +218,7 @@ def _characters(kind: Type, entry: Entry, dialect: Dialect) -> WireType:
 
     if length < SHORTEST_LONG:
         return WireType(entry.token, entry.user_type, bytes((length,)), _short(data))
-    if dialect.capabilities.grant(RequestCapability.LONG_CHAR, ResponseCapability.LONG_CHAR):
+    if dialect.capabilities.grant("LONG_CHAR"):
         return WireType(DataType.LONGCHAR, entry.user_type, dialect.layout.u4(length), _long(data, dialect))
     return _characters(replace(kind, length=SHORTEST_LONG - 1), entry, dialect)
 

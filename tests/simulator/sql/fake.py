@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ase_simulator.contracts import ClientState, LoginRequest, Option, Parameter, Row, Server, ServerError
 from ase_simulator.faults import Faults
 from ase_simulator.results import Message, Result, Rows
+from ase_simulator.schema.types import NATIONAL_BYTES
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
 
@@ -157,10 +158,12 @@ class Client:
 
     def type(self, expression: str) -> str:
         """The type of one expression, as DDL writes it."""
-        from ase_simulator.schema.types import type_text
-
         sets = [result for result in self.results(f"select {expression}") if isinstance(result, Rows)]
-        return type_text(sets[0].columns[0].type)
+        type_ = sets[0].columns[0].type
+        if type_.name in ("numeric", "decimal"):
+            return f"{type_.name}({type_.precision},{type_.scale})"
+        width = type_.length // (NATIONAL_BYTES if type_.name in ("nchar", "nvarchar") else 1)
+        return f"{type_.name}({width})" if width else type_.name
 
     def errors(self, sql: str) -> list[int]:
         """The numbers of a batch's errors."""

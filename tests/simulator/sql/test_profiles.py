@@ -7,7 +7,6 @@ from ase_simulator.model import load_scenario
 from ase_simulator.results import Rows
 from ase_simulator.schema.catalog import catalog
 from ase_simulator.schema.profiles import parse_level, profiles
-from ase_simulator.schema.types import parse_type, type_text
 
 KEYS = list(profiles())
 
@@ -75,13 +74,6 @@ def test_levels_compare_as_versions_do() -> None:
     assert parse_level("15.7.SP100") > parse_level("15.7.ESD2")
     assert parse_level("16.0.SP02PL02") > parse_level("16.0.SP02")
     assert parse_level("12.5.0.3") < parse_level("12.5.4")
-
-
-@pytest.mark.parametrize("text", ["varchar(30)", "numeric(12,2)", "unsigned int", "float", "univarchar(9)"])
-def test_types_read_as_they_are_written(text: str) -> None:
-    type_ = parse_type(text)
-    assert type_ is not None
-    assert type_text(type_) == text
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from ase_simulator.results import Column, Type
 from ase_simulator.schema.catalog import TableDefinition
-from ase_simulator.sql.compile.expressions import ExpressionCompiler
-from ase_simulator.sql.compile.operands import common_type, comparable
+from ase_simulator.sql.compile.expressions import ExpressionCompiler, is_aggregate
+from ase_simulator.sql.compile.operands import common_type, comparable, converted
 from ase_simulator.sql.compile.scope import Bindings, Output, Scope, Source
 from ase_simulator.sql.context import Context
-from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.types.rules import INT, Typed, may_be_text
 
@@ -76,7 +76,8 @@ class QueryCompiler:
         if assigns and len(assigns) < len(output.items):
             raise SqlError(141)
         columns = [
-            Column(name, typed.type or INT, typed.nullable, typed.origin) for name, typed in output.items
+            Column(name, typed.type or INT, typed.nullable, typed.origin, typed.identity)
+            for name, typed in output.items
         ]
         return Compiled(
             output.sql,
@@ -103,6 +104,7 @@ class QueryCompiler:
         if _OUTER_JOIN.search(from_sql):
             for source in scope.sources:
                 source.not_null = frozenset()
+        self._check_grouped(tree, scope)
         items = self._items(tree, scope)
         sql = ["SELECT"]
         if tree.args.get("distinct"):
@@ -118,6 +120,26 @@ class QueryCompiler:
         sql += self._ordering(tree, scope, items)
         sql += self._limit(tree)
         return Output(" ".join(sql), items)
+
+    def _check_grouped(self, tree: exp.Select, scope: Scope) -> None:
+        """Raises NotSimulatedError where ASE joins each group with the rows that are in it."""
+        grouped = tree.args["group"].expressions if tree.args.get("group") else []
+        nodes = [self._value(node) for node in tree.expressions]
+        totals = any(is_aggregate(part) for node in nodes for part in node.walk(prune=_is_query))
+        if not (grouped or totals or tree.args.get("having")):
+            return
+        keys = [scope.resolve(node.name, node.table) for node in grouped if isinstance(node, exp.Column)]
+        for node in nodes:
+            for part in node.walk(
+                prune=lambda part: is_aggregate(part) or _is_query(part) or part in grouped
+            ):
+                if isinstance(part, exp.Star):
+                    raise NotSimulatedError("columns that are not grouped by")
+                if isinstance(part, exp.Column) and part not in grouped:
+                    source, place = scope.resolve(part.name, part.table)
+                    known = any(source is key[0] and place == key[1] for key in keys)
+                    if not known and any(source is own for own in scope.sources):
+                        raise NotSimulatedError("columns that are not grouped by")
 
     # -- select list ------------------------------------------------------------------------------------
 
@@ -145,6 +167,11 @@ class QueryCompiler:
                 return name, self._expressions.kept(name, typed) if name in self._bindings.assigned else typed
         name = node.name if isinstance(node, exp.Column) else ""
         return name, self._expressions.expression(node, scope)
+
+    @classmethod
+    def _value(cls, node: exp.Expr) -> exp.Expr:
+        """An item of a select list without its name."""
+        return node.expression if isinstance(node, exp.EQ) and cls._assigned(node.this) else node.unalias()
 
     @classmethod
     def _assignment(cls, node: exp.Expr) -> str:
@@ -234,7 +261,7 @@ class QueryCompiler:
     def _only_source(node: exp.Expr, scope: Scope) -> Source | None:
         found = {
             id(source): source
-            for column in node.walk(prune=lambda inner: isinstance(inner, exp.Query | exp.Subquery))
+            for column in node.walk(prune=_is_query)
             if isinstance(column, exp.Column)
             for source, _ in [scope.resolve(column.name, column.table)]
         }
@@ -281,7 +308,7 @@ class QueryCompiler:
         names = [alias] if alias else [name, node.name, f"{node.db}.{name}"]
         if isinstance(found, ClientTable):
             self._client_tables.append(found)
-            scope.sources.append(Source(names, handle, found.columns, name, found.not_null))
+            scope.sources.append(Source(names, handle, found.columns, name, found.not_null, found.identity))
             return f"{found.handle} AS {handle}"
         not_null = frozenset(column.name for column in found.columns if not column.nullable)
         source = Source(
@@ -367,10 +394,27 @@ class QueryCompiler:
             (name, Typed(f"c{place}", common_type(typed.type, other.type), typed.nullable or other.nullable))
             for place, ((name, typed), (_, other)) in enumerate(zip(left_items, right.items, strict=True))
         ]
+        left = _aligned(left, left_items, items)
+        right_sql = _aligned(f"SELECT * FROM ({right.sql})", right.items, items)
         word = {"Union": "UNION", "Except": "EXCEPT", "Intersect": "INTERSECT"}[type(tree).__name__]
         if word == "UNION" and not tree.args.get("distinct"):
             word = "UNION ALL"
-        return f"{left} {word} SELECT * FROM ({right.sql})", items
+        return f"{left} {word} {right_sql}", items
+
+
+def _aligned(sql: str, items: Sequence[tuple[str, Typed]], wanted: Sequence[tuple[str, Typed]]) -> str:
+    """A query with its values converted to the types of a UNION."""
+    places = [
+        converted(Typed(f"c{place}", typed.type), other.type).sql
+        for place, ((_, typed), (_, other)) in enumerate(zip(items, wanted, strict=True))
+    ]
+    if places == [f"c{place}" for place in range(len(places))]:
+        return sql
+    return f"SELECT {', '.join(f'{text} AS c{place}' for place, text in enumerate(places))} FROM ({sql})"
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query | exp.Subquery)
 
 
 def table_name(node: exp.Table) -> str:

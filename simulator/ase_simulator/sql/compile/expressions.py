@@ -167,7 +167,7 @@ class ExpressionCompiler:
         if name == "row_number_of":
             return Typed(f"{scope.of_table(str(arguments[0].this)).handle}.rowid", INT, False)
         if name == "identity":
-            return Typed("row_number() OVER ()", _identity_type(arguments[0]), False)
+            return Typed("row_number() OVER ()", _identity_type(arguments[0]), False, identity=True)
         if name in _AGGREGATES:
             return self._aggregate(name, arguments, scope)
         if name == "coalesce":
@@ -290,10 +290,12 @@ def _has_one_row(node: exp.Expr) -> bool:
         return False
     if not (select.args.get("from_") or select.args.get("from")):
         return True
-    return any(
-        isinstance(item, exp.Anonymous) and str(item.this).removeprefix(PREFIX) in _AGGREGATES
-        for item in (part.unalias() for part in select.expressions)
-    )
+    return any(is_aggregate(part.unalias()) for part in select.expressions)
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether an expression is the call of an aggregate."""
+    return isinstance(node, exp.Anonymous) and str(node.this).removeprefix(PREFIX) in _AGGREGATES
 
 
 def variable_key(name: str) -> str:

@@ -16,7 +16,7 @@ class Source:
     """One table of a FROM clause.
 
     names: prefixes for its columns; handle: its name in the engine; table: its own name; not_null: columns that
-    are never NULL.
+    are never NULL; identity: its identity column, or ''.
     """
 
     names: Sequence[str]
@@ -24,6 +24,7 @@ class Source:
     columns: Sequence[tuple[str, Type | None]]
     table: str = ""
     not_null: frozenset[str] = frozenset()
+    identity: str = ""
     used: set[str] = field(default_factory=set)
 
     def index(self, name: str) -> int | None:
@@ -43,9 +44,8 @@ class Source:
         """A column as an expression; marks it as used."""
         sql, type_ = self.column(index)
         name = self.columns[index][0]
-        return Typed(
-            sql, type_, name not in self.not_null, origin=(self.table, name) if self.table else ("", "")
-        )
+        origin = (self.table, name) if self.table else ("", "")
+        return Typed(sql, type_, name not in self.not_null, None, origin, name == self.identity)
 
 
 @dataclass(slots=True)

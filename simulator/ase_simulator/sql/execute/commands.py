@@ -17,6 +17,19 @@ _DONE = (
     "DBCC execution completed. If DBCC printed error messages, contact a user with System Administrator (SA) "
     "role."
 )
+_LOGIN_OPTIONS = {"password": "password", "database": "database", "fullname": "full_name"}
+_NO_OPTIONS = {
+    "with",
+    "modify",
+    "default",
+    "immediately",
+    "add",
+    "drop",
+    "auto",
+    "activated",
+    "role",
+    "roles",
+}
 DBCC: dict[str, tuple[Sequence[str], DbccCommand]] = {}
 
 
@@ -194,15 +207,11 @@ def _create(session: Context, words: Sequence[str]) -> Iterator[Result]:
         raise NotSimulatedError(f"CREATE {words[1].upper()}" if words[1:] else "CREATE")
     if "sso_role" not in session.roles:
         raise SqlError(10353, "sso_role")
-    name = words[2]
-    if session.shared.logins.find(name) is not None:
+    if session.shared.logins.find(words[2]) is not None:
         raise SqlError(17262)
-    database = "master"
-    if "database" in lowered:
-        database = words[lowered.index("database") + 1]
-    if database not in session.names.databases():
-        raise SqlError(911, database)
-    session.shared.logins.add(Login(name, _word_after(words, "password"), database=database))
+    login = Login(words[2], "")
+    _set_login(session, login, words[3:])
+    session.shared.logins.add(login)
     yield from ()
 
 
@@ -215,21 +224,28 @@ def _alter(session: Context, words: Sequence[str]) -> Iterator[Result]:
     login = session.shared.logins.find(words[2])
     if login is None:
         raise SqlError(17231)
-    if "lock" in lowered or "unlock" in lowered:
-        login.locked = "lock" in lowered
-    if "password" in lowered:
-        login.password = _word_after(words, "password")
-    for role in (word for word in lowered if word in ROLES):
-        change_role(login, "drop" not in lowered, role)
+    _set_login(session, login, words[3:])
     yield from ()
 
 
-def _word_after(words: Sequence[str], keyword: str) -> str:
+def _set_login(session: Context, login: Login, words: Sequence[str]) -> None:
+    """Gives a login the options of CREATE or ALTER LOGIN; raises NotSimulatedError, SqlError 102, 911."""
     lowered = [word.lower() for word in words]
-    if keyword not in lowered or lowered.index(keyword) + 1 >= len(words):
-        raise SqlError(102, words[-1])
-    at = lowered.index(keyword) + 1
-    return words[min(at + (lowered[at] == "modify"), len(words) - 1)]
+    rest = iter([word for word in words if word.lower() not in _NO_OPTIONS])
+    for option in rest:
+        name = option.lower()
+        if name in ("lock", "unlock"):
+            login.locked = name == "lock"
+        elif name in ROLES:
+            change_role(login, "drop" not in lowered, name)
+        elif name not in _LOGIN_OPTIONS:
+            raise NotSimulatedError(f"LOGIN with {name}" if name.isidentifier() else "an option of LOGIN")
+        elif not (value := next(rest, "")):
+            raise SqlError(102, words[-1])
+        elif name == "database" and value not in session.names.databases():
+            raise SqlError(911, value)
+        else:
+            setattr(login, _LOGIN_OPTIONS[name], value)
 
 
 def _administration(session: Context, words: Sequence[str]) -> Iterator[Result]:

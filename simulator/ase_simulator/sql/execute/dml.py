@@ -17,12 +17,12 @@ from ase_simulator.sql.execute.target import (
     create_table,
     drop_constraint,
     drop_table,
+    fitted,
     rebuild,
 )
 from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.keywords import RESERVED
 from ase_simulator.sql.syntax.lexer import Kind, Token, tokenize
-from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.values import EngineValue
 
 Marks = Sequence[EngineValue]
@@ -109,13 +109,6 @@ def identity_insert(session: Context, name: str) -> bool:
     """Whether SET IDENTITY_INSERT lets this session give values for a table's identity column."""
     words = session.settings.others.get("identity_insert", "").split()
     return words[-1:] == ["on"] and words[0].split(".")[-1] == name
-
-
-def fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
-    """A value as a column of the wanted type takes it; raises SqlError."""
-    if value is None or source == wanted:
-        return value
-    return convert(source, wanted, value, how="implicit")
 
 
 async def update(session: Context, statement: ast.Update, marks: Marks) -> int:
@@ -215,6 +208,9 @@ async def define(session: Context, statement: ast.Statement) -> None:
             target = TargetTable(session, client_table(session, *split_name(statement.table)))
             await target.own()
             target.truncate()
+        case ast.LockTable():
+            target = TargetTable(session, client_table(session, *split_name(statement.table)))
+            await target.own(share=statement.share)
         case ast.CreateTable():
             _create(session, statement)
         case ast.CreateIndex():
@@ -231,7 +227,9 @@ def _create(session: Context, statement: ast.CreateTable) -> None:
     database, name = split_name(statement.table)
     identity = next((column.name for column in statement.columns if column.identity), "")
     defaults = {column.name: column.default for column in statement.columns if column.default is not None}
-    columns = [(column.name, _kept_type(column)) for column in statement.columns]
+    columns = [
+        (column.name, _kept_type(column.type, nullable=column.nullable)) for column in statement.columns
+    ]
     not_null = frozenset(
         column.name for column in statement.columns if not column.nullable and not column.identity
     )
@@ -242,47 +240,53 @@ async def _alter(session: Context, statement: ast.AlterTable) -> None:
     target = TargetTable(session, client_table(session, *split_name(statement.table)))
     await target.own()
     table = target.table
-    columns, not_null = dict(table.columns), set(table.not_null)
+    columns, not_null, defaults = dict(table.columns), set(table.not_null), dict(table.defaults)
     values: dict[str, EngineValue] = {}
     for column in statement.added:
         if column.name in columns:
             raise SqlError(2705, column.name, table.name)
-        columns[column.name] = _kept_type(column)
-        if column.default is not None:
-            source, value = await evaluate(session, column.default)
-            table.defaults[column.name] = column.default
-            values[column.name] = fitted(source, columns[column.name], value)
         if column.identity or (column.default is None and not column.nullable):
             raise SqlError(4997, table.name, column.name)
+        columns[column.name] = _kept_type(column.type, nullable=column.nullable)
+        if column.default is not None:
+            source, value = await evaluate(session, column.default)
+            defaults[column.name] = column.default
+            values[column.name] = fitted(source, columns[column.name], value)
         if not column.nullable:
             not_null.add(column.name)
-    for name in [*statement.dropped, *(column.name for column in statement.modified)]:
-        if name not in columns:
-            raise SqlError(4924, name, table.name)
+    modified = {name for name, *_ in (*statement.modified, *statement.defaults)}
+    for name in {*statement.dropped, *modified} - columns.keys():
+        raise SqlError(4924, name, table.name)
     for name in statement.dropped:
         if any(name in each.columns for each in table.constraints):
             raise SqlError(4924, name, table.name)
         del columns[name]
-        table.defaults.pop(name, None)
+        defaults.pop(name, None)
         not_null.discard(name)
-    for column in statement.modified:
-        if columns[column.name].name != column.type.name:
-            raise NotSimulatedError("ALTER TABLE MODIFY to another type")
-        columns[column.name] = column.type
-        if column.nullable:
-            not_null.discard(column.name)
-    if columns != dict(table.columns) or not_null != table.not_null:
+    for name, type_, nullable in statement.modified:
+        if nullable is not None:
+            (not_null.discard if nullable else not_null.add)(name)
+        old = columns[name]
+        wanted = type_ or replace(old, name=old.declared or old.name, declared=None)
+        columns[name] = _kept_type(wanted, nullable=name not in not_null)
+    for name, tokens in statement.defaults:
+        defaults[name] = tokens or [word_token("null", statement.line)]
+    if statement.added or statement.dropped or statement.modified:
         rebuild(session, table, list(columns.items()), frozenset(not_null), values=values)
+    before, table.defaults = table.defaults, defaults
+    session.transactions.record(lambda: setattr(table, "defaults", before))
     for constraint in statement.constraints:
         add_constraint(session, table, constraint)
     for name in statement.dropped_constraints:
         drop_constraint(session, table, name)
 
 
-def _kept_type(column: ast.ColumnSpec) -> Type:
+def _kept_type(type_: Type, *, nullable: bool) -> Type:
     """Strings of fixed length that may be NULL are kept, and sent, without padding."""
-    varying = _VARYING.get(column.type.name) if column.nullable else None
-    return replace(column.type, name=varying) if varying else column.type
+    if nullable and type_.name == "bit":
+        raise NotSimulatedError("a bit column that allows NULL, of which ASE has none")
+    varying = _VARYING.get(type_.name) if nullable else None
+    return replace(type_, name=varying, declared=type_.name) if varying else type_
 
 
 async def _drop(session: Context, kind: str, tokens: ast.Tokens) -> None:
@@ -317,7 +321,8 @@ async def into(session: Context, compiled: Compiled, answer: QueryResult) -> int
     if any(not column for column, _ in columns):
         raise SqlError(1121)
     not_null = frozenset(column.name for column in compiled.columns if not column.nullable)
-    made = create_table(session, node.catalog, table_name(node), columns, not_null=not_null)
+    identity = next((column.name for column in compiled.columns if column.identity), "")
+    made = create_table(session, node.catalog, table_name(node), columns, identity, not_null=not_null)
     rows = list(answer.rows)
     await TargetTable(session, made).insert(rows)
     return len(rows)

@@ -49,7 +49,7 @@ _CHAINING = (ast.Insert, ast.Update, ast.Delete, ast.CursorAction)
 
 # errors after which ASE runs the rest of the batch
 _ENDS_ONLY_STATEMENT = frozenset({
-    201, 233, 515, 546, 547, 548, 911, 916, 2601, 2812, 3701, 8144, 8145, 10353, 11039, 12205, 17231,
+    201, 233, 241, 515, 546, 547, 548, 911, 916, 2601, 2812, 3701, 8144, 8145, 10353, 11039, 12205, 17231,
 })  # fmt: skip
 
 
@@ -517,6 +517,7 @@ _HANDLERS: dict[type[ast.Statement], _Handler] = {
     ast.Raiserror: _Handler(Interpreter._raiserror),
     ast.Declare: _Handler(acts=Interpreter._declare),
     ast.Truncate: _Handler(acts=Interpreter._define, ends=True),
+    ast.LockTable: _Handler(acts=Interpreter._define, command="LOCK TABLE", ends=True),
     ast.CreateTable: _Handler(acts=Interpreter._define, command="CREATE TABLE", ends=True),
     ast.AlterTable: _Handler(acts=Interpreter._define, command="ALTER TABLE", ends=True),
     ast.CreateIndex: _Handler(acts=Interpreter._define, ends=True),

@@ -11,6 +11,7 @@ from ase_simulator.sql.execute.queries import compile_query
 from ase_simulator.sql.state.tables import ClientTable, definition
 from ase_simulator.sql.syntax.lexer import Token, tokenize
 from ase_simulator.sql.syntax.statements import Constraint
+from ase_simulator.sql.types.convert import convert
 from ase_simulator.sql.types.rules import STRINGS
 from ase_simulator.sql.types.values import EngineValue, to_engine
 
@@ -43,9 +44,13 @@ class TargetTable:
         numbers = [int(row) for row in rows if row is not None]
         return await self.session.locks.write(self.session.locker, self.key, numbers)
 
-    async def own(self) -> None:
-        """Lock the whole table."""
-        if not self.table.temporary:
+    async def own(self, *, share: bool = False) -> None:
+        """Lock the whole table, against changes only if share."""
+        if self.table.temporary:
+            return
+        if share:
+            await self.session.locks.read(self.session.locker, self.key, keep=True)
+        else:
             await self.session.locks.own(self.session.locker, self.key)
 
     def check_columns(self, columns: Sequence[str]) -> None:
@@ -322,6 +327,13 @@ def drop_constraint(session: Context, table: ClientTable, name: str) -> None:
     )
 
 
+def fitted(source: Type, wanted: Type, value: EngineValue) -> EngineValue:
+    """A value as a column of the wanted type takes it; raises SqlError."""
+    if value is None or source == wanted:
+        return value
+    return convert(source, wanted, value, how="implicit")
+
+
 def rebuild(
     session: Context,
     table: ClientTable,
@@ -334,12 +346,15 @@ def rebuild(
     old, kept = table.handle, list(table.constraints)
     definition_before = table.table
     rows = list(session.engine.run(f"SELECT rowid, * FROM {old}")[0])
-    places = {name: place + 1 for place, (name, _) in enumerate(table.columns)}
     wanted = table.not_null if not_null is None else not_null
-    new_rows = [
-        [row[0], *(row[places[name]] if name in places else (values or {}).get(name) for name, _ in columns)]
-        for row in rows
-    ]
+    before = {name: (place, type_) for place, (name, type_) in enumerate(table.columns, 1)}
+    new_rows = [[row[0]] for row in rows]
+    for name, type_ in columns:
+        place, source = before.get(name, (0, type_))
+        for row, new in zip(rows, new_rows, strict=True):
+            new.append(fitted(source, type_, row[place]) if place else (values or {}).get(name))
+            if new[-1] is None and name in wanted:
+                raise SqlError(515, name, f"{table.table.scope}.dbo.{table.name}")
     number = session.shared.permanent.new_number()
     table.handle = session.engine.new_name() if table.temporary else f"client.t{number}"
     table.table = definition(table.table.scope, table.name, columns, wanted)

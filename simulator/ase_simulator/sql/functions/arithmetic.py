@@ -99,20 +99,14 @@ OPERATORS: dict[str, Callable[..., EngineValue]] = {
 }
 
 
-# Statistical aggregates by name.
-STATISTICAL_AGGREGATES: dict[str, Callable[[list[float]], float]] = {
-    "stddev": statistics.stdev,
-    "stdev": statistics.stdev,
-    "stddev_samp": statistics.stdev,
-    "stddev_pop": statistics.pstdev,
-    "stdevp": statistics.pstdev,
-    "variance": statistics.variance,
-    "var": statistics.variance,
-    "var_samp": statistics.variance,
-    "var_pop": statistics.pvariance,
-    "varp": statistics.pvariance,
-    "median": statistics.median,
+_SPREADS: dict[Callable[[list[float]], float], str] = {
+    statistics.stdev: "stddev stdev stddev_samp",
+    statistics.pstdev: "stddev_pop stdevp",
+    statistics.variance: "variance var var_samp",
+    statistics.pvariance: "var_pop varp",
+    statistics.median: "median",
 }
+STATISTICAL_AGGREGATES = {name: run for run, names in _SPREADS.items() for name in names.split()}
 
 
 @function("round", "number", "int", returns=same())

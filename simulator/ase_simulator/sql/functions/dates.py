@@ -17,9 +17,7 @@ _NAMES = {
 _PARTS = {name: part for part, names in _NAMES.items() for name in (part, *names.split())}
 _SPANS = {
     "week": 7 * DAY,
-    "day": DAY,
-    "dayofyear": DAY,
-    "weekday": DAY,
+    **dict.fromkeys(("day", "dayofyear", "weekday"), DAY),
     "hour": 3_600_000_000,
     "minute": 60_000_000,
     "second": 1_000_000,

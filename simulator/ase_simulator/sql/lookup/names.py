@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ase_simulator.contracts import Row, Server
+from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.schema.types import byte_length
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.object_ids import ObjectIds
@@ -12,21 +13,9 @@ from ase_simulator.sql.state.tables import ClientTable
 
 TEMPDB = 2
 _STANDARD_DATABASES = {
-    "master": 1,
-    "tempdb": TEMPDB,
-    "model": 3,
-    "sybsystemdb": 31513,
-    "sybsystemprocs": 31514,
-    "sybsecurity": 31515,
-}
-_DATABASE: Row = {
-    "suid": 1,
-    "status": 8,
-    "version": 35,
-    "status2": 0,
-    "status3": 0,
-    "status4": 0,
-}
+    "master": 1, "tempdb": TEMPDB, "model": 3, "sybsystemdb": 31513, "sybsystemprocs": 31514, "sybsecurity": 31515,
+}  # fmt: skip
+_DATABASE: Row = {"suid": 1, "status": 8, "version": 35, "status2": 0, "status3": 0, "status4": 0}
 _OWNERS = {"dbo": 1, "guest": 2, "public": 0}
 
 
@@ -45,6 +34,7 @@ class Names:
         self._login = login
         self.snapshot = Snapshot(server)
         self._databases: dict[str, int] = {}
+        self._temporary = temporary
         self._object_ids = ObjectIds(self.snapshot, shared, temporary)
 
     def refresh(self) -> None:
@@ -107,17 +97,24 @@ class Names:
 
     def column_name(self, number: int | None, column: int | None, database: int | None = None) -> str | None:
         """The name of a column by its number."""
-        name = self.object_name(number, database)
-        table = self._shared.catalog.tables.get(name or "")
+        place = next((name for name, dbid in self.databases().items() if dbid == database), self.database)
+        table = self._table(f"{place}..{self.object_name(number, database)}")
         if table is None or column is None or not 1 <= column <= len(table.columns):
             return None
         return table.columns[column - 1].name
 
     def column_length(self, table: str | None, column: str | None) -> int | None:
         """The bytes a column takes."""
-        found = self._shared.catalog.tables.get((table or "").split(".")[-1])
+        found = self._table(table or "")
         definition = found.by_name.get(column or "") if found else None
         return byte_length(definition.type) if definition else None
+
+    def _table(self, name: str) -> TableDefinition | None:
+        """The table of that name, which may follow a database's."""
+        *scope, last = name.split(".")
+        database = scope[0] if len(scope) == 2 and scope[0] else self.database
+        held = self._temporary.get(last) or self._shared.permanent.find(database, last)
+        return held.table if held else self._shared.catalog.tables.get(last)
 
     def login_name(self, number: int | None) -> str | None:
         """The login of a server user id; by default this session's."""

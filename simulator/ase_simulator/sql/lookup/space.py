@@ -8,20 +8,11 @@ from ase_simulator.sql.lookup.snapshot import Snapshot
 
 _PAGE_KB = 4
 # Bits of sysdatabases with which a database cannot be opened, and the message then.
-_UNAVAILABLE = (
-    ("status", 32, 937),
-    ("status", 64, 921),
-    ("status", 256, 926),
-    ("status", 2048, 923),
-    ("status", 4096, 924),
-    ("status2", 16, 950),
-    ("status2", 32, 921),
-    ("status2", 512, 921),
-    ("status3", 8, 950),
-    ("status3", 4096, 950),
-    ("status3", 8192, 950),
-    ("status3", 1 << 22, 950),
-)
+_UNAVAILABLE = {
+    "status": {32: 937, 64: 921, 256: 926, 2048: 923, 4096: 924},
+    "status2": {16: 950, 32: 921, 512: 921},
+    "status3": dict.fromkeys((8, 4096, 8192, 1 << 22), 950),
+}
 _RESERVED_FOR_ROLLBACKS = 0.01  # share of the log
 _LOG_OF_MIXED = 0.02  # share of fragments that hold data and log
 _LOG_SEGMENT = 4  # bit of sysusages.segmap
@@ -30,9 +21,10 @@ _LOG_SEGMENT = 4  # bit of sysusages.segmap
 def _check_available(tables: Snapshot, database: int | None) -> None:
     """Raises SqlError if the database cannot be opened."""
     for row in tables.rows("sysdatabases", "dbid", database):
-        for column, bit, number in _UNAVAILABLE:
-            if _int(row, column) & bit:
-                raise SqlError(number, row["name"])
+        for column, numbers in _UNAVAILABLE.items():
+            for bit in numbers:
+                if _int(row, column) & bit:
+                    raise SqlError(numbers[bit], row["name"])
 
 
 def _int(row: Row, column: str) -> int:

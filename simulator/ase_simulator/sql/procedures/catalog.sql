@@ -381,7 +381,7 @@ select table_qualifier = convert(varchar(30), db_name()), table_owner = convert(
     is_nullable = convert(varchar(3), case when c.status & 8 = 8 then 'YES' else 'NO' end)
 from sysobjects o, syscolumns c, systypes t, master..spt_values d
 where o.id = c.id and c.usertype = t.usertype and d.type = 'OD' and d.name = t.name and o.type in ('S', 'U')
-    and o.name like @table_name and user_name(o.uid) like isnull(@table_owner, '%') and c.name like isnull(@column_name, '%')
+    and o.name like isnull(@table_name, '%') and user_name(o.uid) like isnull(@table_owner, '%') and c.name like isnull(@column_name, '%')
 order by o.name, c.colid
 go
 create procedure sp_datatype_info @data_type int = 0, @ODBCVer int = 2 as

@@ -237,8 +237,8 @@ class Respelling:
         if word == "for" and following and following.is_word("read", "browse", "update"):
             self._at = len(self._tokens)
             return True
-        if word == "compute":
-            raise NotSimulatedError("COMPUTE")
+        if word == "compute" or (word == "for" and following and following.is_word("xml")):
+            raise NotSimulatedError("COMPUTE" if word == "compute" else "FOR XML")
         if word in _HINTS and self._inside_hint():
             self._drop_hint()
             return True

@@ -8,6 +8,7 @@ from ase_simulator.yaml_text import load_yaml
 _WORDS: dict[str, Any] = load_yaml(files(__package__).joinpath("keywords.yaml").read_text(encoding="utf-8"))
 
 RESERVED = frozenset(_WORDS["reserved"].split())
+COMMANDS = frozenset(_WORDS["commands"].split())
 STARTERS = frozenset(_WORDS["starters"].split())
 ACCEPTED_SETTINGS = frozenset(_WORDS["accepted_settings"].split())
 FIXED_SETTINGS: dict[str, str] = _WORDS["fixed_settings"]

@@ -5,9 +5,10 @@ sqlglot cannot split a batch whose statements are not separated by `;`.
 
 from collections.abc import Callable
 
+from ase_simulator.results import Type
 from ase_simulator.sql.errors import NotSimulatedError, SqlError
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.keywords import STARTERS
+from ase_simulator.sql.syntax.keywords import COMMANDS, STARTERS
 from ase_simulator.sql.syntax.lexer import Kind, tokenize
 from ase_simulator.sql.syntax.token_stream import TokenStream
 
@@ -274,6 +275,7 @@ class Parser(TokenStream):
 
     def _delete(self, line: int) -> ast.Statement:
         self._refuse("DELETE TOP", "top")
+        self._refuse("DELETE STATISTICS", "statistics")
         self._take("from")
         return ast.Delete(line, self._table_name(), self._until_statement(allow_empty=True))
 
@@ -282,7 +284,20 @@ class Parser(TokenStream):
 
     def _truncate(self, line: int) -> ast.Statement:
         self._expect("table")
-        return ast.Truncate(line, self._table_name())
+        table = self._table_name()
+        self._refuse("TRUNCATE TABLE … PARTITION", "partition")
+        return ast.Truncate(line, table)
+
+    def _lock(self, line: int) -> ast.Statement:
+        self._expect("table")
+        table = self._table_name()
+        self._expect("in")
+        share = self._take("share")
+        if not share:
+            self._expect("exclusive")
+        self._expect("mode")
+        self._refuse("LOCK TABLE … WAIT", "wait", "nowait")
+        return ast.LockTable(line, table, share)
 
     def _create(self, line: int) -> ast.Statement:
         start = self._at - 1
@@ -335,7 +350,8 @@ class Parser(TokenStream):
         spec = ast.ColumnSpec(name, self._type(), False)
         while not self._done and self._peek.text not in (",", ")") and not self._at_statement_end():
             if self._take("not"):
-                self._expect("null")
+                if not self._take("compressed"):
+                    self._expect("null")
             elif self._take("null"):
                 spec.nullable = True
             elif self._take("identity"):
@@ -344,10 +360,13 @@ class Parser(TokenStream):
                 spec.default = self._default_value()
             elif self._peek.is_word("constraint", "primary", "unique", "check", "references"):
                 constraints += self._constraint(table, spec.name)
-            else:
-                self._at += 1
-                if self._tokens[self._at - 1].is_operator("("):
+            elif self._take("off", "in", "compressed", "compress"):
+                self._take("row")
+                if self._take_operator("("):
                     self._inside_brackets()
+            else:
+                self._refuse("encrypted columns", "encrypt")
+                raise self._error(self._peek)
         return spec
 
     def _constraint(self, table: str, column: str = "") -> list[ast.Constraint]:
@@ -387,7 +406,12 @@ class Parser(TokenStream):
         if self._take("add"):
             made.added, made.constraints = self._definitions(name)
         elif self._take("modify"):
-            made.modified, _ = self._definitions(name)
+            made.modified = self._modified()
+        elif self._take("replace"):
+            column = self._identifier()
+            self._expect("default")
+            value = [] if self._take("null") else self._default_value()
+            made.defaults = [(column, value)]
         elif self._take("drop"):
             constraint = self._take("constraint")
             names = [self._identifier()]
@@ -398,6 +422,21 @@ class Parser(TokenStream):
             self._at = start + 1
             return self._command(line)
         return made
+
+    def _modified(self) -> list[tuple[str, Type | None, bool | None]]:
+        found = []
+        while True:
+            name = self._identifier()
+            type_ = None if self._peek_or_error().is_word("null", "not") else self._type()
+            nullable = None
+            if self._take("not"):
+                self._expect("null")
+                nullable = False
+            elif self._take("null"):
+                nullable = True
+            found.append((name, type_, nullable))
+            if not self._take_operator(","):
+                return found
 
     def _definitions(self, table: str) -> tuple[list[ast.ColumnSpec], list[ast.Constraint]]:
         """Columns and constraints with commas between them."""
@@ -424,6 +463,8 @@ class Parser(TokenStream):
         if not self._take_operator("("):
             raise self._error(self._peek_or_error())
         tokens = self._inside_brackets()
+        if any(token.is_operator("(") for token in tokens):
+            raise NotSimulatedError("indexes on functions")
         return [
             token.text for token in tokens if not token.is_operator(",") and not token.is_word("asc", "desc")
         ]
@@ -498,7 +539,9 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "delete": Parser._delete,
     "merge": Parser._merge,
     "truncate": Parser._truncate,
+    "lock": Parser._lock,
     "create": Parser._create,
+    "alter": Parser._alter,
     "drop": Parser._drop,
     "declare": Parser._declare,
     "set": Parser._set,
@@ -512,29 +555,10 @@ _STATEMENTS: dict[str, Callable[[Parser, int], ast.Statement]] = {
     "print": Parser._print,
     "raiserror": Parser._raiserror,
     "waitfor": Parser._waitfor,
-    "writetext": Parser._command,
-    "readtext": Parser._command,
-    "exec": Parser._execute,
-    "execute": Parser._execute,
     "use": Parser._use,
-    "commit": Parser._transaction,
-    "rollback": Parser._transaction,
-    "save": Parser._transaction,
-    "open": Parser._cursor,
-    "fetch": Parser._cursor,
-    "close": Parser._cursor,
-    "deallocate": Parser._cursor,
     "dbcc": Parser._dbcc,
-    "grant": Parser._command,
-    "revoke": Parser._command,
-    "shutdown": Parser._command,
-    "kill": Parser._command,
-    "checkpoint": Parser._command,
-    "dump": Parser._command,
-    "load": Parser._command,
-    "alter": Parser._alter,
-    "reconfigure": Parser._command,
-    "disk": Parser._command,
-    **dict.fromkeys(("lock", "online", "quiesce", "reorg", "transfer"), Parser._command),
-    "setuser": Parser._command,
+    **dict.fromkeys(("exec", "execute"), Parser._execute),
+    **dict.fromkeys(("commit", "rollback", "save"), Parser._transaction),
+    **dict.fromkeys(("open", "fetch", "close", "deallocate"), Parser._cursor),
+    **dict.fromkeys(COMMANDS, Parser._command),
 }

@@ -59,6 +59,14 @@ class Truncate(Statement):
 
 
 @dataclass(slots=True)
+class LockTable(Statement):
+    """LOCK TABLE … IN SHARE or EXCLUSIVE MODE."""
+
+    table: Tokens
+    share: bool
+
+
+@dataclass(slots=True)
 class ColumnSpec:
     """One column of CREATE TABLE or ALTER TABLE ADD."""
 
@@ -106,12 +114,16 @@ class CreateIndex(Statement):
 
 @dataclass(slots=True)
 class AlterTable(Statement):
-    """ALTER TABLE … ADD or MODIFY columns, ADD or DROP CONSTRAINT, DROP columns; modified: nullable None keeps it."""
+    """ALTER TABLE … ADD or MODIFY columns, ADD or DROP CONSTRAINT, DROP columns, REPLACE column DEFAULT.
+
+    modified: columns with their type and whether they allow NULL, None to keep it; defaults: () to have none.
+    """
 
     table: Tokens
     added: Sequence[ColumnSpec] = ()
     constraints: Sequence[Constraint] = ()
-    modified: Sequence[ColumnSpec] = ()
+    modified: Sequence[tuple[str, Type | None, bool | None]] = ()
+    defaults: Sequence[tuple[str, Tokens]] = ()
     dropped: Sequence[str] = ()
     dropped_constraints: Sequence[str] = ()
 

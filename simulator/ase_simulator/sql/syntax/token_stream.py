@@ -10,6 +10,13 @@ from ase_simulator.sql.syntax.lexer import Kind, Token
 
 Tokens = Sequence[Token]
 
+_SECOND_WORDS = {
+    "unsigned": ("tinyint", "smallint", "int", "integer", "bigint"),
+    "double": ("precision",),
+    "national": ("char", "character", "varchar"),
+    **dict.fromkeys(("char", "character"), ("varying",)),
+}
+
 
 class TokenStream:
     """Base of the parser: peeks, consumes, reports syntax errors."""
@@ -78,7 +85,7 @@ class TokenStream:
 
     def _optional_name(self) -> str:
         """A name, or '' where the next token is none."""
-        if self._done or not self._peek.is_identifier or self._peek.is_word(*STARTERS):
+        if self._done or not self._peek.is_identifier or self._peek.is_word(*RESERVED):
             return ""
         self._at += 1
         return self._tokens[self._at - 1].text
@@ -106,16 +113,15 @@ class TokenStream:
 
     def _type(self) -> Type:
         words = [self._identifier()]
-        if words[0].lower() in ("unsigned", "double", "national") or (
-            words[0].lower() in ("char", "character") and not self._done and self._peek.is_word("varying")
-        ):
+        after = _SECOND_WORDS.get(words[0].lower(), ())
+        if not self._done and self._peek.text.lower() in after:
             words.append(self._identifier())
         text = " ".join(words)
         if self._take_operator("("):
             text += "(" + "".join(token.text for token in self._inside_brackets()) + ")"
         type_ = parse_type(text)
         if type_ is None:
-            raise SqlError(269, " ".join(words))
+            raise SqlError(2715, " ".join(words))
         return type_
 
     def _inside_brackets(self) -> Tokens:

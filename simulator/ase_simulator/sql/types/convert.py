@@ -150,6 +150,8 @@ def _to_number(source: Type, target: Type, value: EngineValue, how: str) -> Engi
     fitted = number.quantize(step, "ROUND_DOWN" if cut else ROUND_HALF_UP, WIDE)
     if len(str(abs(int(fitted)))) > target.precision - target.scale and int(fitted):
         raise SqlError(247, how, source.name.upper(), _shown(source, value), target.name.upper())
+    if cut and how == "implicit" and fitted != number.quantize(Decimal(1).scaleb(-source.scale), None, WIDE):
+        raise SqlError(241, source.name.upper(), _shown(source, value), target.name.upper())
     held = exact(fitted)
     if target.scale and isinstance(held, int):
         return float(held) if abs(held) < 2**53 else f"{fitted:f}"

@@ -27,13 +27,17 @@ _DIGITS_OF_A_REAL = 15
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A compiled expression. type: None for a bare NULL; text: a string literal's value; origin: its table, column."""
+    """A compiled expression. type: None for a bare NULL; text: a string literal's value; origin: its table, column.
+
+    identity: it is an identity column.
+    """
 
     sql: str
     type: Type | None
     nullable: bool = True
     text: str | None = None
     origin: tuple[str, str] = ("", "")
+    identity: bool = False
 
 
 def varchar(length: int) -> Type:
