@@ -27,6 +27,8 @@ _EXPECTED = {
 _MAX_PROBLEMS = 5
 _UNKNOWN_KEY = "unknown key"
 # pydantic's own words
+# Bytes. The strict loader takes seconds for each MiB.
+MAX_FILE = 4 << 20
 _MISSING_KEY = "Field required"
 _NOT_SHOWN = "(not shown)"
 # Names of settings, and names that users give to logins, modules and labels.
@@ -37,7 +39,7 @@ _SETTING = re.compile(r"[a-z_]{1,40}")
 def load(path: Path, form: type[T] | TypeAdapter[T]) -> T:
     """The validated content of a file. Raises UserError with file, line and key for whatever is wrong."""
     try:
-        text = read_text(path)
+        text = read_text(path, MAX_FILE)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     return parse(text, form, str(path))

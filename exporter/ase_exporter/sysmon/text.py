@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import errno
 import gzip
 import html
 import io
@@ -15,6 +16,8 @@ from typing import BinaryIO, cast
 _CHUNK = 1 << 16
 _SNIFFED = 2048
 _MAX_LINE = 1 << 20
+# Characters beyond it, after which the file is no report: reading gigabytes without a line end would take minutes.
+_MAX_LEFT_OUT = 16 << 20
 _GZIP = b"\x1f\x8b"
 # Of unpacked to packed bytes, beyond the first megabytes. Reports reach 15, a bomb 1000.
 MAX_RATIO = 64
@@ -57,7 +60,7 @@ def open_lines(file: BinaryIO) -> Iterator[str]:
 
     gzip is known by its first bytes, UTF-16 by its byte order mark or its zero bytes; the rest is UTF-8.
     A line ends at CR LF, LF or CR; CR CR LF (text mode used twice) is one end. Raises OSError or EOFError for a
-    gzip file that is damaged or a bomb.
+    gzip file that is damaged or a bomb, and for a line that no report has.
     """
     head, chunks = _sniff(file)
     if head.startswith(_GZIP):
@@ -66,9 +69,12 @@ def open_lines(file: BinaryIO) -> Iterator[str]:
         head, chunks = _sniff(cast(BinaryIO, unpacked))
         chunks = _bounded(chunks, packed)
     decoder = codecs.getincrementaldecoder(_encoding(head))(errors="replace")
-    rest = ""
+    rest, left_out = "", 0
     for chunk in chunks:
         *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+        left_out = 0 if lines else left_out + max(len(rest) - _MAX_LINE, 0)
+        if left_out > _MAX_LEFT_OUT:
+            raise OSError(errno.EFBIG, f"a line has more than {_MAX_LEFT_OUT >> 20} MiB")
         rest = rest[:_MAX_LINE]
         for line in lines:
             yield from line.rstrip("\r").split("\r")

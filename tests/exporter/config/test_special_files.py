@@ -11,6 +11,7 @@ from ase_exporter.ase.login_ledger import FILE, LoginLedger
 from ase_exporter.config import Auth, Config, yaml_files
 from ase_exporter.config.web import TlsServer
 from ase_exporter.errors import UserError
+from ase_exporter.sysmon.files import reports_of
 from ase_exporter.web.tls import server_context
 from ase_exporter.workers.totals_register import DIRECTORY, TotalsRegister
 
@@ -43,6 +44,14 @@ def special(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     else:
         path.mkdir()
     return path
+
+
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "huge.yaml"
+    path.touch()
+    os.truncate(path, 5 << 30)
+    assert "larger than 4096 KiB" in in_time(lambda: yaml_files.load(path, Config))
+    assert "a line has more than 16 MiB" in in_time(lambda: list(reports_of(str(path))))
 
 
 def test_a_special_file_is_an_error_of_one_line(special: Path) -> None:
