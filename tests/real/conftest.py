@@ -52,7 +52,8 @@ def watch(server: ase.Server, tmp_path_factory: pytest.TempPathFactory) -> Itera
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("watch")
     # The simulator answers slowly: it is asked often, and its budget is large.
-    interval, budget = (15, "1%") if server.is_real else (5, "100%")
+    short = server.seconds <= ase.SHORT_SECONDS
+    interval, budget = (15, "1%") if server.is_real else (3 if short else 5, "100%")
     configuration = {
         "targets": [{"name": ase.NAME, "host": server.host, "port": server.port, "budget": budget}],
         "auth": {"default": {"user": server.monitor.user, "password": server.monitor.password}},

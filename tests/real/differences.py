@@ -33,7 +33,7 @@ def simulated_twin(taken: Capture, folder: Path) -> Capture:
     catalogue, _ = load_catalogue()
     with ase.server(nearest(version).key, folder) as twin:
         ase.prepare(twin)
-        found = take_capture(twin.config, twin.target, catalogue, Plan(2, 1.0, everything=True))
+        found = take_capture(twin.config, twin.target, catalogue, Plan(1, everything=True))
     return with_pseudonyms(found, b"twin")[0]
 
 

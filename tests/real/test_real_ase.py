@@ -224,7 +224,8 @@ def test_a_capture_holds_no_names_and_says_how_the_server_differs(
     names -= system_names() | vocabulary() | own
     assert names
     file = server.reports / "server.capture.gz"
-    ended = run("capture", f"--output={file}", "--all", "--scrapes=2", "--interval=1", **server.environment)
+    scrapes = f"--scrapes={5 if server.is_real else 1}"
+    ended = run("capture", f"--output={file}", "--all", scrapes, **server.environment)
     assert ended.returncode == 0, ended.stderr
     taken = load(file)
     assert taken.header.names == "pseudonyms"
