@@ -60,7 +60,8 @@ def metrics_in_rules() -> frozenset[str]:
     """Names of all scraped metrics that a rule, `compare` or `report` uses."""
     readers = [
         EXPORTER / "compare" / "measures.yaml",
-        EXPORTER / "analysis" / "evidence.py",
+        EXPORTER / "advise" / "evidence.py",
+        EXPORTER / "analysis" / "diagnosing.py",
         *(EXPORTER / "report").glob("*.py"),
     ]
     text = "".join(path.read_text() for path in [*RULES, *readers])

@@ -25,12 +25,13 @@ from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.compare.conftest import prometheus_with
 from tests.paths import SHARED
 
+from ase_exporter.analysis.predicted import answer
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.report import markdown
-from ase_exporter.compare.request import Request, answer, windows_around
+from ase_exporter.compare.request import Request, windows_around
 from ase_exporter.compare.statistics import WindowDifference
 from ase_exporter.config import Module
 from ase_exporter.demo.replay import CACHES, published

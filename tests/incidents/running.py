@@ -14,14 +14,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
-from tests.exporter.top.watching import SCENARIOS, catalogue, watched
+from tests.exporter.top.watching import SCENARIOS, watched
 
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.metrics.families import Family, Kind
 from ase_exporter.top.samples import LabelValues, Reading, Sample, Tracker
-from ase_exporter.top.sampling import windowed_counters
 
 FILE = Path(__file__).with_name("incidents.yaml")
 HEALTHY = "quiet-oltp"
@@ -195,7 +194,7 @@ def _healthy(site: Site) -> tuple[list[Sample], float]:
 def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iterator[Sample]:
     """The samples of a healthy server, with the fault laid over what was read."""
     size = site.engines or _usual_engines()
-    tracker = Tracker(windowed_counters(catalogue()))
+    tracker = Tracker()
     begins = healthy[0].monotonic + BEFORE - INTERVAL
     known: dict[str, tuple[Reading, Family]] = {}
     start: dict[str, Reading] = {}

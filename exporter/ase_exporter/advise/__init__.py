@@ -1,1 +1,1 @@
-"""Advice on hot spinlocks: live counters and configuration in, statements with arithmetic and predictions out."""
+"""Advice: what was read of a server and its diagnosis in, statements with arithmetic and predictions out."""

@@ -1,7 +1,7 @@
-"""Advice on hot spinlocks: their rank by CPU burned, and the statements that reduce contention, by predicted gain."""
+"""Advice on what the diagnosis finds, spinlocks and everything else: statements that ease it, by predicted gain."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,19 +15,22 @@ from ase_exporter.advise.remedies import (
     PartitionLimits,
     Remedy,
     SpinlockRatio,
+    cause_step,
     matters,
     remedies,
     size_text,
 )
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.diagnosis.catalogue import catalogue, threshold
+from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN, Diagnosis, Finding
 from ase_exporter.untrusted.encoders import is_writable, sql_literal
 
 Severity = Literal["severe", "hot", "busy", "quiet"]
 
 # Engines, and the share of all engines, below which nothing that needs a downtime is worth it.
 MIN_ENGINES, MIN_SHARE = 0.5, 0.01
+# Findings of the diagnosis whose remedies are those of the hot spinlocks.
+_ABOUT_SPINLOCKS = ("spinning", "contended")
 # A step that needs less memory than this is given even where free memory is not known.
 _NOTICED_BYTES = 2**20
 # A CPU with this flag has the transactional memory switched off by its microcode.
@@ -58,24 +61,50 @@ class SpinlockFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """Findings, those that burn most CPU first.
+class Cause:
+    """One finding of the diagnosis, and what eases it. spinlocks: those that are hot, if it is about spinlocks.
 
-    features: Memscale, where it would help; not_offered: features that the host's CPU lacks, with the reason.
-    do_not: general rules.
+    explains: seconds per second of session time.
+    """
+
+    finding: Finding
+    explains: float
+    steps: tuple[AdviceStep, ...] = ()
+    cautions: tuple[str, ...] = ()
+    spinlocks: tuple[SpinlockFinding, ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """Seconds per second that its best step recovers at most; without a prediction, all that it explains."""
+        steps = [*self.steps, *(step for each in self.spinlocks for step in each.steps)]
+        return max((step.gain.sessions for step in steps if step.gain), default=self.explains)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """causes: what the diagnosis found, what stops work and then the largest predicted gain first.
+
+    findings: spinlocks, those that burn most CPU first. features: Memscale, where it would help; not_offered: features
+    that the host's CPU lacks, with the reason. do_not: general rules.
     """
 
     evidence: Evidence
     findings: tuple[SpinlockFinding, ...]
+    causes: tuple[Cause, ...] = ()
     features: tuple[MemscaleFeature, ...] = ()
     not_offered: tuple[str, ...] = ()
     do_not: tuple[str, ...] = ()
 
     @property
     def hot(self) -> list[SpinlockFinding]:
-        """The findings that need action, the largest predicted gain first."""
-        found = [each for each in self.findings if each.severity in ("severe", "hot")]
-        return sorted(found, key=lambda each: -each.gain)
+        """The spinlocks that need action, the largest predicted gain first."""
+        return _by_gain(self.findings)
+
+    @property
+    def steps(self) -> Iterator[AdviceStep]:
+        """All that is advised."""
+        yield from (step for cause in self.causes for step in cause.steps)
+        yield from (step for finding in self.hot for step in finding.steps)
 
     @property
     def spinning(self) -> float:
@@ -84,11 +113,12 @@ class Advice:
 
 
 def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
-    """Findings on all spinlocks, with steps for those whose contention needs action.
+    """What eases the findings of the diagnosis, and all spinlocks whose contention needs action.
 
-    seconds_per_spin: CPU seconds of one spin; None for the assumed one. No more engines spin than are busy.
+    seconds_per_spin: CPU seconds of one spin; None for that of the diagnosis, or the assumed one. No more engines spin
+    than are busy.
     """
-    cost = seconds_per_spin or threshold(SECONDS_PER_SPIN)
+    cost = seconds_per_spin or _cost(evidence.diagnosis) or threshold(SECONDS_PER_SPIN)
     spins = sum(spinlock.spins for spinlock in evidence.spinlocks)
     if spins:
         cost = min(cost, _max_spinning(evidence) / spins)
@@ -101,9 +131,70 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
     return Advice(
         evidence=evidence,
         findings=tuple(findings),
+        causes=tuple(_causes(evidence, findings, load)),
         features=tuple(features),
         not_offered=tuple(notes),
         do_not=tuple(remedies().do_not),
+    )
+
+
+def _cost(diagnosis: Diagnosis | None) -> float:
+    """CPU seconds of one spin by the diagnosis; 0 if it does not know."""
+    measures = diagnosis.measures if diagnosis else {}
+    if not measures or not (spins := measures["spins"].value):
+        return 0.0
+    return (measures["spinning"].value or 0.0) / spins
+
+
+def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding], load: Load) -> list[Cause]:
+    if evidence.diagnosis is None:
+        return []
+    hot = tuple(_by_gain(spinlocks))
+    found: list[Cause] = []
+    # The first finding of each part of the account that explains all of it.
+    whole: dict[str, Finding] = {}
+    for finding in evidence.diagnosis.findings:
+        definition = catalogue().findings[finding.name]
+        first = finding
+        if definition.part and not definition.times:
+            first = whole.setdefault(definition.part, finding)
+        explains = (finding.share or 0.0) * evidence.diagnosis.account.sessions
+        if finding.name in _ABOUT_SPINLOCKS:
+            found.append(Cause(finding, explains, spinlocks=hot))
+        elif first is finding:
+            steps, cautions = _eased(finding, evidence, evidence.diagnosis, load)
+            found.append(Cause(finding, explains, steps, cautions))
+        else:
+            found.append(Cause(finding, 0.0, cautions=(f"ease {first.word} first: it is the same time",)))
+    return sorted(found, key=lambda each: (-(each.finding.rank // 1), -each.gain, -each.finding.rank))
+
+
+def _eased(
+    finding: Finding, evidence: Evidence, diagnosis: Diagnosis, load: Load
+) -> tuple[tuple[AdviceStep, ...], tuple[str, ...]]:
+    """What to do, and what is not worth its price."""
+    steps, cautions = [], []
+    part = catalogue().findings[finding.name].part
+    for remedy in remedies().causes.get(finding.name, ()):
+        if not remedy.applies(diagnosis.measures):
+            continue
+        gain = None
+        if part and finding.share is not None:
+            gain = load.relief(diagnosis.account, part, finding.share * remedy.recovers)
+        step = cause_step(remedy, finding.subject, evidence, gain)
+        if step is None:
+            continue
+        if why_not := _why_not(step, evidence, diagnosis.account.sessions):
+            cautions.append(f"not advised: {step.statements[0]}: {why_not}")
+        else:
+            steps.append(step)
+    return tuple(steps), tuple(cautions)
+
+
+def _by_gain(findings: Sequence[SpinlockFinding]) -> list[SpinlockFinding]:
+    """The spinlocks that need action, the largest predicted gain first."""
+    return sorted(
+        (each for each in findings if each.severity in ("severe", "hot")), key=lambda each: -each.gain
     )
 
 
@@ -155,28 +246,42 @@ def _worth_its_price(finding: SpinlockFinding, evidence: Evidence, load: Load) -
     """The finding without the steps that are not, each of which becomes a caution."""
     steps, cautions = [], list(finding.cautions)
     for step in finding.steps:
-        if why_not := _why_not(step, evidence, finding.engines, load):
+        gained = step.gain.engines if step.gain else finding.engines
+        if why_not := _why_not(step, evidence, evidence.engines, gained) or _why_only_moved(step, load):
             cautions.append(f"not advised: {step.statements[0]}: {why_not}")
         else:
             steps.append(step)
     return replace(finding, steps=tuple(steps), cautions=tuple(cautions))
 
 
-def _why_not(step: AdviceStep, evidence: Evidence, engines: float, load: Load) -> str:
-    """Why a step is not worth its price, or ''. engines: that spin on the spinlock."""
+def _why_not(step: AdviceStep, evidence: Evidence, whole: float, gained: float | None = None) -> str:
+    """Why a step is not worth its price, or ''.
+
+    gained: engines, or sessions if it is not given; whole: of how many. What it gains may not be known.
+    """
     free = evidence.free_bytes
     if free is None and step.memory >= _NOTICED_BYTES:
         return f"it needs {size_text(step.memory)}, and how much is free below max memory is not known"
     if free is not None and step.memory > free:
         return f"it needs {size_text(step.memory)}, and {size_text(free)} are free below max memory"
-    gained = step.gain.engines if step.gain else engines
+    least = MIN_SHARE * whole
+    if gained is not None:
+        least = max(MIN_ENGINES, least)
+    elif step.gain is not None:
+        gained = step.gain.sessions
+    if gained is None:
+        return ""
     if gained <= 0:
         return "the prediction is that it makes things worse"
-    if step.gain and (other := load.limit(step.changes)):
-        return f"{other} limits the throughput, and would spin more instead: ease that first"
-    if step.downtime and gained < max(MIN_ENGINES, MIN_SHARE * evidence.engines):
-        return f"it frees about {gained:.2f} engines: too little for a restart or single-user mode"
+    if step.downtime and gained < least:
+        return f"it frees about {gained:.2f} of {whole:.0f}: too little for a restart or single-user mode"
     return ""
+
+
+def _why_only_moved(step: AdviceStep, load: Load) -> str:
+    """That another spinlock would take up what a step frees, or ''."""
+    other = load.limit(step.changes) if step.gain else ""
+    return f"{other} limits the throughput, and would spin more instead: ease that first" if other else ""
 
 
 def _steps(
@@ -197,14 +302,12 @@ def _steps(
 def _raise_option(
     remedy: Remedy, increase: OptionIncrease, evidence: Evidence
 ) -> tuple[str, list[AdviceStep]]:
-    now = evidence.options.get(increase.option)
-    if now is None:
+    step = increase.step(evidence)
+    if step is None:
         return f"{increase.option}: unknown", []
-    wanted = math.ceil(now * increase.factor)
-    memory = (wanted - now) * increase.unit_bytes
-    statement = f"exec sp_configure '{increase.option}', {wanted}"
-    step = AdviceStep((statement,), f"from {now:,} to {wanted:,}", restart=remedy.static, memory=memory)
-    return f"{increase.option} = {now:,}", [step]
+    return f"{increase.option} = {evidence.options[increase.option]:,}", [
+        replace(step, restart=remedy.static)
+    ]
 
 
 def _lower_ratio(
@@ -221,7 +324,7 @@ def _lower_ratio(
         get = math.ceil(rows / wanted)
         changes = {spinlock.name: [Slots(times=get / have)]}
         gain = load.gain(changes)
-        if gain.contention <= target or wanted == ratio.ladder[-1]:
+        if (gain.contention or 0.0) <= target or wanted == ratio.ladder[-1]:
             why = f"ceil({rows:,} / {wanted}) = {get:,} spinlocks instead of {have:,}"
             statement = f"exec sp_configure '{ratio.option}', {wanted}"
             memory = (get - have) * remedy.memory_bytes
@@ -242,7 +345,7 @@ def _reduce_cache_contention(
         evidence.engines / ENGINES_PER_PARTITION,
     )
     wanted, changes, gain = cache.partitions, dict[str, Sequence[Slots]](), None
-    while wanted * 2 <= most and (gain is None or gain.contention > remedies().target_contention):
+    while wanted * 2 <= most and (gain is None or (gain.contention or 0.0) > remedies().target_contention):
         wanted *= 2
         changes = {cache.name: [Slots(times=wanted / cache.partitions)]}
         gain = load.gain(changes)

@@ -118,16 +118,18 @@ class _Placement:
         free = self.evidence.free_bytes
         return free is None or self.megabytes * 2**20 <= free
 
+    def share(self, total: float) -> float:
+        """Of the reads of the source, which are so many per second in total."""
+        return sum(o.reads for o in self.tables) / (total or 1.0)
+
     def changes(self, total: float) -> Changes:
-        """total: reads per second of all tables of the source."""
-        share = sum(o.reads for o in self.tables) / (total or 1.0)
+        share = self.share(total)
         return {self.source.name: (Slots(1 - share), Slots(share, self.partitions / self.source.partitions))}
 
     def why(self, total: float) -> str:
-        share = sum(o.reads for o in self.tables) / (total or 1.0)
         free = self.evidence.free_bytes
         return (
-            f"{share:.0%} of the reads of {self.source.name} go to them, {self.strategy} LRU."
+            f"{self.share(total):.0%} of the reads of {self.source.name} go to them, {self.strategy} LRU."
             f" {self.megabytes:,} MB is what they hold in memory now and a quarter more, at most all of them (at"
             f" least {MIN_CACHE_MB} MB, and {self.limits.pool_pages} pages in each of {self.partitions} partitions)."
             + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")

@@ -1,40 +1,20 @@
-"""Measurements for advice: counters and configuration of a server, read twice through the catalogue.
+"""Measurements for advice: counters, configuration and diagnosis of a server, from what any view has read of it."""
 
-Advice therefore sees counters as the exporter does: unwrapped, on every version, with mon_role alone.
-"""
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-
-from ase_exporter.catalogue import Catalogue, PlannedCollector, ServerFacts, plan, read_facts
 from ase_exporter.catalogue.versions import Version
-from ase_exporter.errors import UserError
-from ase_exporter.metrics.counters import CounterStore
-from ase_exporter.metrics.families import Family
+from ase_exporter.diagnosis.diagnose import Diagnosis
+from ase_exporter.diagnosis.measures import NO_DATA, Readings, Rows
 
-# Temporary databases: the system's, and those that users have created (256) or that belong to an instance of a
-# cluster (0x20000000).
-TEMPORARY_DATABASES = "select name from master..sysdatabases where dbid = 2 or status3 & 536871168 != 0"
-OWNERS = (
-    "select DBName, ObjectName, OwnerName, sum(convert(float, TotalSizeKB)) from master..monCachedObject"
-    " group by DBName, ObjectName, OwnerName"
-)
-COLLECTORS = (
-    "state",
-    "spinlocks",
-    "engines",
-    "run_queues",
-    "data_caches",
-    "cache_pools",
-    "cached_objects",
-    "objects",
-)
-# Advice on bindings needs more objects than a scrape exports.
-TOP_OBJECTS = 200
-
-Query = Callable[[str], Sequence[Sequence[object]]]
+# Metric, and whether its rate is needed -> what advice lacks without it.
+_NEEDED = {
+    ("ase_spinlock_grabs_total", True): "spinlocks: no step for them",
+    ("ase_config_value", False): "configuration options: current settings are not known",
+    ("ase_cache_partitions", False): "data caches: no step for them",
+    ("ase_cached_object_bytes", False): "cached objects: no table to bind is named",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +68,12 @@ class CachedObject:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The measurements of one server. seconds: between the two reads, on the server's clock.
+    """The measurements of one server. seconds: of the window over which rates are taken.
 
-    options: run values by name. missing: collectors that could not be read, with the reason. page_size: bytes.
+    options: run values by name. missing: what could not be read, with the reason. page_size: bytes.
     temporary_databases: names, tempdb included. cpu_flags: of the database host. busy: how many engines work or spin.
     connections: open ones; run_queue: tasks that wait for an engine. All of these are None if they are not known.
+    diagnosis: of the same window, None to look at spinlocks alone.
     """
 
     version: Version
@@ -110,6 +91,7 @@ class Evidence:
     busy: float | None = None
     connections: float | None = None
     run_queue: float | None = None
+    diagnosis: Diagnosis | None = None
 
     @property
     def free_bytes(self) -> float | None:
@@ -118,163 +100,72 @@ class Evidence:
         return None if not maximum or not used else max(0.0, (maximum - used) * 2048.0)
 
 
-def gather(
-    query: Query,
-    catalogue: Catalogue,
+def evidence_of(
+    readings: Readings,
+    diagnosis: Diagnosis,
+    version: Version,
     seconds: float,
-    wait: Callable[[float], None] = time.sleep,
-    cpu_flags: frozenset[str] | None = None,
+    *,
+    page_size: int,
+    options: Mapping[str, int] | None = None,
 ) -> Evidence:
-    """Read a server twice, `seconds` apart.
+    """What was read of a server, with its diagnosis.
 
-    query: runs one select. wait: waits between the reads; replaced to show progress, or in tests. cpu_flags: of the
-    database host, None if they are not known. Raises UserError if spinlocks cannot be read.
+    seconds: of the window. options: run values that count where the metrics lack them.
     """
-    facts = read_facts(query)
-    chosen = {name: name in COLLECTORS for name in catalogue.collectors}
-    planned = [c for c in plan(catalogue, facts, chosen, TOP_OBJECTS) if c.name in COLLECTORS]
-    counters = CounterStore()
-    ready = [collector for collector in planned if collector.available]
-    if not any(collector.name == "spinlocks" for collector in ready):
-        unavailable = next((collector for collector in planned if collector.name == "spinlocks"), None)
-        why = (
-            f"{unavailable.detail} (ase-exporter check says how to fix it)"
-            if unavailable
-            else "not in the catalogue"
-        )
-        raise UserError(f"spinlocks cannot be read: {why}")
-    began, times = _server_clock(query), dict[str, datetime]()
-    _read(ready, query, counters, began, times)
-    wait(seconds)
-    ended = _server_clock(query)
-    samples = _read(ready, query, counters, began, times)
-    missing = {collector.name: collector.detail for collector in planned if not collector.available}
-    owners = _owners(query, facts) if any(collector.name == "cached_objects" for collector in ready) else {}
-    temporary = frozenset(str(row[0]).strip() for row in query(TEMPORARY_DATABASES))
-    return replace(
-        evidence_of(samples, _seconds(began, ended), facts.version, owners),
-        options=facts.options,
-        missing=missing,
-        page_size=facts.page_size,
-        temporary_databases=temporary,
-        cpu_flags=cpu_flags,
+    measures = diagnosis.measures
+    read = {labels["name"]: int(value) for labels, value in readings.values("ase_config_value")}
+    connections = readings.values("ase_connections")
+    assigned = readings.values("ase_tempdb_sessions_assigned")
+    return Evidence(
+        version=version,
+        seconds=seconds,
+        engines=int(measures["engines"].value or 0),
+        transactions=measures["transactions"].value or 0.0,
+        options={**(options or {}), **read},
+        spinlocks=spinlock_rates(readings),
+        caches=_caches(readings),
+        objects=_objects(readings),
+        missing={
+            metric: f"{lacks} ({readings.unknown(metric, is_rate=is_rate) or NO_DATA})"
+            for (metric, is_rate), lacks in _NEEDED.items()
+            if not (readings.rates(metric) if is_rate else readings.values(metric))
+        },
+        page_size=page_size,
+        temporary_databases=frozenset({"tempdb", *(labels["database"] for labels, _ in assigned)}),
+        busy=measures["busy"].value,
+        connections=sum(value for _, value in connections) if connections else None,
+        run_queue=measures["run_queue"].value,
+        diagnosis=diagnosis,
     )
 
 
-def _server_clock(query: Query) -> datetime:
-    """The time on the server's clock, by which rates are calculated."""
-    now = query("select getdate()")[0][0]
-    if not isinstance(now, datetime):
-        raise UserError("getdate(): expected a date and time from the server")
-    return now
-
-
-Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
-
-
-def _read(
-    planned: Sequence[PlannedCollector],
-    query: Query,
-    counters: CounterStore,
-    began: datetime,
-    times: dict[str, datetime],
-) -> Samples:
-    """Gauges, and the growth of counters per second since `times`, else since `began`; notes the times of this reading.
-
-    Each metric has its own, as tables are read one after the other, and some take seconds.
-    """
-    found: dict[str, list[tuple[Mapping[str, str], float]]] = {}
-    for collector in planned:
-        read_at = _server_clock(query)
-        results = [query(sql) for sql in collector.statements]
-        family: Family
-        for family in collector.families(results, counters, time.monotonic()):
-            since = times.get(family.name, began) if family.kind == "counter" else read_at
-            times[family.name] = read_at
-            seconds = _seconds(since, read_at)
-            found[family.name] = [
-                (dict(zip(family.labels, values, strict=True)), value / seconds)
-                for values, value in family.samples
-            ]
+def sums_by(rows: Rows, *labels: str) -> dict[tuple[str, ...], float]:
+    """Sums by the values of these labels."""
+    found: dict[tuple[str, ...], float] = {}
+    for values, value in rows:
+        key = tuple(values.get(label, "") for label in labels)
+        found[key] = found.get(key, 0.0) + value
     return found
 
 
-def _seconds(began: datetime, ended: datetime) -> float:
-    """Seconds between two readings, at least one."""
-    return max(1.0, (ended - began).total_seconds())
-
-
-# Owner and size in bytes by database and object.
-Owners = Mapping[tuple[str, str], tuple[str, float]]
-NO_OWNERS: Owners = {}
-
-
-def _owners(query: Query, facts: ServerFacts) -> Owners:
-    """The owners of tables, but of those whose name has several: they cannot be told apart."""
-    if not {"OwnerName", "TotalSizeKB"} <= facts.tables.get("monCachedObject", {}).keys():
-        return {}
-    found: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for database, name, owner, kilobytes in query(OWNERS):
-        size = float(str(kilobytes or 0)) * 1024
-        found.setdefault((_text(database), _text(name)), []).append((_text(owner), size))
-    return {key: owners[0] for key, owners in found.items() if len(owners) == 1}
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value).strip()
-
-
-def evidence_of(samples: Samples, elapsed: float, version: Version, owners: Owners = NO_OWNERS) -> Evidence:
-    """What the samples of metrics say, without options.
-
-    samples: by metric; gauges as they are, counters as their growth per second.
-    """
-    cpu = [
-        value
-        for labels, value in samples.get("ase_engine_cpu_seconds_total", ())
-        if labels.get("mode") in ("user", "system")
-    ]
-    return Evidence(
-        version=version,
-        seconds=elapsed,
-        engines=int(
-            sum(v for labels, v in samples.get("ase_engines", ()) if labels.get("state") == "online")
-        ),
-        transactions=sum(value for _, value in samples.get("ase_transactions_total", ())),
-        busy=sum(cpu) if cpu else None,
-        connections=_sum(samples.get("ase_connections", ())),
-        run_queue=_sum(samples.get("ase_run_queue_length", ())),
-        options={},
-        spinlocks=_spinlocks(samples),
-        caches=_caches(samples),
-        objects=_objects(samples, owners),
-    )
-
-
-def _sum(rows: Sequence[tuple[Mapping[str, str], float]]) -> float | None:
-    return sum(value for _, value in rows) if rows else None
-
-
-def _spinlocks(samples: Samples) -> tuple[SpinlockRates, ...]:
-    rates = {
-        what: {labels["spinlock"]: value for labels, value in samples[f"ase_spinlock_{what}_total"]}
+def spinlock_rates(readings: Readings) -> tuple[SpinlockRates, ...]:
+    """Spinlocks by name and class. Over the instances of a cluster, they are summed."""
+    grabs, spins, waits = (
+        sums_by(readings.rates(f"ase_spinlock_{what}_total"), "spinlock", "class")
         for what in ("grabs", "spins", "waits")
-    }
+    )
     return tuple(
-        SpinlockRates(
-            labels["spinlock"],
-            labels.get("class", ""),
-            *(rates[what].get(labels["spinlock"], 0.0) for what in ("grabs", "spins", "waits")),
-        )
-        for labels, _ in samples["ase_spinlock_grabs_total"]
+        SpinlockRates(key[0], key[1], rate, spins.get(key, 0.0), waits.get(key, 0.0))
+        for key, rate in grabs.items()
     )
 
 
-def _caches(samples: Samples) -> tuple[DataCache, ...]:
+def _caches(readings: Readings) -> tuple[DataCache, ...]:
     def of(metric: str, cache: str) -> list[float]:
-        return [value for labels, value in samples.get(metric, ()) if labels["cache"] == cache]
+        return [value for labels, value in readings.values(metric) if labels["cache"] == cache]
 
-    names = [labels["cache"] for labels, _ in samples.get("ase_cache_partitions", ())]
+    names = dict.fromkeys(labels["cache"] for labels, _ in readings.values("ase_cache_partitions"))
     return tuple(
         DataCache(
             name=name,
@@ -287,22 +178,29 @@ def _caches(samples: Samples) -> tuple[DataCache, ...]:
     )
 
 
-def _objects(samples: Samples, owners: Owners) -> tuple[CachedObject, ...]:
+def _objects(readings: Readings) -> tuple[CachedObject, ...]:
     """Tables with their indexes summed. The catalogue's `rest` is left out: it is no single object."""
-    caches: dict[tuple[str, str], str] = {}
-    cached: dict[tuple[str, str], float] = {}
-    for labels, value in samples.get("ase_cached_object_bytes", ()):
-        key = (labels["database"], labels["object"])
-        caches.setdefault(key, labels["cache"])
-        cached[key] = cached.get(key, 0.0) + value
-    reads: dict[tuple[str, str], float] = {}
-    for labels, value in samples.get("ase_object_logical_reads_total", ()):
-        key = (labels["database"], labels["object"])
-        reads[key] = reads.get(key, 0.0) + value
+    cached = sums_by(readings.values("ase_cached_object_bytes"), "database", "object")
+    reads = sums_by(readings.rates("ase_object_logical_reads_total"), "database", "object")
+    caches: dict[tuple[str, ...], str] = {}
+    for labels, _ in readings.values("ase_cached_object_bytes"):
+        caches.setdefault((labels["database"], labels["object"]), labels["cache"])
+    owners = _owners(sums_by(readings.values("ase_table_size_bytes"), "database", "object", "owner"))
     return tuple(
         CachedObject(
-            *key, caches.get(key, ""), reads.get(key, 0.0), cached.get(key, 0.0), *owners.get(key, ("", 0.0))
+            key[0],
+            key[1],
+            caches.get(key, ""),
+            reads.get(key, 0.0),
+            cached.get(key, 0.0),
+            *owners.get(key, ("", 0.0)),
         )
         for key in dict.fromkeys([*reads, *cached])
         if key[1] not in ("", "rest")
     )
+
+
+def _owners(sizes: Mapping[tuple[str, ...], float]) -> dict[tuple[str, ...], tuple[str, float]]:
+    """Owner and size of tables, but of those whose name has several owners: they cannot be told apart."""
+    owners = Counter(key[:2] for key in sizes)
+    return {key[:2]: (key[2], size) for key, size in sizes.items() if owners[key[:2]] == 1}

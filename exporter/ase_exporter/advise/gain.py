@@ -6,6 +6,8 @@ Sessions form a closed loop: what they spend away from the engines for each tran
 throughput grows until they, or the engines, are used up. The model spreads grabs evenly: where a few hot rows share one
 slot, less is gained; where one slot is hotter than the others, more.
 
+Of what is no spinlock, the account says how much time sessions spend on it: no remedy gains more than that.
+
 Engines that spin slow down the one that holds the spinlock. A spinlock that is near its limit, as if all its spinning
 were in one slot, may therefore take up all that is gained: it is named, and the gain is what can be had at most.
 """
@@ -15,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.advise.evidence import Evidence
+from ase_exporter.diagnosis.account import CPU_PARTS, Account
 from ase_exporter.diagnosis.catalogue import threshold
 
 # A slot is never held for longer: the queue for it would have no end.
@@ -41,17 +44,20 @@ Changes = Mapping[str, Sequence[Slots]]
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """engines: that no longer spin on it. contention: of the spinlock afterwards, 0-1. transactions: more per second.
+    """sessions: seconds per second that sessions no longer spend, in the time account.
 
-    seconds: less of response time for each transaction, without waits. Both None where connections, CPU or the run
-    queue were not read. then: the spinlock that may become the bottleneck before all this is gained, or ''.
+    engines: that no longer spin, or no longer do this work. contention: of the spinlock afterwards, 0-1, None if it is
+    about none. transactions: more per second. seconds: less of response time for each transaction. Both None where
+    connections, CPU or the run queue were not read. then: the spinlock that may become the bottleneck before all this
+    is gained, or ''.
     """
 
     engines: float
-    contention: float
+    contention: float | None = None
     transactions: float | None = None
     seconds: float | None = None
     then: str = ""
+    sessions: float = 0.0
 
 
 class Load:
@@ -78,18 +84,37 @@ class Load:
         """What is gained if these parts take the place of spinlocks."""
         # The model alone, with nothing changed, may differ from now: that difference is no gain.
         times = self._throughput(changes) / self._throughput({})
+        engines = sum(self._locks[name][1] - self._on(name, times, parts) for name, parts in changes.items())
+        seconds = self._response(1.0, {}) - self._response(times, changes) if self._known else None
         return Gain(
-            engines=sum(
-                self._locks[name][1] - self._on(name, times, parts) for name, parts in changes.items()
-            ),
+            engines=engines,
             contention=max(
                 min(1.0, self._locks[name][0] * part.share * times / part.times)
                 for name, parts in changes.items()
                 for part in parts
             ),
             transactions=(times - 1) * self._transactions if self._known else None,
-            seconds=self._response(1.0, {}) - self._response(times, changes) if self._known else None,
+            seconds=seconds,
             then=self._next(times, changes),
+            sessions=engines if seconds is None else seconds * self._transactions,
+        )
+
+    def relief(self, account: Account, part: str, share: float) -> Gain:
+        """What is gained at most if this share of the account is no more, and sessions ask again at once."""
+        waited = share * account.sessions
+        used = sum(account.parts.get(name, 0.0) for name in CPU_PARTS)
+        engines = min(waited, used) if part in CPU_PARTS else 0.0
+        left = max(account.sessions - waited, 0.0)
+        times = min(
+            account.sessions / left if left else math.inf,
+            max(1.0, self._most / (used - engines)) if used > engines else math.inf,
+        )
+        known = self._transactions > 0 and math.isfinite(times)
+        return Gain(
+            engines=engines,
+            transactions=(times - 1) * self._transactions if known else None,
+            seconds=waited / self._transactions if known else None,
+            sessions=waited,
         )
 
     def limit(self, changes: Changes) -> str:

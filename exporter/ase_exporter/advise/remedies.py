@@ -1,17 +1,23 @@
-"""The remedies for hot spinlocks, as remedies.yaml lists them, and the steps that they lead to."""
+"""The remedies for findings and hot spinlocks, as remedies.yaml lists them, and the steps that they lead to."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Annotated
 
-from annotated_types import Gt, Lt
+from annotated_types import Gt, Le, Lt
 
+from ase_exporter.advise.evidence import Evidence
 from ase_exporter.advise.gain import Changes, Gain
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
-from ase_exporter.diagnosis.catalogue import Limit, threshold
+from ase_exporter.diagnosis.catalogue import Bounds, Limit, threshold
+from ase_exporter.diagnosis.diagnose import Subject
+from ase_exporter.diagnosis.measures import Measures, shown
+from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
 
 _FILE = Path(__file__).with_name("remedies.yaml")
 
@@ -30,11 +36,33 @@ class SpinlockRatio(Strict):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptionIncrease(Strict):
-    """An option to raise by a factor. unit_bytes: memory of one unit of the option."""
+    """An option to raise by a factor, or the cache of that name.
+
+    unit_bytes: memory of one unit of the option. each: the option that says how often that much memory is taken.
+    """
 
     option: str
     factor: float
     unit_bytes: int
+    each: str | None = None
+
+    def step(self, evidence: Evidence) -> "AdviceStep | None":
+        """The statement with its arithmetic; None if the value now is not known."""
+        now, of_cache = evidence.options.get(self.option), False
+        for each in evidence.caches:
+            if each.name == self.option:
+                now, of_cache = round(each.size_bytes / self.unit_bytes), True
+        times = evidence.options.get(self.each) if self.each else 1
+        if not now or not times:
+            return None
+        wanted = math.ceil(now * self.factor)
+        statement = (
+            f"exec sp_cacheconfig {sql_literal(self.option)}, '{wanted}M'"
+            if of_cache
+            else f"exec sp_configure '{self.option}', {wanted}"
+        )
+        memory = (wanted - now) * self.unit_bytes * times
+        return AdviceStep((statement,), f"from {now:,} to {wanted:,}", memory=memory)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +103,29 @@ class Remedy(Strict):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CauseRemedy(Strict):
+    """What eases a finding of the diagnosis; the comments in remedies.yaml describe the fields."""
+
+    assumes: str
+    recovers: Annotated[float, Gt(0), Le(1)] = 1.0
+    when: Mapping[str, Bounds] = field(default_factory=dict)
+    sql: Sequence[str] = ()
+    increase: OptionIncrease | None = None
+    restart: bool = False
+    costs: str = ""
+    warnings: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if there is nothing to run, or two ways to say it."""
+        if (self.increase is None) == (not self.sql):
+            raise ValueError("expected exactly one of sql, increase")
+
+    def applies(self, measures: Measures) -> bool:
+        """Whether it fits what was measured; not where that is not known."""
+        return all(bounds.hold(measures[name].value) for name, bounds in self.when.items())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MemscaleFeature(Strict):
     """A Memscale feature. since: the first ASE version that has it. cpu_flag: of /proc/cpuinfo, if it needs one."""
 
@@ -91,6 +142,7 @@ class RemedyCatalogue(Strict):
 
     target_contention: Annotated[float, Gt(0), Lt(1)]
     do_not: Sequence[str]
+    causes: Mapping[str, Sequence[CauseRemedy]]
     remedies: Sequence[Remedy]
     features: Sequence[MemscaleFeature]
 
@@ -105,9 +157,10 @@ class RemedyCatalogue(Strict):
 class AdviceStep:
     """One thing to do.
 
-    statements: SQL to run unchanged, each in a batch of its own. why: the arithmetic. changes: what becomes of which
-    spinlocks, empty if that is not known. gain: the prediction, None if there is none. restart: it takes effect at the
-    next start of the server. memory: bytes more. locks: tables are locked meanwhile. warnings: what to know before.
+    statements: SQL to run, each in a batch of its own. why: the arithmetic. changes: what becomes of which spinlocks,
+    empty if that is not known. gain: the prediction, None if there is none. restart: it takes effect at the next start
+    of the server. memory: bytes more. locks: tables are locked meanwhile. warnings: what to know before. assumes: on
+    what the prediction rests, '' for that of spinlocks. costs: what else it costs.
     """
 
     statements: tuple[str, ...]
@@ -118,6 +171,8 @@ class AdviceStep:
     memory: float = 0.0
     locks: bool = False
     warnings: tuple[str, ...] = ()
+    assumes: str = ""
+    costs: str = ""
 
     @property
     def single_user(self) -> bool:
@@ -136,6 +191,7 @@ class AdviceStep:
             ("single-user mode", self.single_user),
             ("locked tables, read from disk again", self.locks),
             (f"{size_text(self.memory)} of memory", self.memory > 0),
+            (self.costs, bool(self.costs)),
         ]
         return ", ".join(name for name, applies in parts if applies) or "nothing: it takes effect at once"
 
@@ -143,19 +199,34 @@ class AdviceStep:
     def promise(self) -> str:
         """What it gains, in words."""
         if self.gain is None:
-            return "gain not known: nothing that is measured predicts it"
-        gain = self.gain
-        parts = [f"about {gain.engines:.1f} engines spin on it no more, contention {gain.contention:.1%}"]
+            return "gain not known: nothing that is measured predicts it" + (
+                f"; if {self.assumes}" if self.assumes else ""
+            )
+        found = self._of_cause(self.gain) if self.assumes else self._of_spinlocks(self.gain)
+        return "; ".join(found)
+
+    def _of_cause(self, gain: Gain) -> Iterator[str]:
+        if gain.engines:
+            yield f"at most {gain.engines:.1f} engines"
         if gain.transactions is None or gain.seconds is None:
-            parts.append("transactions not known (connections, CPU or run queue were not read)")
+            yield f"at most {gain.sessions:.1f} sessions wait no longer"
         else:
-            parts.append(
+            least = f"at most {shown(gain.seconds, 'seconds')} less for each transaction"
+            yield f"{least}, up to {gain.transactions:,.0f} more transactions/s"
+        yield f"if {self.assumes}"
+
+    @staticmethod
+    def _of_spinlocks(gain: Gain) -> Iterator[str]:
+        yield f"about {gain.engines:.1f} engines spin on it no more, contention {gain.contention or 0.0:.1%}"
+        if gain.transactions is None or gain.seconds is None:
+            yield "transactions not known (connections, CPU or run queue were not read)"
+        else:
+            yield (
                 f"{'up to ' if gain.then else 'about '}{gain.transactions:,.0f} more transactions/s,"
                 f" {gain.seconds * 1000:.3g} ms less for each"
             )
         if gain.then:
-            parts.append(f"less if {gain.then} becomes the next bottleneck")
-        return "; ".join(parts)
+            yield f"less if {gain.then} becomes the next bottleneck"
 
     def joined(self, other: "AdviceStep", gain: Gain) -> "AdviceStep":
         """Both as one step, with what they gain together."""
@@ -169,6 +240,42 @@ class AdviceStep:
             locks=self.locks or other.locks,
             warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))),
         )
+
+
+def cause_step(
+    remedy: CauseRemedy, subject: Subject | None, evidence: Evidence, gain: Gain | None
+) -> AdviceStep | None:
+    """The step of a remedy; None if it needs a name or a value that is not known."""
+    if remedy.increase:
+        step = remedy.increase.step(evidence)
+    else:
+        names = _names(subject)
+        if not all(name in names for each in remedy.sql for _, name, _, _ in Formatter().parse(each) if name):
+            return None
+        step = AdviceStep(tuple(each.format(**names) for each in remedy.sql), "")
+    if step is None:
+        return None
+    return replace(
+        step,
+        gain=gain,
+        restart=remedy.restart,
+        warnings=tuple(remedy.warnings),
+        assumes=remedy.assumes,
+        costs=remedy.costs,
+    )
+
+
+def _names(subject: Subject | None) -> dict[str, str]:
+    """What a finding is about, as statements write it; without names that could be more than a name."""
+    if subject is None or not is_writable(subject.name):
+        return {}
+    found = {"literal": sql_literal(subject.name), "identifier": sql_identifier(subject.name)}
+    if subject.name.isdigit():
+        found["spid"] = subject.name
+    database, _, table = subject.name.partition(" ")
+    if subject.kind == "table" and table and " " not in table:
+        found["table"] = f"{sql_identifier(database)}..{sql_identifier(table)}"
+    return found
 
 
 def size_text(count: float) -> str:

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ase_exporter.advise.advice import Advice, SpinlockFinding
+from ase_exporter.advise.advice import Advice, Cause, SpinlockFinding
+from ase_exporter.advise.remedies import AdviceStep
 from ase_exporter.untrusted.encoders import markdown as encode_markdown
 from ase_exporter.untrusted.encoders import markdown_table
 
@@ -16,27 +17,30 @@ _FENCE = "```"
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
 _HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Engines spinning", "State")
 PREDICTION = (
-    "Predictions spread grabs evenly over the spinlocks of a name and let sessions go on as they do. Less is gained"
-    " where a few hot rows share one spinlock."
+    "Predictions for spinlocks spread grabs evenly over the spinlocks of a name and let sessions go on as they do."
+    " Less is gained where a few hot rows share one spinlock."
 )
 
 
 def terminal(advice: Advice) -> RenderableType:
     # Each name has a line of its own, so that no name and no number is broken on a narrow terminal.
-    lines = [Text(_title(advice), "italic")]
+    lines = [Text(_title(advice), "italic"), *map(Text, _causes(advice)), Text()]
     for finding in advice.findings[:MAX_SHOWN]:
         name, *figures, state = _row(finding)
         shown = (
             f"{figure} {heading.lower()}" for figure, heading in zip(figures, _HEADER[1:-1], strict=True)
         )
         lines += [Text(f"{name}: {state}", _COLOURS[finding.severity]), Text(f"  {', '.join(shown)}")]
-    return Group(*lines, Text(), *(Text(line) for line in _lines(advice)))
+    return Group(*lines, Text(), *map(Text, _general(advice)))
 
 
 def markdown(advice: Advice) -> str:
     rows = [_HEADER, *(_row(finding) for finding in advice.findings[:MAX_SHOWN])]
     table = markdown_table(rows, range(1, 5))
-    return f"## {_title(advice)}\n\n{table}\n\n" + "\n".join(_with_breaks(_lines(advice, fenced=True))) + "\n"
+    causes, general = (
+        "\n".join(_with_breaks(lines)) for lines in (_causes(advice, fenced=True), _general(advice))
+    )
+    return f"## {encode_markdown(_title(advice))}\n\n{causes}\n\n{table}\n\n{general}\n"
 
 
 def as_json(advice: Advice) -> str:
@@ -48,7 +52,9 @@ def as_json(advice: Advice) -> str:
         "engines": evidence.engines,
         "engines_spinning": advice.spinning,
         "transactions_per_second": evidence.transactions,
+        "verdict": evidence.diagnosis.sentence if evidence.diagnosis else None,
         "missing": dict(evidence.missing),
+        "causes": [_cause(cause) for cause in advice.causes],
         "findings": [_finding(finding) for finding in advice.findings],
         "features": [asdict(feature) for feature in advice.features],
         "not_offered": advice.not_offered,
@@ -60,7 +66,7 @@ def as_json(advice: Advice) -> str:
 def _title(advice: Advice) -> str:
     evidence = advice.evidence
     return (
-        f"ASE {evidence.version}, {evidence.engines} engines, {evidence.transactions:,.0f} transactions/s:"
+        f"ASE {evidence.version}, {evidence.engines} engines, {evidence.transactions:,.0f} transactions/s,"
         f" about {advice.spinning:.1f} engines spin (over {evidence.seconds:.0f} s)"
     )
 
@@ -86,23 +92,46 @@ def _with_breaks(lines: Iterable[str]) -> Iterator[str]:
         yield line if inside or fence else f"{line}  "
 
 
-def _lines(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
-    if not advice.hot:
+def _causes(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
+    """The verdict, then each cause with what eases it. fenced: for Markdown."""
+    encoded = encode_markdown if fenced else str
+    diagnosis, spinlocks = advice.evidence.diagnosis, advice.hot
+    if diagnosis:
+        yield from filter(None, ["" if advice.causes else encoded(diagnosis.sentence), diagnosis.not_judged])
+    for number, cause in enumerate(advice.causes, 1):
+        yield ""
+        yield f"{number}. {encoded(cause.finding.sentence)}"
+        if cause.spinlocks:
+            spinlocks = []
+            yield from _spinlock_lines(cause.spinlocks, fenced=fenced)
+            continue
+        yield from step_lines(cause.steps, fenced=fenced)
+        for line in (*cause.finding.next_steps, *cause.cautions):
+            yield f"- {line}"
+    # Where the diagnosis cannot judge them, they are hot all the same.
+    yield from _spinlock_lines(spinlocks, fenced=fenced)
+    if not advice.hot and not advice.causes:
         yield "Nothing to do: no spinlock is both contended and busy enough to burn CPU."
-    for number, finding in enumerate(advice.hot, 1):
+
+
+def _spinlock_lines(spinlocks: Iterable[SpinlockFinding], *, fenced: bool) -> Iterator[str]:
+    for finding in spinlocks:
         yield ""
         name = encode_markdown(finding.spinlock.name) if fenced else finding.spinlock.name
-        yield f"{number}. {name}: {finding.spinlock.contention:.1%} contention"
+        yield f"{name}: {finding.spinlock.contention:.1%} contention"
         yield from finding_lines(finding, fenced=fenced)
+
+
+def _general(advice: Advice) -> Iterator[str]:
+    """What is said of no single cause."""
     if advice.features:
-        yield ""
         yield "Memscale, as the case study found it:"
         for feature in advice.features:
             yield f"   group {feature.group}: {feature.name} (from {feature.since}). {feature.caveat}"
     for note in advice.not_offered:
         yield f"   {note}"
-    for name, reason in advice.evidence.missing.items():
-        yield f"Not read: {name} ({reason})"
+    for lacks in advice.evidence.missing.values():
+        yield f"Not read: {lacks}"
     yield ""
     for rule in advice.do_not:
         yield f"- {rule}"
@@ -121,7 +150,15 @@ def finding_lines(finding: SpinlockFinding, *, fenced: bool = False) -> Iterator
         return
     if not finding.steps:
         yield "No remedy by configuration is known, its options cannot be read, or it is not worth its price"
-    for step in finding.steps:
+    yield from step_lines(finding.steps, fenced=fenced)
+    yield from (f"- {caution}" for caution in finding.cautions)
+    if finding.sources:
+        yield f"Sources: {', '.join(finding.sources)}"
+
+
+def step_lines(steps: Iterable[AdviceStep], *, fenced: bool = False) -> Iterator[str]:
+    """What to run, why, what it gains and what it costs."""
+    for step in steps:
         yield "Do:"
         if fenced:
             yield f"{_FENCE}sql"
@@ -130,13 +167,37 @@ def finding_lines(finding: SpinlockFinding, *, fenced: bool = False) -> Iterator
             yield "go"
         if fenced:
             yield _FENCE
-        yield f"Why: {step.why}"
+        if step.why:
+            yield f"Why: {step.why}"
         yield from (f"Note: {warning}" for warning in step.warnings)
         yield f"Gains: {step.promise}"
         yield f"Costs: {step.price}"
-    yield from (f"- {caution}" for caution in finding.cautions)
-    if finding.sources:
-        yield f"Sources: {', '.join(finding.sources)}"
+
+
+def _cause(cause: Cause) -> dict[str, object]:
+    finding = cause.finding
+    return {
+        "finding": finding.name,
+        "word": finding.word,
+        "text": finding.text,
+        "about": asdict(finding.subject) if finding.subject else None,
+        "share": finding.share,
+        "next_steps": finding.next_steps,
+        "steps": [_step(step) for step in cause.steps],
+        "cautions": cause.cautions,
+    }
+
+
+def _step(step: AdviceStep) -> dict[str, object]:
+    return {
+        "statements": step.statements,
+        "why": step.why,
+        "gain": asdict(step.gain) if step.gain else None,
+        "assumes": step.assumes,
+        "costs": step.price,
+        "restart": step.restart,
+        "warnings": step.warnings,
+    }
 
 
 def _finding(finding: SpinlockFinding) -> dict[str, object]:
@@ -152,17 +213,7 @@ def _finding(finding: SpinlockFinding) -> dict[str, object]:
         "state": finding.severity,
         "protects": finding.protects,
         "current": finding.current,
-        "steps": [
-            {
-                "statements": step.statements,
-                "why": step.why,
-                "gain": asdict(step.gain) if step.gain else None,
-                "costs": step.price,
-                "restart": step.restart,
-                "warnings": step.warnings,
-            }
-            for step in finding.steps
-        ],
+        "steps": [_step(step) for step in finding.steps],
         "cautions": finding.cautions,
         "sources": finding.sources,
     }

@@ -42,15 +42,8 @@ class PrometheusReadings:
     @cached_property
     def _gauges(self) -> dict[str, list[tuple[Labels, float]]]:
         """The last value of each gauge, of the collectors and of the options."""
-        names = {
-            each.value
-            for measure in catalogue().measures.values()
-            for each in measure.selections
-            if each.value
-        }
-        names |= {BLOCKED, "ase_exporter_collector_available"}
         found: dict[str, list[tuple[Labels, float]]] = {}
-        query = f'last_over_time({{__name__=~"{"|".join(sorted(names))}", {self.selector}}}{self._range})'
+        query = f'last_over_time({{__name__=~"{"|".join(sorted(GAUGES))}", {self.selector}}}{self._range})'
         for sample in self._query(query):
             found.setdefault(sample[0]["__name__"], []).append(sample)
         return found
@@ -61,7 +54,7 @@ class PrometheusReadings:
 
         The functions drop the metric's name, so a label keeps it.
         """
-        functions = dict.fromkeys(_COUNTERS, "rate") | dict.fromkeys(_MEANS, "avg_over_time")
+        functions = dict.fromkeys(COUNTERS, "rate") | dict.fromkeys(_MEANS, "avg_over_time")
         found: dict[str, list[tuple[Labels, float]]] = {}
         query = " or ".join(
             f'label_replace({function}({each}{{{self.selector}}}{self._range}), "{_NAME}", "{each}", "", "")'
@@ -107,7 +100,13 @@ class PrometheusReadings:
 _SELECTIONS = [each for measure in catalogue().measures.values() for each in measure.selections]
 # Counts of tasks: they differ from scrape to scrape.
 _MEANS = frozenset(each.metric for each in _SELECTIONS if each.lasting) | {"ase_processes"}
-_COUNTERS = frozenset(each.rate for each in _SELECTIONS if each.rate) | {"ase_wait_seconds_total"}
+COUNTERS = frozenset(each.rate for each in _SELECTIONS if each.rate) | {"ase_wait_seconds_total"}
+# Those of measures, and what advice needs besides.
+GAUGES = frozenset(each.value for each in _SELECTIONS if each.value) | {
+    *(BLOCKED, "ase_exporter_collector_available", "ase_info", "ase_tempdb_sessions_assigned"),
+    *("ase_cache_partitions", "ase_cache_size_bytes", "ase_cache_relaxed_replacement"),
+    *("ase_cache_pool_size_bytes", "ase_cached_object_bytes"),
+}
 _NAME = "name_of_metric"
 
 
@@ -127,11 +126,17 @@ def diagnose_window(
     usual: compare with the time before the window, and measure what a spin costs from the server's history.
     """
     covered = covered_part(prometheus, selector, span)
-    baseline, cost = NO_BASELINE, None
-    if usual and covered:
-        baseline, cost = _usual(prometheus, selector, span), spin_cost(prometheus, selector, covered.end)
     readings = PrometheusReadings(prometheus, selector, covered)
-    return diagnose(readings, baseline, cost.parameters if cost else None), covered
+    return (diagnosed(readings, span) if usual else diagnose(readings)), covered
+
+
+def diagnosed(readings: PrometheusReadings, span: Span) -> Diagnosis:
+    """The diagnosis of readings of a window, compared with the time before the window."""
+    if readings.covered is None:
+        return diagnose(readings)
+    prometheus, selector = readings.prometheus, readings.selector
+    cost = spin_cost(prometheus, selector, readings.covered.end)
+    return diagnose(readings, _usual(prometheus, selector, span), cost.parameters if cost else None)
 
 
 @dataclass(frozen=True, slots=True)

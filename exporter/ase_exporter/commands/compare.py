@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ase_exporter.analysis.predicted import answer
 from ase_exporter.commands.options import (
     ExporterHistory,
     PrometheusUrl,
@@ -19,7 +20,7 @@ from ase_exporter.commands.options import (
 from ase_exporter.compare import report
 from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.html import comparison_page
-from ase_exporter.compare.request import Request, answer
+from ase_exporter.compare.request import Request
 from ase_exporter.compare.terminal import terminal
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.terminal import PlainConsole

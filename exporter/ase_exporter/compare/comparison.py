@@ -76,7 +76,10 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result. warnings: reasons to doubt it. marks: the changes in and between the windows."""
+    """The result. warnings: reasons to doubt it. marks: the changes in and between the windows.
+
+    predicted: what advise predicted of these changes, and what came; '' if it advised none of them.
+    """
 
     selector: str
     spans: tuple[Span, ...]
@@ -85,6 +88,7 @@ class Comparison:
     step: float
     warnings: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
+    predicted: str = ""
 
 
 def compare_windows(
@@ -102,12 +106,14 @@ def compare_windows(
 
     selectors: label matchers, for example 'instance="ASE1"'. keys: measures of measures.yaml, by default all. step:
     seconds between samples, by default the scrape interval, or more if that gives over MAX_SAMPLES. progress: called
-    with a measure's title, the number done and the total. Of each window, the longest part without a gap is compared.
-    Raises UserError if the windows cannot be compared.
+    with a measure's title, the number done and the total. marks: changes; only those in and between the windows count.
+    Of each window, the longest part without a gap is compared. Raises UserError if the windows cannot be compared.
     """
     if len(spans) < 2:
         raise UserError("expected at least two windows to compare")
     chosen = [selectors] * len(spans) if isinstance(selectors, str) else list(selectors)
+    start, end = min(span.start for span in spans), max(span.end for span in spans)
+    marks = [mark for mark in marks if start <= mark.at and mark.earliest <= end]
     covered = [read_covered(prometheus, s, span) for s, span in zip(chosen, spans, strict=True)]
     spans = [each.span for each in covered]
     interval = max(each.interval for each in covered)

@@ -122,13 +122,15 @@ def preface(comparison: Comparison) -> list[str]:
 
 
 def findings(comparison: Comparison) -> list[str]:
-    """Conclusions about a series as a whole."""
+    """What advise predicted, and conclusions about a series as a whole."""
     spot = sweet_spot(comparison)
+    predicted = [comparison.predicted] if comparison.predicted else []
     if spot is None:
-        return []
+        return predicted
     return [
+        *predicted,
         f"Sweet spot: {spot.name}, the earliest window within {SWEET_SPOT_TOLERANCE:.0%} of the best throughput"
-        " per CPU unit."
+        " per CPU unit.",
     ]
 
 

@@ -41,14 +41,6 @@ class Request:
     confidence: float = 0.95
 
 
-def answer(
-    request: Request, progress: Callable[[str, int, int], None] = lambda title, done, total: None
-) -> Comparison:
-    """The comparison that the options ask for. Raises UserError."""
-    with Prometheus(request.prometheus) as server:
-        return answer_from(server, request, progress)
-
-
 def answer_from(
     server: Prometheus,
     request: Request,
@@ -66,7 +58,6 @@ def answer_from(
         raise UserError(
             f"--target: {len(selectors)} given for {len(spans)} windows; expected 1, or one per window"
         )
-    start, end = min(span.start for span in spans), max(span.end for span in spans)
     return compare_windows(
         server,
         selectors[0] if len(selectors) == 1 else selectors,
@@ -74,7 +65,7 @@ def answer_from(
         keys=request.measures,
         confidence=request.confidence,
         step=request.step,
-        marks=[mark for mark in marks if start <= mark.at and mark.earliest <= end],
+        marks=marks,
         progress=progress,
     )
 

@@ -83,6 +83,14 @@ class Bounds(Strict):
     at_least: Limit | None = None
     at_most: Limit | None = None
 
+    def hold(self, value: float | None, own: Mapping[str, float] | None = None) -> bool | None:
+        """Whether a value is within them, None if it is not known. own: as for `threshold`."""
+        if value is None:
+            return None
+        return (self.at_least is None or value >= threshold(self.at_least, own)) and (
+            self.at_most is None or value <= threshold(self.at_most, own)
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindingDefinition(Strict):

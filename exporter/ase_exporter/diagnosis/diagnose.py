@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal
 
 from ase_exporter.diagnosis.account import Account, account_of
@@ -152,6 +153,16 @@ def baseline_of(usual: Diagnosis) -> Baseline:
     return Baseline(measures, {part: share for part, share in shares.items() if share is not None})
 
 
+def mean_of(baselines: Sequence[Baseline]) -> Baseline:
+    """What was usual on the whole, each value over those that have it."""
+
+    def mean(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        names = dict.fromkeys(name for each in values for name in each)
+        return {name: fmean(each[name] for each in values if name in each) for name in names}
+
+    return Baseline(mean([each.measures for each in baselines]), mean([each.shares for each in baselines]))
+
+
 def unreachable(readings: Readings, reason: str) -> Diagnosis:
     """The diagnosis of a server that does not answer. reason: one line."""
     definition = catalogue().findings["down"]
@@ -274,9 +285,7 @@ class _Judge:
             reached = value >= threshold(bounds.at_least or "0", self.own)
             if reached == (name == SHARE):
                 return None
-        return (bounds.at_least is None or value >= threshold(bounds.at_least, self.own)) and (
-            bounds.at_most is None or value <= threshold(bounds.at_most, self.own)
-        )
+        return bounds.hold(value, self.own)
 
     def _of_part(self, definition: FindingDefinition, share: float | None) -> float | None:
         """How much of a share of its part it explains."""

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from ase_exporter.diagnosis.diagnose import cost_parameters
 
 Values = NDArray[np.float64]
-# Samples without which nothing is estimated, and the widest interval, as a share of the estimate.
-MIN_SAMPLES, WIDEST = 30, 0.5
+# Samples without which nothing is estimated: a few hours of one load tell the cost too low. The widest interval, as a
+# share of the estimate.
+MIN_SAMPLES, WIDEST = 120, 0.5
 # Of the normal distribution, for 95 %.
 _SIGMAS = 1.96
 

@@ -268,10 +268,10 @@ class Compared(ToolAnswer):
 
 
 class GainOf(Answer):
-    """What a step is predicted to gain. contention: of the spinlock afterwards, 0 to 1."""
+    """What a step is predicted to gain. contention: of the spinlock afterwards, 0 to 1; null: it is about none."""
 
     engines_spinning_less: Number = Field(validation_alias="engines")
-    contention: Number
+    contention: Known
     more_per_second: Known = Field(
         validation_alias="transactions", description="Transactions, at most; null: not known"
     )
@@ -285,6 +285,7 @@ class StepOf(Answer):
     statements: list[Quoting]
     why: Quoting
     gain: Annotated[GainOf | None, Field(description="null: not known")]
+    assumes: Annotated[str, Field(description="Then the gain is at most that; empty: it is about that")]
     costs: str = Field(validation_alias="price")
     restart: Annotated[bool, Field(description="Takes effect at the next start of the server")]
     warnings: list[Quoting]
@@ -301,12 +302,21 @@ class FindingOf(Answer):
     sources: list[str]
 
 
+class EasedCause(Answer):
+    """A cause, and what eases it; of spinlocks, `findings` has the steps."""
+
+    cause: FoundCause = Field(validation_alias="finding")
+    steps: list[StepOf]
+    cautions: list[Quoting]
+
+
 class Advised(ToolAnswer):
-    """Advice on the hot spinlocks of a window."""
+    """Advice on what is wrong in a window: causes, the largest gain first, and the hot spinlocks."""
 
     server: str
     window: WindowOf
     version: str | None
+    causes: list[EasedCause]
     findings: list[FindingOf]
     features: list[str]
     do_not: list[Quoting]

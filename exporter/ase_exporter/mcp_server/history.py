@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ase_exporter.analysis.predicted import with_prediction
 from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.report import findings, method
@@ -51,16 +52,10 @@ def compare(sources: Sources, arguments: inputs.Compare) -> Compared:
         targets=[arguments.server],
         selector=sources.selector,
         exporter=sources.exporter,
-        before=arguments.before,
-        after=arguments.after,
-        change=arguments.change,
-        runs=arguments.runs,
-        length=arguments.length,
-        settle=arguments.settle,
-        measures=arguments.measures,
+        **arguments.model_dump(exclude={"server", "everything"}),
     )
     with sources.connect() as prometheus:
-        comparison = answer_from(prometheus, request)
+        comparison = with_prediction(prometheus, answer_from(prometheus, request))
     if len(comparison.spans) > MAX_WINDOWS:
         raise UserError(
             f"runs: {len(comparison.spans)} windows; expected at most {MAX_WINDOWS}: give a shorter range"

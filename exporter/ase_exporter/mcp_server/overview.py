@@ -1,5 +1,6 @@
 """The tools servers, hot_spinlocks and advise."""
 
+from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
 from ase_exporter.analysis import moment
@@ -9,7 +10,7 @@ from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import Advised, FindingOf, KnownServer, Servers, Spinlocks
+from ase_exporter.mcp_server.answers import Advised, Certainty, FindingOf, KnownServer, Servers, Spinlocks
 from ase_exporter.mcp_server.certainty import certainty
 from ase_exporter.mcp_server.sources import Sources
 
@@ -60,10 +61,7 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
 
 def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:
     """The spinlocks that burn most CPU over a window, the worst first, with their contention (waits / grabs)."""
-    selector, span = window(sources, arguments)
-    with sources.connect() as prometheus:
-        advice = weigh(evidence(prometheus, selector, span))
-        sure = certainty(prometheus, selector, span, advice.evidence.seconds)
+    advice, span, sure = _weighed(sources, arguments)
     return Spinlocks.of(
         server=arguments.server,
         window=span,
@@ -75,16 +73,14 @@ def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks
 
 
 def advise(sources: Sources, arguments: inputs.Window) -> Advised:
-    """What eases the hot spinlocks of a window: statements for an administrator, arithmetic, prediction."""
-    selector, span = window(sources, arguments)
-    with sources.connect() as prometheus:
-        advice = weigh(evidence(prometheus, selector, span))
-        sure = certainty(prometheus, selector, span, advice.evidence.seconds)
+    """What eases what is wrong in a window: statements for an administrator, arithmetic, prediction, price."""
+    advice, span, sure = _weighed(sources, arguments)
     missing = advice.evidence.missing
     return Advised.of(
         server=arguments.server,
         window=span,
         version=None if "ase_info" in missing else str(advice.evidence.version),
+        causes=advice.causes,
         findings=[
             FindingOf.of(spinlock=each, **{name: getattr(each, name) for name in _SHOWN})
             for each in advice.hot
@@ -95,6 +91,13 @@ def advise(sources: Sources, arguments: inputs.Window) -> Advised:
         prediction=PREDICTION,
         certainty=sure,
     )
+
+
+def _weighed(sources: Sources, arguments: inputs.Window) -> tuple[Advice, Span, Certainty]:
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        advice = weigh(evidence(prometheus, selector, span))
+        return advice, span, certainty(prometheus, selector, span, advice.evidence.seconds)
 
 
 def window(sources: Sources, arguments: inputs.Window) -> tuple[str, Span]:

@@ -1,18 +1,16 @@
 """The changes of a period, and the effect of each: the comparison that automatic verdicts make."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.advise.advice import advise
-from ase_exporter.analysis.evidence import evidence
+from ase_exporter.analysis.predicted import with_prediction
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
 from ase_exporter.compare.marks import marks_between, restarts_between, with_restarts
 from ase_exporter.compare.measures import LOAD
-from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
-from ase_exporter.compare.windows import HARMLESS_KINDS, Mark, Span, groups_of_changes
+from ase_exporter.compare.windows import HARMLESS_KINDS, Mark, groups_of_changes
 from ase_exporter.config.verdicts import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
@@ -31,14 +29,12 @@ Outcome = Literal["better", "worse", "mixed", "no evidence", "not judged"]
 class Effect:
     """Changes that nothing separates, in order of time, and what they did.
 
-    comparison: None if it was not possible; `reason` says why. predicted: what advise predicted of them from the time
-    before, '' if it did not advise them.
+    comparison: None if it was not possible; `reason` says why.
     """
 
     marks: tuple[Mark, ...]
     comparison: Comparison | None = None
     reason: str = ""
-    predicted: str = ""
 
     @property
     def at(self) -> float:
@@ -100,31 +96,10 @@ def _effect(
             length=max(_AUTOMATIC.length, SCRAPES * scrape),
             settle=_AUTOMATIC.settle,
         )
-        start, end = spans[0].start, spans[-1].end
-        within = [mark for mark in near if start <= mark.at and mark.earliest <= end]
-        comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=within)
+        comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
     except UserError as error:
         return Effect(tuple(group), None, str(error))
-    return Effect(tuple(group), comparison, predicted=_predicted(server, selector, spans[0], group))
-
-
-def _predicted(server: Prometheus, selector: str, before: Span, group: Sequence[Mark]) -> str:
-    try:
-        advice = advise(evidence(server, selector, before))
-    except PrometheusError:
-        raise
-    except UserError:
-        return ""
-    advised = (
-        step.promise
-        for finding in advice.hot
-        for step in finding.steps
-        for statement in step.statements
-        for mark in group
-        if f"'{mark.name.partition(':')[0]}'" in statement
-        and re.search(rf"\b{re.escape(mark.new)}\b", statement)
-    )
-    return next(advised, "")
+    return Effect(tuple(group), with_prediction(server, comparison))
 
 
 def _size(row: ComparisonRow) -> float:

@@ -164,7 +164,7 @@ def read_report(
     until = min(period.end, diagnosed_at + period.hour)
     diagnosis, _ = diagnose_window(server, selector, Span("worst hour", diagnosed_at, until))
     progress("advice")
-    advice = _advice(server, selector, ranked, effects)
+    advice = _advice(server, selector, ranked, effects, diagnosed_at)
     return ServerReport(
         name=target,
         period=period,
@@ -197,11 +197,17 @@ def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tupl
 
 
 def _advice(
-    server: Prometheus, selector: str, ranked: Sequence[Hour], effects: Sequence[Effect]
+    server: Prometheus, selector: str, ranked: Sequence[Hour], effects: Sequence[Effect], diagnosed_at: float
 ) -> list[HourAdvice]:
-    """Advice on the worst hour and, if changes followed it, on the worst hour since the last of them."""
+    """Advice on the hour of the diagnosis and, if changes followed it, on the worst hour since the last of them."""
+    chosen = [hour for hour in ranked if hour.start <= diagnosed_at < hour.start + hour.seconds] or worst(
+        list(ranked), 1
+    )
+    last = max((effect.at for effect in effects), default=0.0)
+    if chosen and chosen[0].start < last:
+        chosen += worst([hour for hour in ranked if hour.start >= last], 1)
     found = []
-    for hour in _hours_to_advise_on(ranked, effects):
+    for hour in chosen:
         end = hour.start + hour.seconds
         later = tuple(mark for effect in effects for mark in effect.marks if mark.at >= end)
         try:
@@ -213,11 +219,3 @@ def _advice(
         else:
             found.append(HourAdvice(hour, advise(known), (NOT_IN_PROMETHEUS, *known.missing.values()), later))
     return found
-
-
-def _hours_to_advise_on(ranked: Sequence[Hour], effects: Sequence[Effect]) -> list[Hour]:
-    chosen = worst(list(ranked), 1)
-    last = max((effect.at for effect in effects), default=0.0)
-    if chosen and chosen[0].start < last:
-        chosen += worst([hour for hour in ranked if hour.start >= last], 1)
-    return chosen

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
-from ase_exporter.advise.evidence import DataCache, Evidence
 from ase_exporter.advise.report import finding_lines
-from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.top.figures import Cache
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import Scene, change_flags
@@ -54,37 +52,9 @@ def _trend(scene: Scene, name: str) -> Text:
 
 
 def _finding(frame: Frame, name: str) -> SpinlockFinding | None:
-    if not isinstance(frame.sample.facts, ServerFacts):
-        return None
-    advice = advise(_evidence(frame, frame.sample.facts))
-    return next((each for each in advice.findings if each.spinlock.name == name), None)
-
-
-def _evidence(frame: Frame, facts: ServerFacts) -> Evidence:
-    """What `advise` would measure, but for the objects in the caches, which are too expensive to read every time."""
-    figures = frame.figures
-    return Evidence(
-        version=facts.version,
-        seconds=figures.seconds,
-        engines=len(figures.engines),
-        transactions=figures.transactions or 0.0,
-        options={**facts.options, **frame.options},
-        spinlocks=figures.spinlocks,
-        caches=tuple(
-            DataCache(
-                each.name,
-                each.size or 0.0,
-                int(each.partitions or 1),
-                each.relaxed,
-                min((pool.size for pool in each.pools), default=0.0),
-            )
-            for each in figures.caches
-        ),
-        page_size=facts.page_size,
-        busy=frame.diagnosis.measures["busy"].value,
-        connections=figures.connections,
-        run_queue=figures.run_queue,
-    )
+    """What `advise` says of it, but for the objects in the caches, which are too expensive to read every time."""
+    findings = advise(frame.evidence).findings if frame.evidence else ()
+    return next((each for each in findings if each.spinlock.name == name), None)
 
 
 def cache_lines(scene: Scene, name: str) -> Iterator[Text]:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ase_exporter.diagnosis.diagnose import STARTING
 from ase_exporter.errors import UserError
-from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.samples import Sample
 from ase_exporter.top.sampling import TargetSampler, Watcher
 
@@ -61,8 +61,10 @@ class LiveFeed:
         return max(2 * sampler.timeout + sampler.interval for sampler in self._samplers) + SLACK
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
+        framers = {name: Framer(self._seconds_per_spin) for name in self.targets}
+
         def on_sample(sample: Sample) -> None:
-            deliver(frame(sample, self._seconds_per_spin))
+            deliver(framers[sample.target].frame(sample))
 
         self._watchers = [Watcher(sampler, on_sample) for sampler in self._samplers]
         for watcher in self._watchers:

@@ -7,9 +7,9 @@ divided.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
-from ase_exporter.advise.evidence import SpinlockRates
+from ase_exporter.advise.evidence import SpinlockRates, spinlock_rates, sums_by
 from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import Diagnosis
@@ -236,45 +236,28 @@ def _sum(samples: Samples) -> float | None:
     return math.fsum(value for _, value in samples) if samples else None
 
 
-def _by(samples: Samples, *labels: str) -> dict[tuple[str, ...], float]:
-    """Sums by the values of these labels."""
-    found: dict[tuple[str, ...], float] = {}
-    for values, value in samples:
-        key = tuple(values.get(label, "") for label in labels)
-        found[key] = found.get(key, 0.0) + value
-    return found
-
-
 def _one(samples: Samples, label: str) -> dict[str, float]:
     """Sums by one label."""
-    return {key[0]: value for key, value in _by(samples, label).items()}
+    return {key[0]: value for key, value in sums_by(samples, label).items()}
 
 
 def _spinlocks(sample: Sample, all_time: float | None, seconds_per_spin: float) -> tuple[Spinlock, ...]:
     """By CPU burnt, the hottest first; those that do not spin only if they are of data caches."""
-    spins, grabs, waits = (
-        _by(sample.rates(f"ase_spinlock_{what}_total"), "spinlock", "class")
-        for what in ("spins", "grabs", "waits")
-    )
     found = [
         Spinlock(
-            name=key[0],
-            spinlock_class=key[1],
-            grabs=grabs.get(key, 0.0),
-            spins=rate,
-            waits=waits.get(key, 0.0),
-            cpu=rate * seconds_per_spin / all_time if all_time else None,
-            engines=rate * seconds_per_spin,
+            **asdict(each),
+            cpu=each.spins * seconds_per_spin / all_time if all_time else None,
+            engines=each.spins * seconds_per_spin,
         )
-        for key, rate in spins.items()
-        if key[1] == DATA_CACHE or rate > 0
+        for each in spinlock_rates(sample)
+        if each.spinlock_class == DATA_CACHE or each.spins > 0
     ]
     return tuple(sorted(found, key=lambda spinlock: (-spinlock.spins, -spinlock.grabs, spinlock.name)))
 
 
 def _engines(engine_time: Samples) -> tuple[Engine, ...]:
-    everything = _by(engine_time, "instance_id", "engine")
-    busy = _by([each for each in engine_time if each[0]["mode"] in BUSY], "instance_id", "engine")
+    everything = sums_by(engine_time, "instance_id", "engine")
+    busy = sums_by([each for each in engine_time if each[0]["mode"] in BUSY], "instance_id", "engine")
     in_order = sorted(everything, key=lambda key: (_number(key[0]), _number(key[1])))
     return tuple(
         Engine(
@@ -337,8 +320,8 @@ def _hits(searches: float | None, reads: float | None) -> float | None:
 def _waits(sample: Sample) -> tuple[Wait, ...]:
     if not sample.window("ase_wait_seconds_total"):
         return ()
-    seconds = _by(sample.rates("ase_wait_seconds_total"), "event", "class", "event_id")
-    counts = _by(sample.rates("ase_waits_total"), "event", "class", "event_id")
+    seconds = sums_by(sample.rates("ase_wait_seconds_total"), "event", "class", "event_id")
+    counts = sums_by(sample.rates("ase_waits_total"), "event", "class", "event_id")
     found = [
         Wait(key[0], key[1], counts.get(key, 0.0), rate, rate / counts[key] if counts.get(key) else None)
         for key, rate in seconds.items()
@@ -347,18 +330,12 @@ def _waits(sample: Sample) -> tuple[Wait, ...]:
     return tuple(sorted(found, key=lambda wait: -wait.seconds))
 
 
+_BLOCKED_LABELS = [each.name for each in fields(Blocked) if each.name != "seconds"]
+
+
 def _blocked(sample: Sample) -> tuple[Blocked, ...]:
     found = [
-        Blocked(
-            spid=labels["spid"],
-            login=labels["login"],
-            database=labels["database"],
-            seconds=value,
-            blocked_by=labels["blocked_by"],
-            blocker_login=labels["blocker_login"],
-            blocker_application=labels["blocker_application"],
-            blocker_state=labels["blocker_state"],
-        )
+        Blocked(seconds=value, **{name: labels[name] for name in _BLOCKED_LABELS})
         for labels, value in sample.values("ase_blocked_process_seconds")
         if labels["spid"] != "rest"
     ]
@@ -380,7 +357,7 @@ def _open_transactions(sample: Sample) -> tuple[Transaction, ...]:
 
 
 def _devices(sample: Sample) -> tuple[Device, ...]:
-    ios = _by(sample.rates("ase_device_ios_total"), "device", "operation")
+    ios = sums_by(sample.rates("ase_device_ios_total"), "device", "operation")
     seconds = _one(sample.rates("ase_device_io_seconds_total"), "device")
     found = []
     for name in dict.fromkeys(device for device, _ in ios):
@@ -394,8 +371,8 @@ def _devices(sample: Sample) -> tuple[Device, ...]:
 
 def _spaces(sample: Sample) -> tuple[Space, ...]:
     """Space by database and use, the fullest first."""
-    free = _by(sample.values("ase_database_free_bytes"), "database", "use")
-    sizes = _by(sample.values("ase_database_size_bytes"), "database", "use")
+    free = sums_by(sample.values("ase_database_free_bytes"), "database", "use")
+    sizes = sums_by(sample.values("ase_database_size_bytes"), "database", "use")
     found = [
         Space(key[0], key[1], size, free[key]) for key, size in sizes.items() if size > 0 and key in free
     ]

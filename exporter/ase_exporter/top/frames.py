@@ -4,39 +4,99 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from ase_exporter.diagnosis.catalogue import threshold
+from ase_exporter.advise.evidence import Evidence, evidence_of
+from ase_exporter.catalogue import ServerFacts
+from ase_exporter.diagnosis.catalogue import catalogue, threshold
 from ase_exporter.diagnosis.diagnose import (
+    NO_BASELINE,
     SECONDS_PER_SPIN,
+    WORKS,
+    Baseline,
     Diagnosis,
+    baseline_of,
     cost_parameters,
     diagnose,
+    mean_of,
     unreachable,
 )
 from ase_exporter.top.figures import Figures, figures
 from ase_exporter.top.samples import Sample
+from ase_exporter.top.text import clock
 
 # Frames that are kept, of all servers together, and at least of each: ten minutes of one at two seconds.
 MAX_FRAMES = 300
 MIN_FRAMES = 20
+# What must have been well before it counts as usual: seconds, and samples.
+USUAL_SECONDS, USUAL_SAMPLES = 120.0, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A sample, without its readings, and what follows from them. options: run values of the configuration."""
+    """A sample, without its readings, and what follows from them.
+
+    evidence: None while the server is not known. usual: when the server did what the diagnosis is compared with, '' if
+    it is compared with nothing.
+    """
 
     sample: Sample
     figures: Figures
     diagnosis: Diagnosis
-    options: dict[str, int]
+    evidence: Evidence | None
+    usual: str = ""
 
 
-def frame(sample: Sample, seconds_per_spin: float | None = None) -> Frame:
-    """The frame of a sample. seconds_per_spin: CPU seconds of a spin, None if they were not measured."""
+def frame(
+    sample: Sample, seconds_per_spin: float | None = None, baseline: Baseline = NO_BASELINE, usual: str = ""
+) -> Frame:
+    """The frame of a sample. seconds_per_spin: CPU seconds of a spin, None if they were not measured.
+
+    baseline: with what the diagnosis compares; usual: when that was.
+    """
     own = cost_parameters(seconds_per_spin, seconds_per_spin, seconds_per_spin) if seconds_per_spin else None
-    diagnosis = unreachable(sample, sample.error) if sample.error else diagnose(sample, own=own)
+    diagnosis = unreachable(sample, sample.error) if sample.error else diagnose(sample, baseline, own)
     found = figures(sample, diagnosis, seconds_per_spin or threshold(SECONDS_PER_SPIN))
-    options = {labels["name"]: int(value) for labels, value in sample.values("ase_config_value")}
-    return Frame(replace(sample, series={}), found, diagnosis, options)
+    evidence = None
+    if isinstance(facts := sample.facts, ServerFacts) and not sample.error:
+        evidence = evidence_of(
+            sample,
+            diagnosis,
+            facts.version,
+            max(1.0, found.seconds),
+            page_size=facts.page_size,
+            options=facts.options,
+        )
+    return Frame(replace(sample, series={}), found, diagnosis, evidence, usual)
+
+
+class Framer:
+    """Makes the frames of one server, compared with its first minutes in which nothing was wrong.
+
+    A server that was in trouble when the session began has no usual yet: its trouble must not become that.
+    """
+
+    def __init__(self, seconds_per_spin: float | None = None) -> None:
+        self._seconds_per_spin = seconds_per_spin
+        self._well: list[tuple[Sample, Baseline]] = []
+        self._baseline, self._usual = NO_BASELINE, ""
+
+    def frame(self, sample: Sample) -> Frame:
+        """The frame of the next sample."""
+        found = frame(sample, self._seconds_per_spin, self._baseline, self._usual)
+        if not self._usual and _is_well(found.diagnosis):
+            self._well.append((found.sample, baseline_of(found.diagnosis)))
+            first = self._well[0][0]
+            if sample.monotonic - first.monotonic >= USUAL_SECONDS and len(self._well) >= USUAL_SAMPLES:
+                self._baseline = mean_of([each for _, each in self._well])
+                self._usual = f"{clock(first.at)} to {clock(sample.at)}"
+        return found
+
+
+def _is_well(diagnosis: Diagnosis) -> bool:
+    """Whether it works, and nothing that was found costs anything yet."""
+    known = catalogue().findings
+    return diagnosis.state == WORKS or (
+        bool(diagnosis.findings) and all(known[each.name].risk for each in diagnosis.findings)
+    )
 
 
 class History(deque[Frame]):

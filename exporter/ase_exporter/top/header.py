@@ -6,7 +6,7 @@ from rich.text import Text
 
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import Diagnosis
+from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.scene import FULL, STYLES, Scene, short
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
@@ -19,7 +19,8 @@ MAX_PARTS = 6
 def header(scene: Scene, width: int) -> list[Text]:
     """The lines above the tables, the verdict first, each at most `width` characters."""
     diagnosis = scene.frame.diagnosis
-    found = [Text(diagnosis.sentence, style=STYLES[diagnosis.level])]
+    first = _told(diagnosis.findings[0]) if diagnosis.findings else diagnosis.sentence
+    found = [Text(first, style=STYLES[diagnosis.level])]
     if scene.frame.sample.error:
         found.append(Text(_last_answer(scene)))
     else:
@@ -43,9 +44,14 @@ def header(scene: Scene, width: int) -> list[Text]:
 def _more(diagnosis: Diagnosis) -> Iterator[str]:
     """A line for each further finding, and one for what could not be judged."""
     for finding in diagnosis.findings[1 : MAX_FINDINGS + 1]:
-        yield f"  also {finding.sentence}"
+        yield f"  also {_told(finding)}"
     if diagnosis.not_judged:
         yield f"  {diagnosis.not_judged}"
+
+
+def _told(finding: Finding) -> str:
+    """The finding, and what it explained when nothing was wrong."""
+    return finding.sentence + (f"; {finding.usual:.0%} before" if finding.usual is not None else "")
 
 
 def _account(account: Account) -> str:
@@ -69,6 +75,9 @@ def title(scene: Scene) -> str:
     parts = [sample.target, f"ASE {sample.version}" if sample.version else "", clock(sample.at)]
     engines = len(scene.figures.engines)
     parts.insert(2, f"{engines} engines" if engines else "")
+    if not sample.error:
+        usual = scene.frame.usual
+        parts.append(f"compared with {usual}" if usual else "no baseline yet")
     return "  ".join(part for part in parts if part)
 
 

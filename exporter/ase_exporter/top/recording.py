@@ -20,10 +20,10 @@ from ase_exporter.config import Module
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
-from ase_exporter.top.frames import Frame, frame
+from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.marks import ChangeLog
 from ase_exporter.top.samples import Sample, SampleCost, Tracker
-from ase_exporter.top.sampling import TOP, module_of, windowed_counters
+from ase_exporter.top.sampling import SCREEN
 
 # Seconds: a longer pause of the recording is shown as one of these.
 MAX_PAUSE = 60.0
@@ -73,12 +73,12 @@ class Replayer:
         self._header = header
         self._target = target
         self._catalogue = catalogue
-        self._module = module_of(Module(), catalogue)
+        self._module = SCREEN.module(Module(), catalogue)
         began = datetime.fromisoformat(header.created).timestamp()
         # Seconds since the start of the recording, whose time `clock` shows.
         self._passed = 0.0
         self._clock = Clock(lambda: self._passed, lambda: began + self._passed)
-        self._tracker = Tracker(windowed_counters(catalogue))
+        self._tracker = Tracker()
         self._counters = CounterStore()
         self._changes = ChangeLog(target)
         self._watch = ConfigWatcher(0.0, self._clock)
@@ -119,7 +119,7 @@ class Replayer:
         """Read what this scrape has; returns the collectors that are missing, with the reason."""
         if self._facts is None or SERVER in current:
             self._facts = read_facts(self._playback.query, self._facts)
-            self._planned = plan(self._catalogue, self._facts, self._module.collectors, TOP)
+            self._planned = plan(self._catalogue, self._facts, self._module.collectors, SCREEN.top)
         # After a login, the scrape began later than the first statement.
         known = [current[sql].at for each in self._planned for sql in each.statements if sql in current]
         self._passed = min((at for at in known if at is not None), default=self._passed)
@@ -204,8 +204,9 @@ class ReplayFeed:
         """All frames, without pauses."""
         _, scrapes = read_scrapes(self._path)
         replayer = Replayer(self._header, self._target, self._catalogue)
+        framer = Framer(self._seconds_per_spin)
         for statements in scrapes:
-            yield frame(replayer.sample(statements), self._seconds_per_spin)
+            yield framer.frame(replayer.sample(statements))
 
     def _run(self, deliver: Callable[[Frame], None]) -> None:
         before: float | None = None

@@ -12,9 +12,8 @@ from ase_exporter.metrics.families import Family
 
 LabelValues = tuple[str, ...]
 
-# Seconds over which some rates are taken. The server counts the CPU time of engines and the time of waits in whole
-# seconds: over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same
-# window.
+# Seconds over which rates are taken. The server counts the CPU time of engines and the time of waits in whole seconds:
+# over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same window.
 WINDOW = 15.0
 # Below this, such a rate is noise and is left out. A scrape may come a little early.
 MIN_WINDOW = 3.9
@@ -33,8 +32,8 @@ class Reading:
 class MetricSeries:
     """All series of one metric.
 
-    before: the reading before the last; oldest: one up to WINDOW seconds old, for metrics whose rates need that, else
-    the one before; both None after the first reading, and after a gap.
+    before: the reading before the last; oldest: of a counter one up to WINDOW seconds old, else the one before; both
+    None after the first reading, and after a gap.
     """
 
     last: Reading
@@ -140,17 +139,14 @@ class Sample:
 
 
 class Tracker:
-    """Keeps the readings of every metric that rates are calculated from: the last two.
+    """Keeps the readings of every metric that rates are calculated from: of counters those of WINDOW seconds.
 
     A collector that was not due is exposed again with the objects of its last reading, and one that the budget holds
     back without its counters: both keep the readings they have. One that failed loses them, so that old numbers do
     not look like new ones.
-
-    windowed: metrics whose readings of the last WINDOW seconds are kept.
     """
 
-    def __init__(self, windowed: Container[str] = ()) -> None:
-        self._windowed = windowed
+    def __init__(self) -> None:
         self._readings: dict[str, deque[Reading]] = {}
         self._families: dict[str, Family] = {}
         self._metrics: dict[str, set[str]] = {}
@@ -177,7 +173,7 @@ class Tracker:
         values = {tuple(values): float(value) for values, value in family.samples}
         readings = self._readings.setdefault(family.name, deque())
         readings.append(Reading(at, family.labels, values))
-        begin = at - WINDOW if family.name in self._windowed else at
+        begin = at - WINDOW if family.kind == "counter" else at
         while len(readings) > 2 and readings[1].at <= begin:
             readings.popleft()
 

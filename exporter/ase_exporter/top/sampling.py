@@ -1,8 +1,8 @@
 """Samples one target at an interval, by the scrape that `serve` makes: one connection, budget and login backoff."""
 
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ase_exporter.ase.connection import Connection, Opener
@@ -12,7 +12,6 @@ from ase_exporter.catalogue import Catalogue
 from ase_exporter.changes.detect import ConfigWatcher
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target, yaml_files
-from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.top.marks import ChangeLog
@@ -25,39 +24,31 @@ COLLECTORS = yaml_files.load(Path(__file__).with_name("collectors.yaml"), dict[s
 TOP = 50
 
 
-def module_of(module: Module, catalogue: Catalogue) -> Module:
-    """The module of a target, cut down to what the screen shows."""
-    chosen = {name: name in COLLECTORS and module.collectors.get(name, True) for name in catalogue.collectors}
-    return Module(collectors=chosen, series_limit=module.series_limit, top=TOP)
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is read. collectors: with the seconds between two readings. top: rows with series of their own."""
 
+    collectors: Mapping[str, float]
+    top: int
 
-def slowed(catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the intervals of COLLECTORS."""
-    collectors = {
-        name: replace(each, interval=max(each.interval, COLLECTORS.get(name, 0.0)))
-        for name, each in catalogue.collectors.items()
-    }
-    return replace(catalogue, collectors=collectors)
-
-
-def windowed_counters(catalogue: Catalogue) -> frozenset[str]:
-    """Counters that the server keeps in whole seconds, and those that the diagnosis compares with them."""
-    compared = frozenset(
-        selection.rate
-        for measure in diagnosis_catalogue().measures.values()
-        for selection in measure.selections
-        if selection.rate
-    )
-    return (
-        compared
-        | {"ase_waits_total"}
-        | {
-            name
-            for collector in catalogue.collectors.values()
-            for name, metric in collector.metrics.items()
-            if metric.unit == "seconds" and name.endswith("_total")
+    def module(self, module: Module, catalogue: Catalogue) -> Module:
+        """The module of a target, cut down to what is read."""
+        chosen = {
+            name: name in self.collectors and module.collectors.get(name, True)
+            for name in catalogue.collectors
         }
-    )
+        return Module(collectors=chosen, series_limit=module.series_limit, top=self.top)
+
+    def paced(self, catalogue: Catalogue) -> Catalogue:
+        """The catalogue with these intervals."""
+        collectors = {
+            name: replace(each, interval=self.collectors.get(name, each.interval))
+            for name, each in catalogue.collectors.items()
+        }
+        return replace(catalogue, collectors=collectors)
+
+
+SCREEN = Selection(COLLECTORS, TOP)
 
 
 class TargetSampler:
@@ -65,7 +56,7 @@ class TargetSampler:
 
     interval: seconds between samples. timeout: seconds of a scrape; by default that of the configuration. clock,
     open_connection, timing: as those of TargetScraper. save: called after each sample, to record it; returns a note
-    for the screen or ''.
+    for the screen or ''. selection: what is read, by default what the screen shows.
     """
 
     def __init__(
@@ -81,19 +72,20 @@ class TargetSampler:
         timing: Timing = TIMING,
         ledger: LedgerClient | None = None,
         save: Callable[[], str] | None = None,
+        selection: Selection = SCREEN,
     ) -> None:
         self.target = target
         self.interval = interval
         self.timeout = timeout or config.scrape.timeout
         self._clock = clock
-        chosen = module_of(config.module(target.module), catalogue)
+        chosen = selection.module(config.module(target.module), catalogue)
         watch = ConfigWatcher(config.changes.interval, clock) if config.changes.enabled else None
         self._scraper = TargetScraper(
             replace(target, module="default", sysmon=None),
             config.auth[target.auth],
             chosen,
             config.scrape,
-            slowed(catalogue),
+            selection.paced(catalogue),
             watch,
             ledger=ledger,
             clock=clock,
@@ -101,7 +93,7 @@ class TargetSampler:
             timing=timing,
         )
         self._off = frozenset(name for name, on in chosen.collectors.items() if not on)
-        self._tracker = Tracker(windowed_counters(catalogue))
+        self._tracker = Tracker()
         self._changes = ChangeLog(target.name)
         self._cost = SampleCost()
         self._save = save

@@ -162,10 +162,14 @@ class ExporterApp:
         if config.verdicts is None:
             return None
         # It imports numpy, which only verdicts need.
+        from ase_exporter.analysis.predicted import with_prediction
         from ase_exporter.compare.verdicts import VerdictService
 
         return VerdictService(
-            config.verdicts, self.journal, lambda: [target.name for target in self.config.targets]
+            config.verdicts,
+            self.journal,
+            lambda: [target.name for target in self.config.targets],
+            with_prediction,
         )
 
     def _start_judging(self) -> None:

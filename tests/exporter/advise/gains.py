@@ -14,15 +14,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
-from tests.exporter.simulated import CATALOGUE, Simulated, run
+from tests.exporter.simulated import Simulated, run
+from tests.exporter.top.watching import SCENARIOS, watched
 from tests.paths import REPOSITORY
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
-from ase_exporter.advise.evidence import gather
 from ase_exporter.advise.gain import Gain
+from ase_exporter.top.gathering import SELECTION
 
 PAGE = REPOSITORY / "docs" / "internals" / "remedies.md"
-SCENARIOS = REPOSITORY / "simulator" / "ase_simulator" / "scenarios"
 # Of other spinlocks, nothing may become worse by more than rounding.
 UNCHANGED = 0.01
 # How far the throughput that is gained may be from the prediction: a share of it, and a share of what there was.
@@ -143,9 +143,8 @@ def outcomes(content: dict[str, Any]) -> list[Outcome]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.yaml"
         file.write_text(yaml.safe_dump(content, sort_keys=False))
-        with run("", str(file), speed=0.0) as simulated, simulated.login("monitor") as query:
-            simulated.model.advance(60)
-            advice = advise(gather(query, CATALOGUE, 30.0, simulated.model.advance))
+        with watched(str(file), selection=SELECTION, budget=None) as watching:
+            advice = advise(watching.evidence())
         found = []
         for finding in advice.hot:
             if finding.steps:

@@ -20,7 +20,7 @@ from tests.e2e.simulated_time import Recording, metrics_in_rules, record
 from tests.exporter.compare.conftest import prometheus_with
 from tests.paths import REPOSITORY
 
-from ase_exporter.analysis.evidence import COUNTERS, GAUGES
+from ase_exporter.analysis.diagnosing import COUNTERS, GAUGES
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.config import Module
 from ase_simulator.model import SimulatedServer

@@ -27,7 +27,8 @@ from ase_exporter.analysis import (
     throughput,
     windows,
 )
-from ase_exporter.compare.request import Request, answer
+from ase_exporter.analysis.predicted import answer
+from ase_exporter.compare.request import Request
 
 pytestmark = pytest.mark.e2e
 RULES = REPOSITORY / "alerts" / "rules"

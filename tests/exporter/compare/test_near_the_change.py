@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.exporter.compare.recorded import SERVER, Detected, Recorded, Work, stored
 
+from ase_exporter.analysis.predicted import answer
 from ase_exporter.compare.comparison import Comparison
-from ase_exporter.compare.request import Request, answer
+from ase_exporter.compare.request import Request
 
 LENGTH, SETTLE = 240.0, 15.0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from alerts.diagnosis_rules import ACCOUNT, FIRST, RANK
+from dashboards.common import verdict
 from tests.exporter.diagnosis.states import State, by_collector, generated
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
@@ -89,7 +90,10 @@ def recorded(
 def test_the_rules_say_what_the_package_says(tmp_path: Path) -> None:
     states = {f"server{seed}": generated(seed) for seed in range(STATES)}
     found = recorded(states, tmp_path, [FIRST, RANK, ACCOUNT])
-    first = {labels["instance"]: labels["finding"] for labels, _ in found[FIRST]}
+    first = {labels["instance"]: (labels["finding"], labels["word"]) for labels, _ in found[FIRST]}
+    # The State panels show the word of this series.
+    (panel,) = verdict().queries
+    assert f"max by (word) ({FIRST}{{$selector}})" in panel.expr
     ranks = {(labels["instance"], labels["finding"]): value for labels, value in found[RANK] if value > -0.5}
     parts = {(labels["instance"], labels["part"]): value for labels, value in found[ACCOUNT]}
     said: dict[str, int] = {}
@@ -102,6 +106,6 @@ def test_the_rules_say_what_the_package_says(tmp_path: Path) -> None:
         assert {
             finding: rank for (server, finding), rank in ranks.items() if server == name
         } == pytest.approx({each.name: each.rank for each in expected.findings}), name
-        assert first.get(name) == expected.state, name
+        assert first.get(name) == (expected.state, expected.word), name
     # The states are worth comparing: many findings come first in some of them.
     assert len(said) > 15, said

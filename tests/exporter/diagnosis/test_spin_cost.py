@@ -15,6 +15,8 @@ def test_the_interval_holds_the_true_cost(cost: float, seed: int) -> None:
     found = cost_of_spins(cpu, transactions, spins)
     assert found and found.low * 0.98 <= cost <= found.high * 1.02
     assert found.seconds == pytest.approx(cost, rel=0.1)
+    # Two hours of three-minute samples are no history.
+    assert cost_of_spins(cpu[:40], transactions[:40], spins[:40]) is None
 
 
 def test_a_history_that_does_not_tell_gives_no_cost() -> None:

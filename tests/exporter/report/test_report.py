@@ -72,8 +72,9 @@ def test_the_change_is_judged_as_compare_does(report: ServerReport, morning: Pas
     (row,) = [row for row in effect.judged if row.name == CACHE]
     assert row.values[0] == pytest.approx(morning.truth.contention(10, CACHE), abs=0.005)
     # What was predicted stands beside what came of it.
-    assert re.match(r"about [\d.]+ engines spin on it no more", effect.predicted)
-    assert f"predicted before it: {effect.predicted}" in text_of(report_page(report))
+    predicted = effect.comparison.predicted if effect.comparison else ""
+    assert re.search(r"the prediction: about [\d.]+ engines spin on it no more.* What came: ", predicted)
+    assert predicted in text_of(report_page(report))
 
 
 def test_the_worst_hour_is_before_the_change_and_advised_on(report: ServerReport, morning: Past) -> None:
@@ -93,7 +94,7 @@ def test_the_advice_names_what_prometheus_does_not_have(report: ServerReport) ->
     unknown = report.advice[0].unknown
     assert [text.partition(":")[0] for text in unknown] == [
         "CPU of the host",
-        "cached objects (collector cached_objects)",
+        "cached objects",
     ]
 
 

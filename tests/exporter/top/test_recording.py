@@ -25,7 +25,12 @@ HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
 
 def figures(given: Frame) -> dict[str, Any]:
     """What must be the same; the cost is that of recording, and not of replaying."""
-    return {**asdict(given.figures), "cost": None, "state": given.diagnosis.state, "options": given.options}
+    return {
+        **asdict(given.figures),
+        "cost": None,
+        "state": given.diagnosis.state,
+        "options": given.evidence and given.evidence.options,
+    }
 
 
 def recorded(path: Path, scenario: str, *after: float) -> list[Frame]:

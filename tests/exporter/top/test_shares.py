@@ -5,15 +5,12 @@ from math import floor
 
 import pytest
 
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.families import Sample as Row
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.samples import Sample, Tracker
-from ase_exporter.top.sampling import windowed_counters
 
-CATALOGUE, _ = load_catalogue()
 ROUNDING = 1e-9
 
 
@@ -72,7 +69,7 @@ class Server:
 
 def frames(server: Server, dice: random.Random) -> list[Frame]:
     """Two minutes of scrapes in which each table comes up to four seconds late."""
-    tracker, made, at = Tracker(windowed_counters(CATALOGUE)), [], 1.0
+    tracker, made, at = Tracker(), [], 1.0
     while at < 120:
         times = {name: at + dice.uniform(0, 4) for name in ("engines", "spinlocks", "state")}
         tracker.note(at, server.tables(times))

@@ -11,15 +11,17 @@ import yaml
 from tests.paths import REPOSITORY
 from tests.simulator.tds.running import Running, running
 
+from ase_exporter.advise.evidence import Evidence
 from ase_exporter.ase.connection import Connection, Opener
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.clock import Clock
 from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.top import gathering
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.recording import Recording
-from ase_exporter.top.sampling import TargetSampler
+from ase_exporter.top.sampling import SCREEN, Selection, TargetSampler
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
@@ -72,6 +74,12 @@ class Watched:
         self.run.ask(partial(self.server.world.clock.advance, after))
         return frame(self.sampler.take())
 
+    def evidence(self, seconds: float = 30.0) -> Evidence:
+        """What `advise` knows of it, over so many simulated seconds."""
+        *_, last = self.frames(2, seconds)
+        assert last.evidence
+        return last.evidence
+
     def frames(self, count: int, interval: float) -> Iterator[Frame]:
         """That many frames; the first is without figures."""
         yield self.frame()
@@ -92,10 +100,11 @@ def watched(
     record: Callable[[Clock], Recording] | None = None,
     start: datetime | None = None,
     seed: int = 1,
+    selection: Selection = SCREEN,
 ) -> Iterator[Watched]:
     """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording.
 
-    start: the server's date at first, UTC. seed: of its counters.
+    start: the server's date at first, UTC. seed: of its counters. selection: what is read.
     """
     (server,) = load_scenario(scenario, speed=0, version=version, start=start, seed=seed)
     assert isinstance(server, SimulatedServer)
@@ -115,13 +124,14 @@ def watched(
         sampler = TargetSampler(
             config,
             target,
-            catalogue(),
+            catalogue() if selection is SCREEN else gathering.catalogue(),
             interval,
             timeout=LONG,
             clock=clock,
             open_connection=recording.recorder.open if recording else opener,
             save=recording.save if recording else None,
             timing=replace(TIMING, login_pause=(48.0, 48.0)),
+            selection=selection,
         )
         watching = Watched(server, run, sampler, time)
         run.ask(partial(server.world.clock.advance, warm_up))

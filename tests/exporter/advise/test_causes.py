@@ -1,0 +1,132 @@
+"""Advice on what the diagnosis finds, whatever it is: what comes first, what it may gain, and what it may cost."""
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from tests.exporter.diagnosis.states import State, generated
+from tests.exporter.diagnosis.test_diagnose import healthy
+from tests.exporter.untrusted.hostile_names import hostile_names
+from tests.incidents.running import Site, incidents, take
+
+from ase_exporter.advise import report
+from ase_exporter.advise.advice import MIN_SHARE, Advice, Cause, advise
+from ase_exporter.advise.evidence import Evidence, evidence_of
+from ase_exporter.advise.remedies import AdviceStep, remedies
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.diagnosis.diagnose import NO_BASELINE, Baseline, diagnose
+from ase_exporter.top.frames import frame
+
+OPTIONS = {
+    "number of user connections": 300,
+    "number of locks": 200_000,
+    "procedure cache size": 100_000,
+    "user log cache size": 4096,
+    "max memory": 10_000_000,
+    "total logical memory": 9_900_000,
+}
+USUAL = Baseline({"reads_per_transaction": 0.5, "cpu_per_transaction": 1e-4}, {})
+STATES = 250
+
+
+def of(state: State, usual: Baseline = USUAL) -> Evidence:
+    """What is known of a state."""
+    version = parse_version("16.0 SP03")
+    return evidence_of(state, diagnose(state, usual), version, 15.0, page_size=4096, options=OPTIONS)
+
+
+def steps(advice: Advice) -> list[tuple[Cause, AdviceStep]]:
+    return [(cause, step) for cause in advice.causes for step in cause.steps]
+
+
+def log_waits() -> State:
+    """A server that spins little and waits for its log."""
+    state = healthy()
+    for what, rate in {"grabs": 1e7, "waits": 1.5e6, "spins": 2e6}.items():
+        state.set(f"ase_spinlock_{what}_total", rate, spinlock="fglockspins", **{"class": "lock"})
+    state.set("ase_wait_seconds_total", 30.0, event_id="54", event="log", **{"class": "write"})
+    state.set("ase_database_log_waits_total", 400.0, database="orders")
+    return state
+
+
+def test_a_server_that_waits_for_its_log_is_told_so_before_its_spinlocks() -> None:
+    advice = advise(of(log_waits(), NO_BASELINE))
+    first, *others = advice.causes
+    assert (first.finding.name, [each.finding.name for each in others]) == ("log_waits", ["contended"])
+    (step,) = first.steps
+    assert step.statements == ("exec sp_configure 'user log cache size', 8192",)
+    assert step.price == "a restart, 1.2 MB of memory" and "if whole transactions fit" in step.promise
+    shown = Console(file=StringIO(), width=200, record=True)
+    shown.print(report.terminal(advice))
+    for text in (report.markdown(advice), shown.export_text()):
+        assert 0 < text.index("LOG: database orders") < text.index("fglockspins")
+
+
+def test_nothing_gains_more_than_the_account_says_and_nothing_costs_more_than_there_is() -> None:
+    seen = set[str]()
+    for seed in range(STATES):
+        evidence = of(generated(seed))
+        assert evidence.diagnosis
+        whole = evidence.diagnosis.account.sessions
+        advised = advise(evidence)
+        for cause, step in steps(advised):
+            seen.add(cause.finding.name)
+            assert step.assumes and step.assumes in step.promise, seed
+            assert step.memory <= (evidence.free_bytes or 0.0), seed
+            if step.gain is None:
+                assert cause.finding.share is None and "not known" in step.promise, seed
+                continue
+            assert 0 <= step.gain.sessions <= cause.explains * (1 + 1e-9) <= whole * (1 + 1e-6), seed
+            assert step.gain.transactions is None or step.gain.transactions >= -1e-9, seed
+            assert not step.downtime or step.gain.sessions >= MIN_SHARE * whole, seed
+        # The same time is promised once.
+        eased = [catalogue().findings[each.finding.name] for each in advised.causes if each.steps]
+        parts = [each.part for each in eased if each.part and not each.times]
+        assert len(parts) == len(set(parts)), seed
+    assert len(seen) > 10, seen
+
+
+@pytest.mark.parametrize("finding", remedies().causes)
+def test_every_remedy_names_a_finding_and_measures_that_exist(finding: str) -> None:
+    assert finding in catalogue().findings
+    for remedy in remedies().causes[finding]:
+        assert remedy.when.keys() <= catalogue().measures.keys()
+
+
+def test_no_name_of_the_server_changes_what_a_statement_does() -> None:
+    for name in hostile_names():
+        state = healthy()
+        state.set("ase_database_log_full", 1.0, database=name)
+        state.set("ase_database_suspended_processes", 118.0, database=name)
+        for _, step in steps(advise(of(state))):
+            assert all(map(str.isprintable, step.statements)), name
+            assert not re.search(r"'[^']*'[^',)]*\w", step.statements[0].replace("''", "")), name
+
+
+@pytest.mark.parametrize(
+    ("incident", "statement"),
+    [
+        ("log_semaphore", "'user log cache size'"),
+        ("blocking", "kill 77"),
+        ("full_log", "dump transaction orders"),
+        ("tempdb_catalogue", "sp_tempdb 'add'"),
+        ("locks", "'number of locks'"),
+        ("compiling", "'procedure cache size'"),
+        ("checkpoint", "'housekeeper free write percent'"),
+    ],
+)
+def test_what_eases_an_incident_comes_first(incident: str, statement: str) -> None:
+    shown = frame(take(incidents()[incident], Site()).after[-1])
+    assert shown.evidence
+    first = advise(shown.evidence).causes[0]
+    assert first.finding.name in incidents()[incident].truth.first
+    assert any(statement in each for step in first.steps for each in step.statements)
+
+
+def test_where_the_cause_is_outside_of_the_server_words_say_what_to_do() -> None:
+    shown = frame(take(incidents()["slow_device"], Site()).after[-1])
+    assert shown.evidence
+    advice = advise(shown.evidence)
+    assert advice.causes[0].steps == () and "the storage" in report.markdown(advice)
