@@ -10,17 +10,17 @@ from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.top.feed import LiveFeed, first_frames
-from ase_exporter.top.sampling import COLLECTORS, Selection, TargetSampler
+from ase_exporter.top.sampling import COLLECTORS, CollectorChoice, TargetSampler
 
 # Which tables are read most, where they are cached and whose they are, and which session uses most.
 MORE = ("objects", "cached_objects", "table_owners", "process_activity")
 # Advice on bindings needs more objects than a scrape exports.
-SELECTION = Selection(dict.fromkeys((*COLLECTORS, *MORE), 0.0), 200)
+SELECTION = CollectorChoice(dict.fromkeys((*COLLECTORS, *MORE), 0.0), 200)
 # Seconds of one sample: the tables of objects are large.
 TIMEOUT = 60.0
 
 
-def catalogue(directories: Iterable[str | Path] = ()) -> Catalogue:
+def advice_catalogue(directories: Iterable[str | Path] = ()) -> Catalogue:
     """The catalogue with the collectors of advice."""
     return load_catalogue((*directories, Path(advise.__file__).with_name("catalogue")))[0]
 
@@ -39,7 +39,7 @@ def gather(config: Config, target: Target, seconds: float, seconds_per_spin: flo
     sampler = TargetSampler(
         quiet,
         replace(target, budget=None),
-        catalogue(config.catalogue.directories),
+        advice_catalogue(config.catalogue.directories),
         seconds,
         timeout=TIMEOUT,
         selection=SELECTION,

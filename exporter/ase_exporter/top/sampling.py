@@ -25,7 +25,7 @@ TOP = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CollectorChoice:
     """What is read. collectors: with the seconds between two readings. top: rows with series of their own."""
 
     collectors: Mapping[str, float]
@@ -48,7 +48,7 @@ class Selection:
         return replace(catalogue, collectors=collectors)
 
 
-SCREEN = Selection(COLLECTORS, TOP)
+SCREEN = CollectorChoice(COLLECTORS, TOP)
 
 
 class TargetSampler:
@@ -72,7 +72,7 @@ class TargetSampler:
         timing: Timing = TIMING,
         ledger: LedgerClient | None = None,
         save: Callable[[], str] | None = None,
-        selection: Selection = SCREEN,
+        selection: CollectorChoice = SCREEN,
     ) -> None:
         self.target = target
         self.interval = interval

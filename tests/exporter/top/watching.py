@@ -21,7 +21,7 @@ from ase_exporter.config import Auth, Config, Module, Scrape, Target
 from ase_exporter.top import gathering
 from ase_exporter.top.frames import Frame, frame
 from ase_exporter.top.recording import Recording
-from ase_exporter.top.sampling import SCREEN, Selection, TargetSampler
+from ase_exporter.top.sampling import SCREEN, CollectorChoice, TargetSampler
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
@@ -100,7 +100,7 @@ def watched(
     record: Callable[[Clock], Recording] | None = None,
     start: datetime | None = None,
     seed: int = 1,
-    selection: Selection = SCREEN,
+    selection: CollectorChoice = SCREEN,
 ) -> Iterator[Watched]:
     """A server of that scenario, up for `warm_up` seconds, and a sampler on moved time. record: makes a recording.
 
@@ -124,7 +124,7 @@ def watched(
         sampler = TargetSampler(
             config,
             target,
-            catalogue() if selection is SCREEN else gathering.catalogue(),
+            catalogue() if selection is SCREEN else gathering.advice_catalogue(),
             interval,
             timeout=LONG,
             clock=clock,
