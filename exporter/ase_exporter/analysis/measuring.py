@@ -9,7 +9,7 @@ import numpy as np
 
 from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
-from ase_exporter.analysis.evidence import evidence
+from ase_exporter.analysis.evidence import evidence, require_spinlocks
 from ase_exporter.analysis.results import Column, Table, TimeSeries, on_one_grid
 from ase_exporter.compare.comparison import (
     EFFICIENCY,
@@ -118,7 +118,7 @@ def throughput(
 def advise(prometheus: Prometheus, server: str, start: Moment, end: Moment, *, selector: str = "") -> Advice:
     """What `ase-exporter advise` says, from metrics: rates over the window, settings at its end.
 
-    Raises UserError for a bad time, and if the window has no spinlocks.
+    Raises UserError for a bad time, and without data.
     """
     return weigh(evidence(prometheus, server_selector(server, selector), _span(start, end)))
 
@@ -129,9 +129,11 @@ def hot_spinlocks(
     """The spinlocks that burn most CPU over a window, the worst first.
 
     Columns: spinlock, class, contention (waits / grabs), grabs, spins, waits, engines (about how many spin on it),
-    state (severe, hot, busy, quiet: as `ase-exporter advise` ranks it). Raises UserError as `advise`.
+    state (severe, hot, busy, quiet: as `ase-exporter advise` ranks it). Raises UserError as `advise`, and without spinlocks.
     """
-    findings = advise(prometheus, server, start, end, selector=selector).findings[:top]
+    advice = advise(prometheus, server, start, end, selector=selector)
+    require_spinlocks(advice.evidence)
+    findings = advice.findings[:top]
     locks = [finding.spinlock for finding in findings]
     columns: dict[str, Column] = {
         "spinlock": _texts([lock.name for lock in locks]),

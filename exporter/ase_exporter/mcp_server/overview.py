@@ -4,7 +4,7 @@ from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
 from ase_exporter.analysis import moment
-from ase_exporter.analysis.evidence import evidence
+from ase_exporter.analysis.evidence import evidence, require_spinlocks
 from ase_exporter.compare.marks import ask_exporter
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
@@ -62,6 +62,7 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
 def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:
     """The spinlocks that burn most CPU over a window, the worst first, with their contention (waits / grabs)."""
     advice, span, sure = _weighed(sources, arguments)
+    require_spinlocks(advice.evidence)
     return Spinlocks.of(
         server=arguments.server,
         window=span,
