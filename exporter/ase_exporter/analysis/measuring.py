@@ -129,7 +129,7 @@ def hot_spinlocks(
     """The spinlocks that burn most CPU over a window, the worst first.
 
     Columns: spinlock, class, contention (waits / grabs), grabs, spins, waits, engines (about how many spin on it),
-    state (severe, hot, busy, quiet: as `ase-exporter advise` ranks it). Raises UserError as `advise`, and without spinlocks.
+    state (severe, hot, busy, quiet: as `ase-exporter advise` ranks it). Raises UserError as `advise`, or without them.
     """
     advice = advise(prometheus, server, start, end, selector=selector)
     require_spinlocks(advice.evidence)
