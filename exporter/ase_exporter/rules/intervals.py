@@ -1,7 +1,8 @@
 """Adapts the shipped rules to a scrape interval: their windows must hold enough scrapes.
 
-A window holds at least four scrapes, so that one may be missed. Names of recorded series stay, so dashboards and alerts
-need no change: `rate1m` then looks back further than a minute. Thresholds and `for` stay, too.
+A window holds at least four scrapes, so that one may be missed, and one of which only the last counts holds two. What
+must last (`for`) is seen by two, so that one bad scrape does not fire. Names of recorded series stay, so dashboards and
+alerts need no change: `rate1m` then looks back further than a minute. Thresholds stay, too.
 """
 
 import re
@@ -18,17 +19,24 @@ from ase_exporter.errors import UserError
 SHIPPED_INTERVAL = 15.0
 MIN_INTERVAL, MAX_INTERVAL = 5.0, 300.0
 SCRAPES_PER_WINDOW = 4
+# Of which the last one counts, in intervals: one may be missed, and the next one late.
+LAST = 2.5
+# `for` in intervals, at least, if there is any.
+LASTING = 1.2
+# What fills up within these seconds is told in time by the shipped rules.
+FAST = 900.0
 # Prometheus forgets a sample of a series after this time, unless --query.lookback-delta says more.
 LOOKBACK = 300.0
 
 _BASELINE = "ase_change_baseline"
-# These count intervals between scrapes: all their windows grow with the interval.
-_COUNTING = "ase_spinlock_alerts"
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 _PART = re.compile(r"(\d+)(ms|[smhdwy])")
 DURATION = r"(?:\d+(?:ms|[smhdwy]))+"
 _RANGE = re.compile(rf"\[({DURATION})(?::({DURATION}))?\]")
 _OFFSET = re.compile(rf"\boffset ({DURATION})")
+# Each comes as a whole: an offset that clears its window must do so when the window grows.
+_LAST = r'\blast_over_time\((?:[^()\[\]"]|"[^"]*")*'
+_LOOKING_BACK = re.compile(rf"({_LAST})?{_RANGE.pattern}(?:\s+{_OFFSET.pattern})?|{_OFFSET.pattern}")
 
 
 def rule_files(interval: float, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -51,12 +59,14 @@ def adapted(text: str, interval: float) -> str:
     content = yaml.safe_load(text)
     for group in content["groups"]:
         for rule in group["rules"]:
-            if group["name"] == _COUNTING:
-                rule["expr"] = _stretched(rule["expr"], interval / SHIPPED_INTERVAL)
-            else:
-                rule["expr"] = _expression(rule["expr"], interval, baseline=group["name"] == _BASELINE)
+            if seconds_of(rule.get("for", "0s")):
+                rule["for"] = _longer(rule["for"], LASTING * interval)
+            rule["expr"] = _expression(rule["expr"], interval, baseline=group["name"] == _BASELINE)
     every = _text(interval)
     header = f"# The shipped rules for scrapes every {every}: ase-exporter rules --interval {every}\n"
+    # AseFullSoon needs two windows in turn.
+    if (blind := 2 * SCRAPES_PER_WINDOW * interval) > FAST:
+        header += f"# What fills up within {_text(blind)} is not told before it is full.\n"
     if 2 * interval > LOOKBACK:
         header += f"# Prometheus must be started with --query.lookback-delta={_text(3 * interval)}.\n"
     return header + dump(content)
@@ -69,19 +79,18 @@ def _expression(expr: str, interval: float, *, baseline: bool) -> str:
     # The windows of medians and of rates before it, and a minute in which the change takes effect.
     lags = {"3m": lag, "7m": lag + 2 * window + 60} if baseline else {}
 
-    def range_(match: re.Match[str]) -> str:
-        step = f":{_longer(match[2], interval)}" if match[2] else ""
-        return f"[{_longer(match[1], window)}{step}]"
+    def longer(match: re.Match[str]) -> str:
+        last, range_, step, moved, moved_alone = match.groups("")
+        offset, found = moved or moved_alone, ""
+        least = lags.get(offset, 2 * interval)
+        if range_:
+            found = _longer(range_, LAST * interval if last else window)
+            if offset and seconds_of(offset) >= seconds_of(range_):
+                least = max(least, seconds_of(found))
+            found = f"{last}[{found}:{_longer(step, interval)}]" if step else f"{last}[{found}]"
+        return " ".join(filter(None, [found, offset and f"offset {_longer(offset, least)}"]))
 
-    def offset(match: re.Match[str]) -> str:
-        return f"offset {_longer(match[1], lags.get(match[1], 2 * interval))}"
-
-    return _OFFSET.sub(offset, _RANGE.sub(range_, expr))
-
-
-def _stretched(expr: str, factor: float) -> str:
-    ranges = _RANGE.sub(lambda match: f"[{_text(factor * seconds_of(match[1]))}]", expr)
-    return _OFFSET.sub(lambda match: f"offset {_text(factor * seconds_of(match[1]))}", ranges)
+    return _LOOKING_BACK.sub(longer, expr)
 
 
 def _longer(duration: str, seconds: float) -> str:

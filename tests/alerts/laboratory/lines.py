@@ -4,6 +4,7 @@ time_lines.yaml holds them as data: the series of a healthy server that every ti
 variations in which scrapes are lost.
 """
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,10 @@ import yaml
 from tests.alerts.laboratory.signals import Value, samples, seconds
 
 DATA = Path(__file__).parent / "time_lines.yaml"
-# Seconds between scrapes by family: the shipped rules at their interval, the same over days, the rules for a minute.
-INTERVALS = {"hours": 15, "days": 60, "minute": 60}
+# Seconds between scrapes by family: the shipped rules at their interval, the same over days, and rules for others.
+INTERVALS = {"hours": 15, "days": 60, "minute": 60, "five minutes": 300}
+# Families of the rules for other intervals. They must page within two intervals of what the shipped rules promise.
+SLOWER = ("minute", "five minutes")
 # Variations are of time lines that last at most so long, in seconds.
 VARIED = 3600
 # What hides what: an exporter that is away says nothing of its server.
@@ -62,8 +65,9 @@ def _data() -> dict[str, Any]:
 
 
 def time_lines() -> list[TimeLine]:
-    """All time lines, each followed by its variations."""
-    return [each for data in _data()["time_lines"] for each in _varied(_time_line(data))]
+    """All time lines, each followed by its variations, and by itself at longer intervals."""
+    lines = [each for data in _data()["time_lines"] for each in _varied(_time_line(data))]
+    return [*lines, *(slower for line in lines for slower in _slower(line))]
 
 
 def _time_line(data: Mapping[str, Any]) -> TimeLine:
@@ -105,13 +109,27 @@ def _varied(line: TimeLine) -> Iterator[TimeLine]:
             )
 
 
+def _slower(line: TimeLine) -> Iterator[TimeLine]:
+    """It at the intervals of other rules, unless it loses every nth scrape."""
+    if line.family != "hours" or line.variation or any("from" not in lost for lost in line.lost):
+        return
+    for family in SLOWER:
+        later = 2 * INTERVALS[family]
+        yield replace(
+            line,
+            family=family,
+            variation=f"every {family}",
+            lasts=line.full + 120 if line.full else line.lasts + 2 * later,
+            pages=tuple(replace(page, by=min(page.by + later, line.full or math.inf)) for page in line.pages),
+        )
+
+
 def input_series(line: TimeLine, identity: str) -> Iterator[dict[str, str]]:
     """The series of a time line as promtool takes them; identity: the label `job` of its targets."""
     interval = INTERVALS[line.family]
     times = [float(step * interval) for step in range(round(line.lasts / interval) + 1)]
     lost = _lost(line, times)
-    background = {} if line.family == "minute" else _data()["healthy"]
-    for name, shape in {**_data()["always"], **background, **line.series}.items():
+    for name, shape in {**_data()["always"], **_data()["healthy"], **line.series}.items():
         if shape is not None:
             values = samples(shape, times, seed=line.title + name)
             seen = [_seen(name, value, how) for value, how in zip(values, lost, strict=True)]

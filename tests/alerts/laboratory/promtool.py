@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.alerts.laboratory.lines import INTERVALS, TimeLine, input_series
+from tests.alerts.laboratory.lines import INTERVALS, SLOWER, TimeLine, input_series
 from tests.e2e.evaluation import groups_in_order
 from tests.paths import REPOSITORY
+
+from ase_exporter.rules.intervals import adapted
 
 # Neither the diagnosis nor dashboards have alerts. Days are long, and have no series of the rest.
 LEFT_OUT = {"diagnosis", "dashboards"}
 LEFT_OUT_OF_DAYS = {"caches", "changes", "devices", "host", "spinlocks"}
-ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60}
+ASKED_EVERY = {"hours": 30, "days": 60, "minute": 60, "five minutes": 60}
 # How many seconds of time lines run together; longer ones run alone.
-TOGETHER = {"hours": 10 * 3600, "days": 24 * 3600, "minute": 10 * 3600}
+TOGETHER = {"hours": 10 * 3600, "days": 24 * 3600, "minute": 24 * 3600, "five minutes": 24 * 3600}
 QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 
 # Alert -> [(start, end) of each time it fired], in seconds.
@@ -40,7 +42,7 @@ class RulesError(Exception):
 def fired(
     lines: Sequence[TimeLine], rules: Path = REPOSITORY / "alerts", tool: str = "promtool"
 ) -> dict[str, Firings]:
-    """What fired in each time line, by title. rules: the folder of `rules` and `rules-60s`; tool: the program."""
+    """What fired in each time line, by title. rules: the folder of `rules`; tool: the program."""
     return {title: firings for some in batches(lines) for title, firings in _evaluated(some, rules, tool)}
 
 
@@ -61,7 +63,9 @@ def _evaluated(lines: Sequence[TimeLine], rules: Path, tool: str) -> Iterator[tu
     step = ASKED_EVERY[lines[0].family]
     end = max(line.lasts for line in lines)
     times = [step * count for count in range(1, int(end / step) + 1)]
-    by_time = _by_time(_said(_test(lines, rules, times), tool))
+    with tempfile.TemporaryDirectory() as directory:
+        files = list(_rule_files(rules / "rules", lines[0].family, Path(directory)))
+        by_time = _by_time(_said(_test(lines, files, times), tool))
     for number, line in enumerate(lines):
         job = _job(number)
         moments: dict[str, list[float]] = defaultdict(list)
@@ -76,15 +80,23 @@ def _job(number: int) -> str:
     return f"t{number:03}"
 
 
-def _test(lines: Sequence[TimeLine], rules: Path, times: Sequence[int]) -> dict[str, Any]:
+def _rule_files(rules: Path, family: str, directory: Path) -> Iterator[Path]:
+    """Write the rules for a family into a directory."""
+    left_out = LEFT_OUT | (LEFT_OUT_OF_DAYS if family == "days" else set())
+    for path in sorted(rules.glob("*.yaml")):
+        if path.name.partition(".")[0] not in left_out:
+            text = path.read_text()
+            written = directory / path.name
+            written.write_text(adapted(text, INTERVALS[family]) if family in SLOWER else text)
+            yield written
+
+
+def _test(lines: Sequence[TimeLine], files: Sequence[Path], times: Sequence[int]) -> dict[str, Any]:
     family = lines[0].family
     interval = INTERVALS[family]
-    folder = rules / ("rules-60s" if family == "minute" else "rules")
-    left_out = LEFT_OUT | (LEFT_OUT_OF_DAYS if family == "days" else set())
-    files = [path for path in sorted(folder.glob("*.yaml")) if path.name.partition(".")[0] not in left_out]
     return {
         "rule_files": list(map(str, files)),
-        "evaluation_interval": f"{interval}s",
+        "evaluation_interval": f"{min(interval, 60)}s",
         "group_eval_order": groups_in_order(files),
         "tests": [
             {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.alerts.laboratory.lines import Page, TimeLine
+from tests.alerts.laboratory.lines import INTERVALS, Page, TimeLine
 from tests.alerts.laboratory.promtool import Firings
 from tests.alerts.laboratory.signals import seconds
 
@@ -27,7 +27,7 @@ class Outcome:
 
 def outcome(line: TimeLine, firings: Firings) -> Outcome:
     """What was wrong in a time line."""
-    firings = {alert: _restored(line, periods) for alert, periods in firings.items()}
+    firings = {alert: found for alert, periods in firings.items() if (found := _restored(line, periods))}
     wrong: list[str] = []
     for alert, periods in sorted(firings.items()):
         if line.family == "days" and alert == "AseScrapedTooRarely":
@@ -57,8 +57,14 @@ def _restored(line: TimeLine, periods: Sequence[tuple[float, float]]) -> list[tu
         for each in line.lost
         if each["of"] == "prometheus" and "from" in each
     ]
-    found = [periods[0]]
-    for start, end in periods[1:]:
+    # Until the first scrape after it.
+    evaluated = [
+        (start, end)
+        for start, end in periods
+        if not any(lost <= start and end <= back + INTERVALS[line.family] for lost, back in away)
+    ]
+    found = evaluated[:1]
+    for start, end in evaluated[1:]:
         before = found[-1]
         if any(lost <= before[1] <= back and start <= back + RESTORED for lost, back in away):
             found[-1] = (before[0], end)

@@ -8,11 +8,11 @@ import argparse
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.alerts.laboratory.lines import time_lines
+from tests.alerts.laboratory.lines import SLOWER, TimeLine, time_lines
 from tests.alerts.laboratory.promtool import Firings, batches, fired
 from tests.alerts.laboratory.score import Outcome, outcome
 from tests.paths import DOCS
@@ -29,15 +29,22 @@ event; a miss is one that does not come in time. What fires before Prometheus is
 restores its alerts.
 
 Prometheus 3.15 is its promtool, VictoriaMetrics is vmalert-tool 1.110. Both leave out a sample at the left edge of a
-window, so a median that is decided by one sample moves by a scrape. `tests/alerts/test_engines.py` runs the test files
-of all alerts in both.
+window, so a median that is decided by one sample moves by a scrape. vmalert sees what a rule recorded at its next
+evaluation, so an alert on a series that is recorded from another comes an evaluation later.
+`tests/alerts/test_engines.py` runs the test files of all alerts in both.
 
 A night of 300 healthy servers with batches, loads, purges and dumps, and of four with an incident, sends five alerts
 through Alertmanager 0.25, all of the incidents: four pages and a warning (`tests/e2e/test_notifications.py`).
 
-What is not told: contention of less than five minutes, by the rules for a minute; a failover of HADR as such, whose
-state is not read, as no public source lists what hadr_mode() and hadr_state() return: AseRestarted fires if the other
-server was started later.
+What is not told: a failover of HADR as such, whose state is not read, as no public source lists what hadr_mode() and
+hadr_state() return: AseRestarted fires if the other server was started later.
+"""
+
+SLOWER_HEADER = """\
+# Longer intervals
+
+The time lines of the shipped rules again, for `ase-exporter rules --interval`, in Prometheus 2.42. A miss is a page
+later than two intervals after the shipped rules promise it, or after what fills is full.
 """
 
 # Engine -> title of a time line -> what fired in it.
@@ -73,9 +80,15 @@ def keep(everything: Found) -> None:
     PAGE.write_text(page(found()))
 
 
-def outcomes(lines: Mapping[str, Firings]) -> list[Outcome]:
-    """What is wrong in each measured time line."""
-    return [outcome(line, lines[line.title]) for line in time_lines() if line.title in lines]
+def outcomes(lines: Mapping[str, Firings], slower: str = "") -> list[Outcome]:
+    """What is wrong in each measured time line. slower: in those of the rules for that interval instead."""
+    return [outcome(line, lines[line.title]) for line in _of(slower) if line.title in lines]
+
+
+def _of(slower: str) -> list[TimeLine]:
+    if slower:
+        return [line for line in time_lines() if line.variation == f"every {slower}"]
+    return [line for line in time_lines() if line.family not in SLOWER or not line.variation]
 
 
 def page(everything: Found) -> str:
@@ -85,7 +98,20 @@ def page(everything: Found) -> str:
         measured = outcomes(lines)
         tables = [*_failures(measured), *_filling(measured), *_by_alert(measured)]
         parts += [f"## {engine}", _summary(measured), "", *tables, ""]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_slower(everything["Prometheus 2.42"])])
+
+
+def _slower(lines: Mapping[str, Firings]) -> Iterator[str]:
+    """What the rules for longer intervals do with the time lines of the shipped ones."""
+    yield from SLOWER_HEADER.splitlines()
+    for family in SLOWER:
+        measured = outcomes(lines, family)
+        wrong, missed = (sum(len(getattr(each, kind)) for each in measured) for kind in ("wrong", "missed"))
+        yield from (
+            f"## Scraped every {family}",
+            f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.",
+        )
+        yield from ("", *_failures(measured), *_filling(measured), *_by_alert(measured), "")
 
 
 def _compared(everything: Found) -> list[str]:
@@ -122,7 +148,7 @@ def _compared(everything: Found) -> list[str]:
 def _summary(measured: Iterable[Outcome]) -> str:
     measured = list(measured)
     wrong, missed = (sum(len(getattr(each, kind)) for each in measured) for kind in ("wrong", "missed"))
-    titles = {line.title for line in time_lines()} - {each.title for each in measured}
+    titles = {line.title for line in _of("")} - {each.title for each in measured}
     missing = f" Not measured: {'; '.join(sorted(titles))}." if titles else ""
     return f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.{missing}"
 

@@ -1,4 +1,4 @@
-"""A policy becomes few series that follow the calendar; a mistake in one is a line with its place."""
+"""A policy becomes few series that follow the calendar."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -8,7 +8,6 @@ import pytest
 from ase_exporter.commands.proposed_policy import proposed_policy
 from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.policy import Policy, WeeklyWindow
-from ase_exporter.errors import UserError
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.policy import policy_families
 
@@ -72,33 +71,6 @@ def test_windows_follow_the_wall_clock_over_a_year(zone: str, hours: str) -> Non
         )
         assert window.contains(moment.timestamp()) == expected, shown
         moment += timedelta(minutes=30)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{exempt: [AseSpaceLow]}", "policy.0: exempt: expected why as well, in `reason`"),
-        ("{exempt: [AseSpaceLo], reason: x}", "policy.0.exempt.0: expected an alert about a server"),
-        ("{exempt: [AseJobDown], reason: x}", "policy.0.exempt.0: expected an alert about a server"),
-        ("{exempt: [../README], reason: x}", "policy.0.exempt.0: expected an alert about a server"),
-        ("{windows: ['01:00-02:00']}", "policy.0: windows: expected the alerts that they mute, in `exempt`"),
-        ("{windows: ['1:00-2:00'], exempt: [AseDown], reason: x}", "policy.0.windows.0: expected [DAYS] HH:MM-HH:MM"),
-        ("{windows: ['02:00-02:00'], exempt: [AseDown], reason: x}", "policy.0.windows.0: expected [DAYS] HH:MM-HH:MM"),
-        ("{windows: ['so 01:00-02:00'], exempt: [AseDown], reason: x}", "policy.0.windows.0: expected [DAYS] HH:MM"),
-        ("{windows: ['01:00-02:00 Europe/Berlim']}", "this machine knows no such time zone"),
-        ("{windows: [1200]}", "policy.0.windows.0: expected [DAYS] HH:MM-HH:MM"),
-        ("{until: 2h}", "policy.0.until: expected a date such as 2027-01-31"),
-        ("{dumps: {log: 0}}", "policy.0.dumps.log: expected a duration such as 500ms, 10s, 5m or 1h30m, or never"),
-        ("{dumps: {logs: 1h}}", "policy.0.dumps.logs: unknown key"),
-        ("{criticality: high}", "policy.0.criticality: Input should be 'normal' or 'low'"),
-        ("{databases: orders}", "policy.0.databases: expected a list"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line(text: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        policy(text)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_check_proposes_what_the_server_and_prometheus_show() -> None:

@@ -48,44 +48,6 @@ def test_braces_are_a_configuration_without_targets(tmp_path: Path) -> None:
     assert load(tmp_path, "{}").targets == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "problem"),
-    [
-        (GOOD.replace("host:", "hots:"), ":5: targets.0.hots", "unknown key; expected host"),
-        (GOOD + "extra: 1\n", ":8: extra", "unknown key"),
-        (GOOD.replace("8s", "8 parsecs"), ":7: scrape.timeout", "expected a duration such as"),
-        (GOOD.replace("name: PROD1", "name: 'a b'"), ":4: targets.0.name", "pattern"),
-        (GOOD.replace("user: probe, ", ""), ":2: auth.default.user", "Field required"),
-        (
-            GOOD.replace("password_file: /run/secrets/ase", "password: x, password_env: Y"),
-            ":2:",
-            "exactly one",
-        ),
-        (GOOD + "  - name: PROD2\n", ":8:", "expected"),
-        (GOOD + "auth: {}\n", ":8", "is defined twice"),
-        (GOOD.replace("default:", "other:"), ":1: (top level)", "auth 'default' is not defined"),
-        ("targets: [", ":1", "expected"),
-        ("- 1\n", ":1: (top level)", "expected KEY: VALUE"),
-    ],
-)
-def test_a_mistake_is_one_line_with_file_and_place(
-    tmp_path: Path, text: str, place: str, problem: str
-) -> None:
-    with pytest.raises(UserError) as caught:
-        load(tmp_path, text)
-    message = str(caught.value)
-    assert f"exporter.yml{place}" in message
-    assert problem in message
-    assert "\n" not in message
-
-
-def test_an_error_never_shows_a_secret(tmp_path: Path) -> None:
-    with pytest.raises(UserError) as caught:
-        load(tmp_path, "auth: {default: {user: probe, password: [planted-secret]}}\n")
-    assert "planted-secret" not in str(caught.value)
-    assert "auth.default.password" in str(caught.value)
-
-
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nothing\.yml: cannot be read: No such file"):
         config.load(tmp_path / "nothing.yml")

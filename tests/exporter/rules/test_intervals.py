@@ -4,20 +4,23 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from ase_exporter.commands.app import build
 from ase_exporter.errors import UserError
-from ase_exporter.rules.intervals import adapted, rule_files
+from ase_exporter.rules.intervals import adapted, rule_files, seconds_of
 
 RULE = "groups: [{{name: {group}, rules: [{{record: a:b, expr: '{expr}'}}]}}]"
 
 
 @pytest.mark.parametrize("interval", [5, 15, 30, 60, 300])
-def test_every_window_holds_four_scrapes(interval: int) -> None:
+def test_every_window_holds_four_scrapes_or_two_if_only_the_last_counts(interval: int) -> None:
     for text in rule_files(interval).values():
-        for window, unit in re.findall(r"\[(\d+)([smhd])(?::|\])", text):
-            assert int(window) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit] >= 4 * interval
+        for last, window in re.findall(
+            r'(last_over_time\((?:[^()[\]"]|"[^"]*")*)?\[(\d+[smhd])(?::|\])', text
+        ):
+            assert seconds_of(window) >= (2.5 if last else 4) * interval
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,8 @@ def test_every_window_holds_four_scrapes(interval: int) -> None:
         (5, "rate(x[1m])", "rate(x[1m])"),
         (30, "rate(x[1m])", "rate(x[2m])"),
         (60, "rate(x[1m]) + y[10m:15s]", "rate(x[4m]) + y[10m:1m]"),
+        (60, "x[2m] - x[2m] offset 2m - x[2m] offset 1m", "x[4m] - x[4m] offset 4m - x[4m] offset 2m"),
+        (60, 'last_over_time(x{y=~"a[b]"}[2m] offset 2m)', 'last_over_time(x{y=~"a[b]"}[150s] offset 150s)'),
         (300, "x[1d:5m] - x offset 10m", "x[1d:5m] - x offset 10m"),
     ],
 )
@@ -39,12 +44,9 @@ def test_the_baseline_before_a_change_is_further_back_at_longer_intervals() -> N
     assert "x offset 4m + x offset 13m" in adapted(text, 60)
 
 
-def test_windows_that_count_scrapes_grow_with_the_interval() -> None:
-    text = RULE.format(
-        group="ase_spinlock_alerts", expr="irate(x[1m]) + count_over_time(y[2m]) + z offset 75s"
-    )
-    assert "irate(x[4m]) + count_over_time(y[8m]) + z offset 5m" in adapted(text, 60)
-    assert "irate(x[1m]) + count_over_time(y[2m]) + z offset 75s" in adapted(text, 15)
+def test_what_must_last_is_seen_by_two_scrapes() -> None:
+    rules = "groups: [{name: g, rules: [{alert: A, expr: x, for: 90s}, {alert: B, expr: x, for: 0s}]}]"
+    assert [rule["for"] for rule in yaml.safe_load(adapted(rules, 300))["groups"][0]["rules"]] == ["6m", "0s"]
 
 
 @pytest.mark.parametrize("interval", [0, 4, 301])
@@ -57,4 +59,6 @@ def test_the_command_writes_rules_for_an_interval_and_names_the_lookback(tmp_pat
     result = CliRunner().invoke(build(), ["rules", "--interval", "5m", "--output", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} == rule_files(300).keys()
-    assert all("lookback-delta=15m" in path.read_text() for path in tmp_path.iterdir())
+    for path in tmp_path.iterdir():
+        assert "lookback-delta=15m" in path.read_text()
+        assert "What fills up within 40m is not told before it is full." in path.read_text()

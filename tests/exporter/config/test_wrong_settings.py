@@ -1,0 +1,46 @@
+"""A mistake in settings is one line with its place and what was expected, and shows no value, which may be a secret."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.planted import MISPLACED
+
+from ase_exporter.config import Config, yaml_files
+from ase_exporter.config.web import WebSettings
+from ase_exporter.errors import UserError
+
+FORMS = {"exporter": Config, "web": WebSettings}
+MISTAKES = yaml.safe_load(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
+CASES = [(FORMS[form], each["text"], each["expected"]) for form, cases in MISTAKES.items() for each in cases]
+NESTED = (Config, "[" * 3000 + "PW", ["file.yml:1: ", "nested too deeply"])
+
+
+@pytest.mark.parametrize(("form", "text", "expected"), [*CASES, NESTED])
+def test_an_error_shows_its_place_and_what_was_expected_but_no_value(
+    form: type[object], text: str, expected: list[str]
+) -> None:
+    with pytest.raises(UserError) as caught:
+        yaml_files.parse(text.replace("PW", MISPLACED), form, "file.yml")
+    message = str(caught.value)
+    assert all(part in message for part in expected), message
+    assert "\n" not in message
+    assert MISPLACED.lower() not in message.lower()
+    # Nor in a traceback, if somebody logs one.
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("key", ["password_env", "password_file"])
+def test_a_password_in_the_place_of_its_variable_or_file_is_not_shown(key: str) -> None:
+    text = f"auth: {{default: {{user: a, {key}: {MISPLACED}}}}}\n"
+    with pytest.raises(UserError) as caught:
+        yaml_files.parse(text, Config, "x.yml").auth["default"].read_password()
+    assert MISPLACED not in str(caught.value)
+    assert key in str(caught.value)
+
+
+def test_a_file_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    grafana = f"{{url: https://host, token_file: /etc/token, ca_file: {tmp_path}/ca.pem}}"
+    with pytest.raises(UserError, match="expected a PEM file of certificates"):
+        yaml_files.parse(f"changes: {{grafana: {grafana}}}", Config, "config.yaml")
