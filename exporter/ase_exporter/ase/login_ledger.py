@@ -341,7 +341,9 @@ class LoginLedger:
                 self._backoffs.pop(key, None)
 
     def _is_accepted(self, attempt: _Attempt) -> bool:
-        return any(self._accepted.get(account) == attempt.fingerprint for account in attempt.before)
+        """Whether the server took the password before, by any of its names, and has refused it by none since."""
+        taken = any(self._accepted.get(account) == attempt.fingerprint for account in attempt.before)
+        return taken and not any(attempt.before.values())
 
     def _load(self) -> None:
         """Continue with the backoffs of the process before; with none if there is no file or it is damaged."""

@@ -334,12 +334,23 @@ DROPPED, UNKNOWN = ("log_in", 0, True, 1), ("log_in", 0, True, 4)
 CLOSED = [("ask", 0, True), ("find_closed", 0)]
 
 
-@given(st.lists(STEPS, max_size=40))
-@example([*ACCEPTED_AND_CHANGED, DROPPED, DROPPED, DROPPED])
-@example([*ACCEPTED_AND_CHANGED, DROPPED, UNKNOWN, UNKNOWN])
-@example([("change password",), UNKNOWN, *CLOSED, UNKNOWN, *CLOSED, UNKNOWN])
-@settings(max_examples=200)
-def test_no_history_of_logins_gets_an_account_locked(steps: list[tuple[Any, ...]]) -> None:
+KNOWN = (
+    [*ACCEPTED_AND_CHANGED, DROPPED, DROPPED, DROPPED],
+    [*ACCEPTED_AND_CHANGED, DROPPED, UNKNOWN, UNKNOWN],
+    # Refused by one name, and then in no form that can be recognised by another one.
+    [
+        ("log_in", 1, False, 0),
+        ("change password",),
+        ("log_in", 0, True, 0),
+        ("log_in", 1, True, 4),
+        ("log_in", 0, True, 0),
+    ],
+    [("change password",), UNKNOWN, *CLOSED, UNKNOWN, *CLOSED, UNKNOWN],
+)
+
+
+def play(steps: list[tuple[Any, ...]]) -> None:
+    """Raises AssertionError if the server counts more failures than it may."""
     with TemporaryDirectory() as directory:
         history = History(Path(directory))
         for name, *arguments in steps:
@@ -350,3 +361,23 @@ def test_no_history_of_logins_gets_an_account_locked(steps: list[tuple[Any, ...]
             else:
                 getattr(history, name)(*arguments)
         history.ledger.close()
+
+
+def play_many(examples: int) -> None:
+    test = given(st.lists(STEPS, max_size=40))(play)
+    for known in KNOWN:
+        test = example(known)(test)
+    settings(max_examples=examples, report_multiple_bugs=False)(test)()
+
+
+@pytest.mark.parametrize(
+    "examples", [200, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+)
+def test_no_history_of_logins_gets_an_account_locked(examples: int) -> None:
+    play_many(examples)
+
+
+def test_these_histories_find_a_ledger_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ase_exporter.ase.login_ledger._Backoff.forbids", lambda *_: "")
+    with pytest.raises(AssertionError):
+        play_many(200)
