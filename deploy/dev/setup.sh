@@ -94,7 +94,8 @@ if [ ! -x .venv/bin/python ] || [ "$(cat ".venv/installed-$tier" 2>/dev/null)" !
     for file in $requirements .venv/build-requirements.txt; do
         set -- "$@" -r "$file"
     done
-    pip --require-hashes "$@"
+    # The lock files are complete, so nothing has to be resolved; what is imported is compiled then.
+    pip --no-deps --no-compile --require-hashes "$@"
     # One after the other: an environment from before 0.1.0 has one distribution with both commands, and replacing it
     # must not remove the new ase-simulator.
     pip --no-deps --no-build-isolation --editable ./exporter
