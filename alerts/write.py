@@ -123,7 +123,7 @@ def _stale(path: Path, text: str) -> bool:
     return True
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Write all files; with --check write none and exit with 1 if any is out of date."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument(
@@ -135,7 +135,7 @@ def main() -> None:
     arguments.add_argument(
         "--check", action="store_true", help="write nothing; exit code 1 if a file is stale"
     )
-    options = arguments.parse_args()
+    options = arguments.parse_args(argv)
     try:
         files = _files(options.parameters, options.to)
         if options.check:

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,29 +18,27 @@ ALERTS = REPOSITORY / "alerts"
 SECTIONS = ["What it means", "Confirm", "What to do", "What makes it worse", "Sources"]
 
 
+@cache
+def content(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
 def rules() -> list[dict[str, Any]]:
     paths = sorted((ALERTS / "rules").glob("*.yaml"))
-    return [
-        rule
-        for path in paths
-        for group in yaml.safe_load(path.read_text())["groups"]
-        for rule in group["rules"]
-    ]
+    return [rule for path in paths for group in content(path)["groups"] for rule in group["rules"]]
 
 
 NAMES = sorted({rule["alert"] for rule in rules() if "alert" in rule})
 
 
 def checks(alert: str) -> list[dict[str, Any]]:
-    content = yaml.safe_load((ALERTS / "tests" / f"{alert}.test.yaml").read_text())
-    return [
-        check for test in content["tests"] for check in test["alert_rule_test"] if check["alertname"] == alert
-    ]
+    tests = content(ALERTS / "tests" / f"{alert}.test.yaml")["tests"]
+    return [check for test in tests for check in test["alert_rule_test"] if check["alertname"] == alert]
 
 
 @pytest.mark.parametrize("alert", NAMES)
 def test_every_alert_has_a_test_that_fires_one_that_does_not_and_one_that_resolves(alert: str) -> None:
-    tests = yaml.safe_load((ALERTS / "tests" / f"{alert}.test.yaml").read_text())["tests"]
+    tests = content(ALERTS / "tests" / f"{alert}.test.yaml")["tests"]
     outcomes = [[bool(check["exp_alerts"]) for check in test["alert_rule_test"]] for test in tests]
     assert any(not any(outcome) for outcome in outcomes), (
         f"alerts/tests/{alert}.test.yaml: add a test in which it stays quiet"
@@ -117,7 +117,7 @@ def test_every_recorded_series_has_a_test_of_its_value() -> None:
     asked = {
         name
         for path in (ALERTS / "tests").glob("*_rules.test.yaml")
-        for test in yaml.safe_load(path.read_text())["tests"]
+        for test in content(path)["tests"]
         for check in test["promql_expr_test"]
         if check["exp_samples"]
         for name in re.findall(r"[a-z_]+:\w+:\w+", check["expr"])

@@ -1,13 +1,10 @@
 """The rule files are up to date, and alerts.write refuses parameters that would make rules that never work."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from alerts import write
-from tests.paths import REPOSITORY
 
 from ase_exporter.rules.definitions import DEFINITIONS, rule_files
 from ase_exporter.rules.messages import known
@@ -87,40 +84,46 @@ def test_own_parameters_of_the_right_kind_are_taken(tmp_path: Path, text: str) -
         ("log: {backup_exempt: 'a\"b'}", "expected text without spaces or quotes"),
     ],
 )
-def test_bad_parameters_get_one_line_and_exit_code_2(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_parameters_get_one_line_and_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(text)
     with pytest.raises(DefinitionError, match=re.escape(message)):
         parameters(own)
-    done = run("--parameters", own, "--to", tmp_path / "rules")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert str(own) in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert run("--parameters", own, "--to", tmp_path / "rules") == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert str(own) in said.err
     assert not (tmp_path / "rules").exists()
 
 
-def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "alerts.write", *map(str, arguments)]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+def run(*arguments: str | Path) -> int | str | None:
+    """Run `python -m alerts.write` and return its exit code."""
+    try:
+        write.main([str(each) for each in arguments])
+    except SystemExit as end:
+        return end.code
+    return 0
 
 
 def test_rules_written_elsewhere_are_a_complete_set(tmp_path: Path) -> None:
     to = tmp_path / "etc" / "rules"
-    done = run("--to", to)
-    assert done.returncode == 0, done.stderr
+    assert run("--to", to) == 0
     assert {path.name: path.read_text() for path in to.iterdir()} == {
         path.name: path.read_text() for path in write.RULES.glob("*.yaml")
     }
-    assert run("--to", to, "--check").returncode == 0
+    assert run("--to", to, "--check") == 0
     (to / "cpu.rules.yaml").unlink()
-    assert run("--to", to, "--check").returncode == 1
+    assert run("--to", to, "--check") == 1
 
 
-def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
-    done = run("--to", tmp_path / "file")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    assert run("--to", tmp_path / "file") == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_table_of_alerts_has_severities_and_conditions() -> None:

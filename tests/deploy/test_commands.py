@@ -30,6 +30,10 @@ SAYS = {
     "ase-exporter hugepages --max-memory 939524096": "918,016",
 }
 pytestmark = [pytest.mark.timeout(300)]
+PROGRAMS = {
+    "ase-exporter": typer.main.get_command(exporter.build()),
+    "ase-simulator": typer.main.get_command(simulator.app),
+}
 INLINE = re.compile(r"`((?:ase-exporter|ase-simulator) [^`\n]+)`")
 OPTION = re.compile(r"(?<!\S)(--?[a-z][\w.-]*)")
 
@@ -127,8 +131,7 @@ def spoken() -> dict[str, list[str]]:
 def unknown(command: str) -> list[str]:
     """The subcommand or options of a command line that do not exist."""
     name, *words = shlex.split(command.replace("…", "").replace("'", ""))
-    app = exporter.build() if name == "ase-exporter" else simulator.app
-    found: Any = typer.main.get_command(app)
+    found: Any = PROGRAMS[name]
     while hasattr(found, "commands") and words and not words[0].startswith("-"):
         if words[0] not in found.commands:
             return [words[0]]

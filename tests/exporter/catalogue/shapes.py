@@ -10,6 +10,7 @@ from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 
+COLLECTOR = TypeAdapter(Collector)
 SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 SHAPES: dict[str, dict[str, Any]] = {
     "a series a row": {"labels": {"name": "Name", "slot": "Slot"}},
@@ -22,4 +23,4 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 def mapper(columns: dict[str, str], metrics: dict[str, Any], limit: int, shape: dict[str, Any]) -> RowMapper:
     collector = {"help": "A table.", "table": "monX", "metrics": metrics, **shape}
-    return RowMapper("x", TypeAdapter(Collector).validate_python(collector), columns, SMP, limit)
+    return RowMapper("x", COLLECTOR.validate_python(collector), columns, SMP, limit)

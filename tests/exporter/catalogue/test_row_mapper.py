@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
-from tests.exporter.catalogue.shapes import SMP
+from tests.exporter.catalogue.shapes import COLLECTOR, SMP
 
 from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import Columns
@@ -41,7 +39,7 @@ class Reading:
         if isinstance(columns, str):
             columns = dict(column.split() for column in columns.split(", "))
         keys |= {"metrics": metrics or {"ase_x_waits_total": WAITS}, "grouped": grouped}
-        read = TypeAdapter(Collector).validate_python({"help": "A table.", "table": "monX", **keys})
+        read = COLLECTOR.validate_python({"help": "A table.", "table": "monX", **keys})
         self.counters = CounterStore()
         self.mapper = RowMapper("x", read, columns, facts, 2, grouped=grouped)
         self.now = 0.0
