@@ -45,7 +45,7 @@ def written(directory: Path, **ports: int) -> str:
 def test_once_prints_one_server_in_full_and_no_colours_on_a_pipe(run: Run, config: str) -> None:
     # On a busy machine, a budget would hold collectors back.
     Path(config).write_text(Path(config).read_text().replace("scrape: {", "scrape: {budget: null, "))
-    ended = run("top", "--config.file", config, "--once", "--interval", "1s", FORCE_COLOR="", TERM="xterm")
+    ended = run("top", "--config.file", config, "--once", "--interval", "2s", FORCE_COLOR="", TERM="xterm")
     assert ended.returncode == 0, ended.stderr
     assert ESCAPE not in ended.stdout
     title, verdict, *_ = ended.stdout.splitlines()

@@ -1,6 +1,7 @@
 """The screen, driven by keys through textual's pilot."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -296,7 +297,8 @@ async def test_an_answer_that_is_late_is_said_while_it_is_waited_for(screen: Scr
     screen.app._arrived[SERVER] -= 9.0
     screen.app._show_title()
     await screen.press("1")
-    assert "no answer for 9 s" in screen.lines[0]
+    # Or later, on a busy machine.
+    assert re.search(r"no answer for (9|\d\d) s", screen.lines[0])
     await screen.show(recorded("storm", "wrong remedy")[-1])
     assert "no answer" not in screen.text
 
