@@ -21,7 +21,7 @@ from textual.widgets import DataTable, Input, Static
 from ase_exporter.top import detail, view
 from ase_exporter.top.feed import Feed
 from ase_exporter.top.frames import Frame, History
-from ase_exporter.top.header import header, title
+from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.plain import padded, table_lines
 from ase_exporter.top.scene import Scene, ScreenRow, ScreenTable
 from ase_exporter.top.terminal import without_colours
@@ -259,6 +259,8 @@ class TopApp(App[None]):
             text.append(f"  no answer for {late:.0f} s", style="reverse")
         if self._filter:
             text.append(f"  filter: {self._filter}", style="reverse")
+        if scene:
+            text.append(baseline(scene))
         self.query_one("#title", Static).update(text)
 
     def _late(self) -> float:

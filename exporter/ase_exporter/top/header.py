@@ -75,10 +75,14 @@ def title(scene: Scene) -> str:
     parts = [sample.target, f"ASE {sample.version}" if sample.version else "", clock(sample.at)]
     engines = len(scene.figures.engines)
     parts.insert(2, f"{engines} engines" if engines else "")
-    if not sample.error:
-        usual = scene.frame.usual
-        parts.append(f"compared with {usual}" if usual else "no baseline yet")
     return "  ".join(part for part in parts if part)
+
+
+def baseline(scene: Scene) -> str:
+    """What the figures are compared with."""
+    if scene.frame.sample.error:
+        return ""
+    return f"  compared with {scene.frame.usual}" if scene.frame.usual else "  no baseline yet"
 
 
 def _load(figures: Figures) -> str:

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ase_exporter.top.frames import Frame, History
-from ase_exporter.top.header import header, title
+from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.scene import Align, Scene, ScreenTable
 from ase_exporter.top.text import Glyphs
 from ase_exporter.top.view import SECTIONS, server_list
@@ -29,7 +29,7 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
     history = History()
     history.append(frame)
     scene = Scene(frame, history, glyphs)
-    yield Text(title(scene), style="bold")
+    yield Text(title(scene) + baseline(scene), style="bold")
     if frame.sample.error:
         yield header(scene, MAX_WIDTH)[0]
         return

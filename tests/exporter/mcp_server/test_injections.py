@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,12 @@ SHOWN = {public_text(each) for each in INJECTIONS}
 QUOTING = {"ref", "statements", "current", "why", "warnings", "cautions", "do_not", "not_known"}
 PER_SERVER = 10
 STEPS = 60
-END = time.time() // 15 * 15
+
+
+@cache
+def end() -> float:
+    """The time of the last samples: when they are written, as Prometheus looks back five minutes only."""
+    return time.time() // 15 * 15
 
 
 def strings(found: Any, field: str = "") -> Iterator[tuple[str, str]]:
@@ -62,7 +68,7 @@ def samples() -> str:
     def series(metric: str, labels: dict[str, str], start: float, per_second: float = 0.0) -> None:
         pairs = ",".join(f"{name}={promql(text)}" for name, text in labels.items())
         for step in range(STEPS):
-            at = END - 15 * (STEPS - step)
+            at = end() - 15 * (STEPS - step)
             lines.setdefault(metric, []).append(f"{metric}{{{pairs}}} {start + per_second * 15 * step} {at}")
 
     for number in range(0, len(INJECTIONS), PER_SERVER):
@@ -83,7 +89,7 @@ def samples() -> str:
             series("ase_cache_partitions", one | {"cache": text}, 1)
             series("ase_cache_size_bytes", one | {"cache": text}, 1e9)
             change = one | {"kind": "annotation", "name": text, "from": text, "to": ""}
-            series("ase_change_timestamp_seconds", change, END - 600 + 20 * at)
+            series("ase_change_timestamp_seconds", change, end() - 600 + 20 * at)
             series("ALERTS", one | {"alertname": text, "alertstate": "firing"}, 1)
             rank = one | {"word": text, "finding": text, "about": text}
             series("ase:diagnosis_first:rank", rank, at)
@@ -111,12 +117,16 @@ def test_no_injection_becomes_part_of_a_sentence(url: str) -> None:
     sources = Sources(url)
     found: dict[str, set[str]] = {"servers": seen(TOOLS["servers"].call(sources, {}))}
     for number in range(0, len(INJECTIONS), PER_SERVER):
-        window: dict[str, object] = {"server": f"S{number}", "start": str(END - 800), "end": str(END - 15)}
-        halves = {"before": f"{END - 800}..{END - 500}", "after": f"{END - 480}..{END - 15}"}
+        window: dict[str, object] = {
+            "server": f"S{number}",
+            "start": str(end() - 800),
+            "end": str(end() - 15),
+        }
+        halves = {"before": f"{end() - 800}..{end() - 500}", "after": f"{end() - 480}..{end() - 15}"}
         calls: dict[str, dict[str, object]] = {
             **dict.fromkeys(("diagnose", "hot_spinlocks", "changes", "advise"), window),
             "compare": {"server": f"S{number}", **halves, "everything": True},
-            "query": {"promql": f'ase_spinlock_grabs_total{{instance="S{number}"}}', "at": str(END - 30)},
+            "query": {"promql": f'ase_spinlock_grabs_total{{instance="S{number}"}}', "at": str(end() - 30)},
         }
         for tool, arguments in calls.items():
             found[tool] = found.get(tool, set()) | seen(TOOLS[tool].call(sources, arguments))

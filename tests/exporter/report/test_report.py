@@ -188,7 +188,7 @@ def test_a_server_of_which_little_is_recorded_gets_what_can_be_said(morning: Pas
     text = text_of(report_page(found))
     for said in (
         "SATURATED: engines are 99",
-        "Prometheus has no spinlocks of it",
+        "spinlocks: no step for them",
         "No change is recorded in the period.",
         "No alert fired.",
         "Not known: Prometheus has no series ase:free:ratio",

@@ -9,9 +9,9 @@ from tests.exporter.simulated import Simulated, run, scrape
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.clock import Clock
 from ase_exporter.scraping.refused_databases import FIRST_WAIT, MAX_NEW, RefusedDatabases
-from ase_simulator.contracts import Server
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.lookup import space
+from ase_simulator.sql.lookup.snapshot import Snapshot
 
 SELECT = "select 1 from master..sysdatabases d where d.name not in ('model')"
 
@@ -31,9 +31,9 @@ def test_each_database_that_refuses_costs_its_own_free_space(
     refusing = set(rng.sample(sorted(usual), rng.randrange(1, MAX_NEW + 1)))
     number = rng.choice((921, 924, 926, 950))
 
-    def check(server: Server, database: int | None) -> None:
-        for row in server.table("sysdatabases"):
-            if row["dbid"] == database and row["name"] in refusing:
+    def check(tables: Snapshot, database: int | None) -> None:
+        for row in tables.rows("sysdatabases", "dbid", database):
+            if row["name"] in refusing:
                 raise SqlError(number, row["name"])
 
     monkeypatch.setattr(space, "_check_available", check)
