@@ -207,9 +207,9 @@ class AdviceStep:
 
     def _of_cause(self, gain: Gain) -> Iterator[str]:
         if gain.engines:
-            yield f"at most {gain.engines:.1f} engines"
+            yield f"frees at most {gain.engines:.1f} engines"
         if gain.transactions is None or gain.seconds is None:
-            yield f"at most {gain.sessions:.1f} sessions wait no longer"
+            yield f"at most {gain.sessions:.1f} fewer sessions wait"
         else:
             least = f"at most {shown(gain.seconds, 'seconds')} less for each transaction"
             yield f"{least}, up to {gain.transactions:,.0f} more transactions/s"
@@ -217,13 +217,13 @@ class AdviceStep:
 
     @staticmethod
     def _of_spinlocks(gain: Gain) -> Iterator[str]:
-        yield f"about {gain.engines:.1f} engines spin on it no more, contention {gain.contention or 0.0:.1%}"
+        yield f"about {gain.engines:.1f} fewer engines spin on it; contention falls to {gain.contention or 0.0:.1%}"
         if gain.transactions is None or gain.seconds is None:
             yield "transactions not known (connections, CPU or run queue were not read)"
         else:
             yield (
                 f"{'up to ' if gain.then else 'about '}{gain.transactions:,.0f} more transactions/s,"
-                f" {gain.seconds * 1000:.3g} ms less for each"
+                f" each {gain.seconds * 1000:.3g} ms shorter"
             )
         if gain.then:
             yield f"less if {gain.then} becomes the next bottleneck"

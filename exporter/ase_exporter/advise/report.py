@@ -5,15 +5,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from ase_exporter.advise.advice import Advice, Cause, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
 from ase_exporter.untrusted.encoders import markdown as encode_markdown
 from ase_exporter.untrusted.encoders import markdown_table
+from ase_exporter.untrusted.terminal import TextLine, WordTable
 
 MAX_SHOWN = 15
 _FENCE = "```"
+
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
 _HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Engines spinning", "State")
 PREDICTION = (
@@ -22,16 +23,23 @@ PREDICTION = (
 )
 
 
+class SqlLine(str):
+    """A line of SQL: to be copied, and never broken."""
+
+    __slots__ = ()
+
+
 def terminal(advice: Advice) -> RenderableType:
-    # Each name has a line of its own, so that no name and no number is broken on a narrow terminal.
-    lines = [Text(_title(advice), "italic"), *map(Text, _causes(advice)), Text()]
-    for finding in advice.findings[:MAX_SHOWN]:
-        name, *figures, state = _row(finding)
-        shown = (
-            f"{figure} {heading.lower()}" for figure, heading in zip(figures, _HEADER[1:-1], strict=True)
-        )
-        lines += [Text(f"{name}: {state}", _COLOURS[finding.severity]), Text(f"  {', '.join(shown)}")]
-    return Group(*lines, Text(), *map(Text, _general(advice)))
+    found = advice.findings[:MAX_SHOWN]
+    styles = [_COLOURS[finding.severity] for finding in found]
+    table = WordTable(_HEADER, [_row(finding) for finding in found], range(1, 5), styles=styles)
+    title, causes = TextLine(_title(advice), "italic"), map(_line, _causes(advice))
+    shown: list[RenderableType] = [table, ""] if found else []
+    return Group(title, *causes, "", *shown, *map(_line, _general(advice)))
+
+
+def _line(text: str) -> TextLine:
+    return TextLine(text, whole=isinstance(text, SqlLine))
 
 
 def markdown(advice: Advice) -> str:
@@ -163,7 +171,7 @@ def step_lines(steps: Iterable[AdviceStep], *, fenced: bool = False) -> Iterator
         if fenced:
             yield f"{_FENCE}sql"
         for statement in step.statements:
-            yield statement
+            yield SqlLine(statement)
             yield "go"
         if fenced:
             yield _FENCE

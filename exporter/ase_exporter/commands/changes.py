@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from ase_exporter.changes.change import ANNOTATION, HOST, utc_text
 from ase_exporter.changes.filters import MAX_LIMIT, parse_filter
@@ -22,7 +20,7 @@ from ase_exporter.commands.options import (
 )
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.entry import load_json
-from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.untrusted.terminal import PlainConsole, WordTable
 
 _COLUMNS = ["seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags"]
 
@@ -106,9 +104,7 @@ def _target(change: dict[str, Any]) -> str:
 
 def print_table(found: Sequence[dict[str, Any]]) -> None:
     """Print changes, each as a time and a text."""
-    # The second column takes what is left of the line, so that no word is broken on a narrow terminal.
-    table = Table("When (UTC)", "Change", box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = True
+    rows = []
     for change in found:
         when = utc_text(change["at"]).replace("T", " ").removesuffix("Z")
         if change["end"] is not None:
@@ -118,7 +114,5 @@ def print_table(found: Sequence[dict[str, Any]]) -> None:
             f": {change['old'] or '-'} -> {change['new'] or '-'}" if change["old"] or change["new"] else ""
         )
         who = f" ({change['who']})" if change["who"] else ""
-        table.add_row(when, Text(" ".join(filter(None, words)) + values + who))
-    PlainConsole().print(table)
-    if not found:
-        print("No changes found.")
+        rows.append((when, " ".join(filter(None, words)) + values + who))
+    PlainConsole().print(WordTable(("When (UTC)", "Change"), rows) if rows else "No changes found.")

@@ -144,9 +144,7 @@ def _print_once(feed: LiveFeed | ReplayFeed, json: bool) -> None:
         for each in found:
             print(as_json(each))
     else:
-        console = PlainConsole(soft_wrap=True)
-        for line in plain.report(found, glyphs(sys.stdout.encoding)):
-            console.print(line)
+        PlainConsole().print(*plain.report(found, glyphs(sys.stdout.encoding)), sep="\n")
     sys.stdout.flush()
     failed = [f"target {each.sample.target}: {each.sample.error}" for each in found if each.sample.error]
     if failed:

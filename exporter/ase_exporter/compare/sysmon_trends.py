@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from rich.table import Table
-from rich.text import Text
-
 from ase_exporter.compare.levels import levels, outliers
 from ase_exporter.pages.time_chart import wall_clock, wall_seconds
 from ase_exporter.sysmon.difference import weight_of
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import Unit, figure_text, summary
-from ase_exporter.sysmon.terminal import console, print_list
+from ase_exporter.sysmon.terminal import print_list
+from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 
 # Of events: the least weight, and how many of one time are named.
 _MIN_CHANGE, _MIN_OUTLIER, _NAMED = 0.1, 0.25, 3
@@ -140,15 +138,14 @@ def _sentence(events: Sequence[_Event], files: Sequence[str]) -> str:
 
 def print_trends(trends: Trends, findings: Sequence[str]) -> None:
     """What happened over many reports, then the least, mean, greatest and last value of each headline."""
-    out = console()
+    out = PlainConsole()
     undated = f"; {trends.undated} more do not say when their sample ended" if trends.undated else ""
-    out.print(Text(f"{len(trends.files)} reports, {trends.incomplete} not complete{undated}"))
+    out.print(TextLine(f"{len(trends.files)} reports, {trends.incomplete or 'none'} not complete{undated}"))
     print_list(out, "Findings", findings or ["no headline changed for good, and no report stands out"])
-    table = Table("Server", "Headline", box=None, header_style="bold")
-    for title in ("least", "mean", "greatest", "last"):
-        table.add_column(title, justify="right", no_wrap=True)
+    rows = []
     for series in trends.series():
         values = series.values
         texts = map(series.text, (min(values), fmean(values), max(values), values[-1]))
-        table.add_row(*map(Text, (series.server, series.name, *texts)))
-    out.print(Text(""), table, sep="\n")
+        rows.append((series.server, series.name, *texts))
+    titles = ("Server", "Headline", "least", "mean", "greatest", "last")
+    out.print("", WordTable(titles, rows, range(2, 6)), sep="\n")

@@ -21,7 +21,7 @@ from ase_exporter.demo.scenario import Scenario
 from ase_exporter.demo.stack import LOGIN, RUN_SECONDS, Stack
 from ase_exporter.demo.webhook import Webhook
 from ase_exporter.errors import UserError
-from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.untrusted.terminal import PlainConsole, TextLine
 
 DEFAULT_RUN_SECONDS = 60.0
 MIN_RUN_SECONDS = 4.0
@@ -51,7 +51,7 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
         console.print(view.addresses(stack.addresses()))
         console.print("\nIn another terminal:")
         for command in stack.example_commands():
-            console.print(f"  {command}", soft_wrap=True)
+            console.print(TextLine(f"  {command}", whole=True))
         prometheus = Prometheus(stack.url("prometheus"))
         server = Endpoint(HOST, ports.simulator)
         with Scenario(server, LOGIN, stack.password(), pace.speed) as scenario:
@@ -77,7 +77,7 @@ def run_demo(duration: float | None, port_base: int, directory: Path) -> None:
                 )
     console.print(view.comparison(measured_runs, published()))
     if page.exists():
-        console.print(f"\nThe replay in pictures: {page}", soft_wrap=True, markup=False, highlight=False)
+        console.print(TextLine(f"\nThe replay in pictures: {page}", whole=True))
 
 
 def choose_pace(duration: float | None, runs: int) -> Pace:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, Requirement, page_table_bytes
 from ase_exporter.host.verdict import Check, HostState, assess, relevant
-from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 
 _MIB = 1024**2
 
@@ -70,53 +69,45 @@ def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str,
 def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> None:
     """Print the report as text."""
     console = PlainConsole()
-    table = Table(title="Huge pages", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("memory", f"{need.memory / 1024**3:,.1f} GiB", f"from {need.source}")
-    table.add_row(
-        "pages",
-        Text.assemble((f"{need.pages:,}", "bold"), f" of {need.size}"),
-        f"({need.memory_pages:,} + {need.headroom_pages:,} headroom)",
-    )
-    if need.page_size != PAGE_SIZES["1GiB"]:
-        large = replace(need, page_size=PAGE_SIZES["1GiB"])
-        parts = f"({large.memory_pages:,} + {large.headroom_pages:,} headroom)"
-        table.add_row("", f"or {large.pages:,} of {large.size}", parts)
-    table.add_row(
-        "memlock", f"{need.memlock_kib:,} KiB", f"({need.pages:,} x {need.page_size // 1024:,} KiB)"
-    )
-    console.print(table)
+    large = replace(need, page_size=PAGE_SIZES["1GiB"])
+    rows = [("memory", f"{need.memory / 1024**3:,.1f} GiB", f"from {need.source}")]
+    for name, each in (("pages", need), ("or pages", large))[: 1 + (need.page_size != large.page_size)]:
+        parts = f"({each.memory_pages:,} + {each.headroom_pages:,} headroom)"
+        rows.append((name, f"{each.pages:,} of {each.size}", parts))
+    limit = f"({need.pages:,} x {need.page_size // 1024:,} KiB)"
+    rows.append(("memlock", f"{need.memlock_kib:,} KiB", limit))
+    console.print(Text("Huge pages", "bold"), WordTable(("", "", ""), rows), sep="\n")
     console.print("\nTo set", style="bold")
     for where, lines in need.settings().items():
-        console.print(f"  {where}", style="dim")
+        console.print(TextLine(f"  {where}", "dim"))
         for line in lines.splitlines():
-            console.print(f"    {line}", soft_wrap=True)
+            console.print(TextLine(f"    {line}", whole=True))
     _print_page_tables(console, need, host, tables)
     console.print("\nThis host", style="bold")
     for check in assess(need, host):
-        console.print("  ", _mark(check, host), f" {check.text}", sep="", soft_wrap=True)
+        console.print(TextLine(Text.assemble("  ", _mark(check, host), f" {check.text}")))
     if not relevant(need, host):
-        console.print(
-            "  ? no such database is running here: its huge-page use and memlock are unknown", style="dim"
-        )
+        unknown = "  ? no such database is running here: its huge-page use and memlock are unknown"
+        console.print(TextLine(unknown, "dim"))
 
 
 def _print_page_tables(console: PlainConsole, need: Requirement, host: HostState, tables: PageTables) -> None:
     console.print("\nPage tables", style="bold")
     processes = f" in each of {tables.processes} processes" if tables.processes > 1 else ""
     console.print(
-        f"  {tables.small / _MIB:,.1f} MiB with 4 KiB pages, {tables.huge / _MIB:,.1f} MiB with {need.size} pages, "
-        f"{(tables.small - tables.huge) / _MIB:,.1f} MiB saved, "
-        f"with {tables.touched / 1024**3:,.1f} GiB touched{processes}",
-        soft_wrap=True,
+        TextLine(
+            f"  {tables.small / _MIB:,.1f} MiB with 4 KiB pages, {tables.huge / _MIB:,.1f} MiB with {need.size} pages, "
+            f"{(tables.small - tables.huge) / _MIB:,.1f} MiB saved, "
+            f"with {tables.touched / 1024**3:,.1f} GiB touched{processes}"
+        )
     )
-    console.print(
-        "  (8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.\n"
+    for line in (
+        "  (8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.",
         "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)",
-        style="dim",
-        soft_wrap=True,
-    )
+    ):
+        console.print(TextLine(line, "dim"))
     if host.page_tables is not None:
-        console.print(f"  {host.page_tables / _MIB:,.1f} MiB on this host now (all processes)")
+        console.print(TextLine(f"  {host.page_tables / _MIB:,.1f} MiB on this host now (all processes)"))
 
 
 def _mark(check: Check, host: HostState) -> Text:

@@ -9,7 +9,8 @@ class ScrapeSummary:
 
     up: the server answered at least one statement. error: why the target, not just a collector, failed.
     version: of the server, '' if unknown. series: number of samples exposed. stretched: number of collectors
-    that are read less often to keep the budget.
+    that are read less often to keep the budget. unreadable: collectors that
+    a role or an option of the server would enable.
     """
 
     up: bool = False
@@ -17,3 +18,4 @@ class ScrapeSummary:
     version: str = ""
     series: int = 0
     stretched: int = 0
+    unreadable: tuple[str, ...] = ()

@@ -270,6 +270,9 @@ class TargetScraper:
         result.ended = True
         result.sysmon_halted = self._sysmon is not None and self._sysmon.halted
         result.unavailable = dict(self._collector.unavailable)
+        result.summary.unreadable = tuple(
+            name for name, why in result.unavailable.items() if why in ("no_role", "switched_off")
+        )
         result.diagnostics = [
             *self.cost.families(),
             *self._update_budget(result),

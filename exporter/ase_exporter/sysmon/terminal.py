@@ -1,46 +1,37 @@
 """Reports and comparisons on the terminal."""
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
-from rich.table import Table
-from rich.text import Text
-
 from ase_exporter.sysmon.difference import Change, Side, headline_changes
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
-from ase_exporter.untrusted.terminal import PlainConsole
+from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 
-_PIPED_WIDTH = 140
-_NAME_WIDTH = 60
+_NAME_WIDTH, _FIGURE_WIDTH = 60, 10
 _TIMES_FROM = 10
 _NAMED_PARTS = 3
+_TWO_SIDES = ("before", "after", "change")
 _STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 _OTHER = "value"
 
 
-def console() -> PlainConsole:
-    """A terminal keeps its width; a pipe gets one that fits all tables."""
-    return PlainConsole() if sys.stdout.isatty() else PlainConsole(width=_PIPED_WIDTH)
-
-
 def print_report(report: Report) -> None:
     """Every row as the report has it, its sub-headings made explicit."""
-    out = console()
-    out.print(_summary("report", report))
+    out = PlainConsole()
+    out.print(*_summary("report", report), sep="\n")
     for section in report.sections:
         title = f"{section.name} ({section.instance})" if section.instance else section.name
-        out.print(Text(f"\n{title}", style="bold"))
+        out.print(TextLine(f"\n{title}", "bold"))
         for measures, rows in groupby(section.rows, partial(_columns_of, _columns(section))):
             out.print(_rows(list(rows), measures))
         for advice in section.recommendations:
-            out.print(Text(f"  - {advice.about + ': ' if advice.about else ''}{advice.text}"))
+            out.print(TextLine(f"  - {advice.about + ': ' if advice.about else ''}{advice.text}"))
     for message in report.messages:
-        out.print(Text(f"line {message.line}: server error {message.number}: {message.text}", style="red"))
+        out.print(TextLine(f"line {message.line}: server error {message.number}: {message.text}", "red"))
     for warning in [*report.warnings, *report.unplaced, *report.contradictions]:
-        out.print(Text(f"line {warning.line}: {warning.text}", style="yellow"))
+        out.print(TextLine(f"line {warning.line}: {warning.text}", "yellow"))
 
 
 def print_comparison(
@@ -54,37 +45,34 @@ def print_comparison(
     configuration: Sequence[str] = (),
 ) -> None:
     """Two sides: findings first, then headlines, configuration and the changes; of: how many there are."""
-    out = console()
+    out = PlainConsole()
     for name, side in (("before", before), ("after", after)):
         for report in side:
-            out.print(_summary(name, report))
+            out.print(*_summary(name, report), sep="\n")
     for warning in warnings:
-        out.print(Text(f"warning: {warning}", style="yellow"))
+        out.print(TextLine(f"warning: {warning}", "yellow"))
     print_list(out, "Findings", findings or ["no headline is better or worse"])
-    headlines = Table("Headline", box=None, header_style="bold")
-    for title in ("before", "after", "change"):
-        headlines.add_column(title, justify="right", no_wrap=True)
+    headlines = []
     for line in headline_changes(before, after):
         texts = list(change_texts(line.before, line.after, line.unit == "%", line.unit))
         texts[-1] += " (noise)" if line.within_noise and line.before != line.after else ""
-        headlines.add_row(*(Text(text) for text in (line.name, *texts)))
-    out.print(Text(""), headlines)
+        headlines.append((line.name, *texts))
+    out.print("", WordTable(("Headline", *_TWO_SIDES), headlines, range(1, 4)), sep="\n")
     print_list(out, "Configuration", configuration)
-    table = Table("Section", "Row", "Measure", box=None, header_style="bold")
-    for title in ("before", "after", "change"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for change in shown:
-        texts = list(change_texts(change.before, change.after, change.in_points))
-        table.add_row(*(Text(text) for text in (change.section, change.name, change.measure, *texts)))
+    rows = [
+        (each.section, each.name, each.measure, *change_texts(each.before, each.after, each.in_points))
+        for each in shown
+    ]
+    table = WordTable(("Section", "Row", "Measure", *_TWO_SIDES), rows, range(3, 6))
     noise = " beyond the noise of the runs" if len(before) + len(after) > 2 else ""
     count = f"{len(shown)} of {of} changed figures{noise}, the most relevant first; rates are per second"
-    out.print(Text(""), table, Text(count, style="dim"), sep="\n")
+    out.print("", table, TextLine(count, "dim"), sep="\n")
 
 
 def print_list(out: PlainConsole, title: str, texts: Sequence[str]) -> None:
     """Sentences under a title, if there are any."""
     if texts:
-        out.print(Text(f"\n{title}", style="bold"), *(Text(f"  - {text}") for text in texts), sep="\n")
+        out.print(TextLine(f"\n{title}", "bold"), *(TextLine(f"  - {text}") for text in texts), sep="\n")
 
 
 def _columns(section: Section) -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -102,21 +90,18 @@ def _columns_of(columns: dict[tuple[str, ...], tuple[str, ...]], row: Row) -> tu
     return columns[row.path[:1]]
 
 
-def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> Table:
-    table = Table(box=None, header_style="dim")
-    table.add_column("", min_width=_NAME_WIDTH)
-    for measure in measures:
-        table.add_column(measure, justify="right", no_wrap=True, min_width=10)
+def _rows(rows: Sequence[Row], measures: tuple[str, ...]) -> WordTable:
+    shown = []
     for row in rows:
         texts = {cell.measure: cell.text for cell in row.cells} | dict.fromkeys(row.overflow, "****")
         for measure in [measure for measure in texts if measure not in measures]:
             texts[_OTHER] = texts.pop(measure)
-        name = Text(" / ".join((*row.path, row.label)))
-        table.add_row(name, *(Text(texts.get(measure, "")) for measure in measures))
-    return table
+        shown.append((" / ".join((*row.path, row.label)), *(texts.get(measure, "") for measure in measures)))
+    wide = (_NAME_WIDTH, *(_FIGURE_WIDTH for _ in measures))
+    return WordTable(("", *measures), shown, range(1, len(wide)), wide)
 
 
-def _summary(name: str, report: Report) -> Text:
+def _summary(name: str, report: Report) -> tuple[TextLine, TextLine]:
     header = report.header
     parts = [
         header.server,
@@ -125,7 +110,9 @@ def _summary(name: str, report: Report) -> Text:
         header.mode + (" (counters were cleared)" if cleared_counters(report) else ""),
         header.version,
     ]
-    return Text(f"{name}: " + ", ".join(part for part in parts if part) + f"\n  {completeness(report)}")
+    return TextLine(f"{name}: " + ", ".join(part for part in parts if part)), TextLine(
+        f"  {completeness(report)}"
+    )
 
 
 def completeness(report: Report) -> str:

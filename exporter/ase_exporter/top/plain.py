@@ -3,40 +3,54 @@
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.text import Text
 
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.header import baseline, header, title
-from ase_exporter.top.scene import Align, Scene, ScreenTable
+from ase_exporter.top.scene import Scene, ScreenTable
 from ase_exporter.top.text import Glyphs
 from ase_exporter.top.view import SECTIONS, server_list
+from ase_exporter.untrusted.terminal import GAP, Align, TextLine, WordTable, aligned
 
 MAX_ROWS = 10
 # A line of a file is cut nowhere; the strip of a thousand engines fits.
 MAX_WIDTH = 1100
-GAP = "  "
 
 
-def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[Text]:
-    """One server in full, or several as a list; the lines to print."""
+def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[RenderableType]:
+    """One server in full, or several as a list; what to print."""
     if len(frames) == 1:
         yield from _server(frames[0], glyphs)
     else:
-        yield from table_lines(server_list(frames), limit=len(frames))
+        yield from _table(server_list(frames), limit=len(frames))
 
 
-def _server(frame: Frame, glyphs: Glyphs) -> Iterator[Text]:
+def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
     history = History()
     history.append(frame)
     scene = Scene(frame, history, glyphs)
-    yield Text(title(scene) + baseline(scene), style="bold")
+    yield TextLine(title(scene) + baseline(scene), "bold")
     if frame.sample.error:
-        yield header(scene, MAX_WIDTH)[0]
+        yield TextLine(header(scene, MAX_WIDTH)[0])
         return
-    yield from header(scene, MAX_WIDTH)
+    yield from map(TextLine, header(scene, MAX_WIDTH))
     for make in SECTIONS.values():
-        yield Text()
-        yield from table_lines(make(scene), limit=MAX_ROWS)
+        yield ""
+        yield from _table(make(scene), limit=MAX_ROWS)
+
+
+def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
+    """A table in any width; its name is that of its first column."""
+    if not table.rows:
+        yield TextLine(f"{table.title}: {table.empty}")
+        return
+    rows = table.rows[:limit]
+    figures = [at for at, (_, align) in enumerate(table.titles) if align == "right"]
+    titles, styles = [title for title, _ in table.titles], [row.style for row in rows]
+    yield WordTable(titles, [row.cells for row in rows], figures, styles=styles)
+    if (more := len(table.rows) - limit) > 0:
+        yield Text(f"({more} more)", style="dim")
 
 
 def table_lines(table: ScreenTable, limit: int) -> Iterator[Text]:
@@ -61,14 +75,8 @@ def padded(titles: Sequence[tuple[str, Align]], lines: Sequence[Sequence[str]]) 
     gaps = [GAP] * (len(widths) - 1) + [""]
     return [
         [
-            _aligned(cell, width, align) + gap
+            aligned(cell, width, align) + gap
             for cell, width, gap, (_, align) in zip(cells, widths, gaps, titles, strict=True)
         ]
         for cells in lines
     ]
-
-
-def _aligned(cell: str, width: int, align: Align) -> str:
-    """The cell, filled up to a width on the terminal: some characters take two places."""
-    blanks = " " * (width - cell_len(cell))
-    return blanks + cell if align == "right" else cell + blanks

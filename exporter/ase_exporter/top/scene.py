@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 from ase_exporter.diagnosis.diagnose import Level
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.text import Glyphs
+from ase_exporter.untrusted.terminal import Align
 
 Value = float | str
-Align = Literal["left", "right"]
 
 # Each verdict begins with a word of its own, so colours only repeat it.
 STYLES: Mapping[Level, str] = {

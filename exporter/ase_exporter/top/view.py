@@ -14,7 +14,6 @@ from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import (
     FULL,
     STYLES,
-    Align,
     Scene,
     ScreenRow,
     ScreenTable,
@@ -23,6 +22,7 @@ from ase_exporter.top.scene import (
     short,
 )
 from ase_exporter.top.text import Glyphs, clock, count, duration, percent, size, sparkline
+from ase_exporter.untrusted.terminal import Align
 
 TREND = 9
 # Sparklines are scaled to this contention at least, so that noise does not look like a mountain.

@@ -49,9 +49,12 @@ from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
     from ase_exporter.compare.verdicts import VerdictService
+    from ase_exporter.web.recorded_states import RecordedState, RecordedStates
 
 log = logging.getLogger(__name__)
 
+# In place of first findings and alerts.
+NOT_ASKED = "not shown, as no Prometheus is configured (verdicts.prometheus)"
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
 
 
@@ -76,6 +79,7 @@ class ExporterApp:
         self.config = config = loaded.config
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
         self.judge = self._new_judge(config)
+        self.recorded = _recorded(config)
         self._judging: asyncio.Task[None] | None = None
         self._totals = TotalsRegister(state_directory)
         self._logins = LoginLedger(state_directory)
@@ -133,6 +137,7 @@ class ExporterApp:
         await self.journal.configure(config.changes, _host_watch(config))
         self._stop_judging()
         self.judge = self._new_judge(config)
+        self.recorded = _recorded(config)
         self._start_judging()
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
@@ -347,13 +352,38 @@ class _Handlers:
         return PlainTextResponse("loaded\n")
 
     async def landing(self, _: Request) -> Response:
-        return HTMLResponse(landing_page(self._exporter.pool.states))
+        exporter = self._exporter
+        states = exporter.pool.states
+        recorded, problem = await exporter.recorded.read() if exporter.recorded else ({}, NOT_ASKED)
+        grafana = exporter.config.changes.grafana
+        changed = {name: len(exporter.journal.recent(name)) for name in states}
+        return HTMLResponse(
+            landing_page(states, recorded, problem, changed=changed, grafana=grafana.url if grafana else "")
+        )
 
 
-def landing_page(states: Mapping[str, TargetState]) -> str:
-    """Every target with the outcome of its last scrape, as HTML. states: by target."""
-    title = f"ase-exporter {version('ase-exporter')}"
-    return render("landing.html", title=title, states=states, now=time.time())
+def landing_page(
+    states: Mapping[str, TargetState],
+    recorded: "Mapping[str, RecordedState]",
+    problem: str = "",
+    *,
+    changed: Mapping[str, int],
+    grafana: str = "",
+) -> str:
+    """Every target with the outcome of its last scrape and what Prometheus recorded of it, as HTML.
+
+    problem: why nothing is recorded. changed: number of recent changes by target. grafana: its address, or ''.
+    """
+    return render(
+        "landing.html",
+        title=f"ase-exporter {version('ase-exporter')}",
+        now=time.time(),
+        states=states,
+        recorded=recorded,
+        problem=problem,
+        changed=changed,
+        grafana=grafana,
+    )
 
 
 def create_app(exporter: ExporterApp, access: WriteAccess = NO_WRITE_ACCESS) -> Starlette:
@@ -368,6 +398,15 @@ def create_app(exporter: ExporterApp, access: WriteAccess = NO_WRITE_ACCESS) -> 
             await exporter.stop()
 
     return Starlette(routes=_Handlers(exporter, access).routes(), lifespan=lifespan)
+
+
+def _recorded(config: Config) -> "RecordedStates | None":
+    if config.verdicts is None:
+        return None
+    # It imports numpy, which an exporter without `verdicts` may do without.
+    from ase_exporter.web.recorded_states import RecordedStates
+
+    return RecordedStates(config.verdicts)
 
 
 def _log_problems(loaded: Loaded) -> None:

@@ -1,6 +1,5 @@
 """Advice: arithmetic, limits of ASE, thresholds below which there is none, and report formats."""
 
-import io
 import json
 from dataclasses import replace
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 from sqlglot import Dialect
 from tests.exporter.untrusted.hostile_names import hostile_names
 
@@ -390,19 +388,6 @@ def test_all_formats_carry_the_statement_and_the_warning_not_to_add_engines() ->
     assert "Do not add engines" in text
     (finding,) = json.loads(report.as_json(advice))["findings"]
     assert finding["steps"][0]["statements"] == ["exec sp_configure 'lock address spinlock ratio', 5"]
-
-
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_no_terminal_breaks_a_name_or_a_number(width: int) -> None:
-    name = "system_tables_cache_of_the_reporting_database_long"
-    advice = advise(evidence(spinlock(name, 0.7)))
-    printed = []
-    for columns in (width, 10_000):
-        console = Console(width=columns, record=True, file=io.StringIO())
-        console.print(report.terminal(advice))
-        printed.append(console.export_text().split())
-    assert f"{name}:" in printed[0]
-    assert printed[0] == printed[1]
 
 
 def test_statements_are_printed_as_batches_with_their_warnings() -> None:

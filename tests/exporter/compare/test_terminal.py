@@ -70,12 +70,6 @@ def test_what_changed_comes_first_and_the_rest_is_folded_away_unless_asked_for()
     assert "Transactions per second: no evidence" in "\n".join(printed(everything=True))
 
 
-def test_it_fits_80_columns_and_no_name_is_cut() -> None:
-    lines = printed(everything=True)
-    assert max(map(len, lines)) <= 80
-    assert f"Contention of {LONG}: worse" in " ".join(" ".join(lines).split())
-
-
 def test_the_difference_is_that_of_the_figures_beside_it() -> None:
     lines = printed()
     line = lines[lines.index("CPU busy: changed") + 1]

@@ -114,7 +114,7 @@ def test_a_full_log_comes_before_everything() -> None:
     found = diagnose(state)
     assert [each.name for each in found.findings] == ["suspended", "blocked"]
     assert found.findings[0].subject and found.findings[0].subject.name == "orders"
-    assert "118 processes" in found.sentence
+    assert "processes: 118, " in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from ase_exporter.pages import render as module
 from ase_exporter.pages.render import polylines, render
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.web.app import landing_page
+from ase_exporter.web.recorded_states import RecordedState
 from ase_exporter.workers.target_state import TargetState
 
 TEMPLATES = sorted(Path(module.__file__).with_name("templates").glob("*.html"))
@@ -31,7 +32,10 @@ def changes_page() -> str:
 
 def landing() -> str:
     """The landing page with a hostile server."""
-    return landing_page({HOSTILE: TargetState(ScrapeSummary(error=HOSTILE, version=HOSTILE), at=0.0)})
+    summary = ScrapeSummary(error=HOSTILE, version=HOSTILE, unreadable=(HOSTILE,))
+    recorded = {HOSTILE: RecordedState(HOSTILE, 0.5, {HOSTILE})}
+    states = {HOSTILE: TargetState(summary, at=0.0)}
+    return landing_page(states, recorded, HOSTILE, changed={HOSTILE: 1}, grafana=f"https://{HOSTILE}")
 
 
 @pytest.mark.parametrize("page", [changes_page, landing])

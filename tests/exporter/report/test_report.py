@@ -73,7 +73,7 @@ def test_the_change_is_judged_as_compare_does(report: ServerReport, morning: Pas
     assert row.values[0] == pytest.approx(morning.truth.contention(10, CACHE), abs=0.005)
     # What was predicted stands beside what came of it.
     predicted = effect.comparison.predicted if effect.comparison else ""
-    assert re.search(r"the prediction: about [\d.]+ engines spin on it no more.* What came: ", predicted)
+    assert re.search(r"the prediction: about [\d.]+ fewer engines spin on it; .* What came: ", predicted)
     assert predicted in text_of(report_page(report))
 
 

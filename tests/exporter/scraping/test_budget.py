@@ -239,5 +239,7 @@ def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simul
 
 
 def test_the_landing_page_shows_the_number_of_stretched_collectors() -> None:
-    page = landing_page({"ONE": TargetState(ScrapeSummary(up=True, series=7, stretched=2), at=0.0)})
+    page = landing_page(
+        {"ONE": TargetState(ScrapeSummary(up=True, series=7, stretched=2), at=0.0)}, {}, changed={}
+    )
     assert "7 series; 2 collectors are read less often, to keep the budget" in page

@@ -8,13 +8,13 @@ import io
 import re
 
 import pytest
-from rich.console import Console
 
 from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.sysmon import terminal
 from ase_exporter.sysmon.difference import changes
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
+from ase_exporter.untrusted.terminal import PlainConsole
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.model.scenario import load_scenario
 from ase_simulator.model.server import SimulatedServer
@@ -54,7 +54,7 @@ def test_the_first_screen_tells_contention_cpu_and_throughput(monkeypatch: pytes
     after = asyncio.run(sampled(server, backend))
     assert before.complete and after.complete
     out = io.StringIO()
-    monkeypatch.setattr(terminal, "console", lambda: Console(file=out, width=SCREEN[0], height=SCREEN[1]))
+    monkeypatch.setattr(terminal, "PlainConsole", lambda: PlainConsole(file=out, width=SCREEN[0]))
     sides = [before], [after]
     found = changes(*sides)
     terminal.print_comparison(

@@ -1,0 +1,114 @@
+"""What commands print fits terminals of any width, and breaks no name and no number; a pipe gets whole lines."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import pytest
+from rich.cells import cell_len
+from tests.exporter.compare.test_terminal import RESULT
+from tests.exporter.host.test_sizing import NEED, host
+from tests.exporter.simulated import PASSWORD, run
+from tests.exporter.sysmon.simulated import simulated_report
+from tests.exporter.top.feeds import recorded, renamed
+
+from ase_exporter.advise import report
+from ase_exporter.advise.advice import advise
+from ase_exporter.catalogue import load_catalogue
+from ase_exporter.changes.change import Change
+from ase_exporter.commands.changes import print_table
+from ase_exporter.commands.check_output import print_check
+from ase_exporter.commands.sysmon import _compare
+from ase_exporter.commands.target_check import TargetCheck, TargetReport
+from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
+from ase_exporter.compare.terminal import terminal
+from ase_exporter.config import Auth, Config, Target
+from ase_exporter.host.kernel import HugePagePool
+from ase_exporter.host.report import PageTables, print_hugepages
+from ase_exporter.sysmon.report import parse
+from ase_exporter.sysmon.terminal import print_report
+from ase_exporter.top import plain
+from ase_exporter.top.frames import Frame
+from ase_exporter.top.text import ASCII
+from ase_exporter.untrusted.terminal import PlainConsole
+
+LONG = "system_tables_cache_of_the_reporting_database_1"
+# How what is to be copied begins: it is never broken.
+WHOLE = ("exec ", "use ", "grant ", "revoke ", "- {databases: ", "- databases: ", "vm.", "hugepages=")
+
+
+def frame() -> Frame:
+    return recorded("memscale", "series 2 run 05")[-1]
+
+
+@cache
+def checked() -> TargetReport:
+    """A login without mon_role on a server without monitoring."""
+    with run("15.7 SP110") as server:
+        server_host, port = server.address
+        target = Target(name="ASE1", host=server_host, port=port)
+        config = Config(targets=(target,), auth={"default": Auth(user="nobody", password=PASSWORD)})
+        return TargetCheck(config, target, load_catalogue()[0], everything=False, timeout=60).report()
+
+
+def print_advice() -> None:
+    evidence = frame().evidence
+    assert evidence
+    PlainConsole().print(report.terminal(advise(evidence)))
+
+
+def print_changes() -> None:
+    words = ("PROD_TRADING_1", "option", "enable in-memory row storage", "0", "12,345,678", 1.7e9, 1.7e9)
+    print_table([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",)).json()])
+
+
+def print_top(*frames: Frame) -> None:
+    PlainConsole().print(*plain.report(frames, ASCII), sep="\n")
+
+
+def print_trends_of_reports() -> None:
+    trends = Trends()
+    for seed in range(8):
+        trends.add(f"reports/{seed}.txt", parse(simulated_report("16.0", seed)))
+    print_trends(trends, trend_findings(trends))
+
+
+COMMANDS: Mapping[str, Callable[[], None]] = {
+    "advise": print_advice,
+    "changes": print_changes,
+    "check": lambda: print_check(checked()),
+    "compare": lambda: PlainConsole().print(terminal(RESULT, everything=True)),
+    "hugepages": lambda: print_hugepages(
+        NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), PageTables(2**40, 3, 2 * 2**20)
+    ),
+    "sysmon parse": lambda: print_report(parse(simulated_report("16.0", 1))),
+    "sysmon diff": lambda: _compare(
+        ([parse(simulated_report("16.0", 1))], [parse(simulated_report("16.0", 2))]), 25, "table"
+    ),
+    "sysmon diff of many": print_trends_of_reports,
+    "top --once": lambda: print_top(frame()),
+    "top --once of many": lambda: print_top(frame(), renamed(frame(), LONG)),
+}
+
+
+def words(text: str) -> set[str]:
+    """All words but the strip of engines, which may take several lines."""
+    return {word.strip(",:;()") for word in text.split() if not set(word) <= set(ASCII.levels)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_terminal_breaks_a_name_or_a_number_and_a_pipe_gets_whole_lines(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed(columns: str) -> str:
+        monkeypatch.setenv("COLUMNS", columns)
+        COMMANDS[command]()
+        return capsys.readouterr().out
+
+    piped = printed("")
+    assert piped.isascii() and "\x1b" not in piped
+    for width in (60, 80, 120, 200):
+        shown = printed(str(width))
+        assert words(piped) <= words(shown), (width, words(piped) - words(shown))
+        wide = [line for line in shown.splitlines() if cell_len(line) > width]
+        assert all(line.lstrip().startswith(WHOLE) for line in wide), (width, wide)
+        assert {line.rstrip() for line in wide} <= {line.rstrip() for line in piped.splitlines()}
