@@ -38,11 +38,13 @@ test: lint
 test-slow: setup
 	$(VENV)/python -m pytest -q -m slow
 
-# What is given here reaches the tests by the environment.
+# What is given here reaches the tests by the environment. Passwords are given there: `ps` would show them, and make takes
+# a $ in them for a variable, so that another password would be sent.
 .PHONY: test-real
 test-real: export REAL_ASE_REPORTS ?= build/real-ase
 test-real:
-	@test -n "$(REAL_ASE_HOST)$(STAND_IN)" || { echo "test-real: expected REAL_ASE_HOST=… or STAND_IN=VERSION" >&2; exit 2; }
+	$(if $(filter command,$(origin REAL_ASE_SA_PASSWORD) $(origin REAL_ASE_PASSWORD)),$(error test-real: expected passwords before make, in the environment))
+	@test -n "$$REAL_ASE_HOST$$STAND_IN" || { echo "test-real: expected REAL_ASE_HOST=… or STAND_IN=VERSION" >&2; exit 2; }
 	@deploy/dev/setup.sh demo
 	@PYTHON_ONLY=1 deploy/dev/setup.sh
 	$(VENV)/python -m pytest -q tests/real

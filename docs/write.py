@@ -24,6 +24,7 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.headlines import HEADLINES
 from ase_exporter.sysmon.metrics import families as sysmon_families
 from ase_exporter.sysmon.report import parse
+from ase_exporter.untrusted.encoders import markdown_table
 
 HERE = Path(__file__).parent
 METRICS = HERE / "metrics.md"
@@ -127,16 +128,20 @@ def _rows(metrics: Iterable[tuple[str, Iterable[str], str]]) -> Iterator[str]:
 def real_servers(page: str, results: Iterable[dict[str, Any]]) -> str:
     """Return the page of real servers with the table of the results between its marks."""
     rows = [
-        f"| {parse_version(each['banner'])} | `{each['banner']}` | {each['date']} | {each['exporter']} |"
-        f" {', '.join(sorted(n for n, end in each['outcomes'].items() if end == 'failed')) or 'none'} |"
+        [
+            str(parse_version(each["banner"])),
+            *(each["banner"], each["date"], each["exporter"]),
+            ", ".join(sorted(name for name, end in each["outcomes"].items() if end == "failed")) or "none",
+        ]
         for each in sorted(results, key=lambda each: (parse_version(each["banner"]), each["date"]))
         if each["real"]
     ]
-    titles = ["| version | `@@version` | tested | exporter | failed |", "|---|---|---|---|---|"]
-    table = [*titles, *rows] if rows else ["**None yet**: the exporter has not run against a real ASE."]
+    table = "**None yet**: the exporter has not run against a real ASE."
+    if rows:
+        table = markdown_table([["version", "@@version", "tested", "exporter", "failed"], *rows])
     before, start, rest = page.partition("<!-- results -->\n")
     _, end, after = rest.partition("<!-- end of results -->")
-    return "".join([before, start, *(f"{line}\n" for line in table), end, after])
+    return "".join([before, start, f"{table}\n", end, after])
 
 
 def main() -> None:

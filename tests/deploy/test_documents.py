@@ -8,6 +8,8 @@ from docs.write import real_servers
 from tests.deploy.fenced import documents
 from tests.paths import REPOSITORY
 
+from ase_exporter.untrusted.encoders import markdown
+
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -41,7 +43,7 @@ def test_a_broken_link_is_seen(tmp_path: Path) -> None:
 
 def test_a_result_of_a_real_server_becomes_a_row_and_one_of_a_stand_in_does_not() -> None:
     page = "# Title\n<!-- results -->\nold\n<!-- end of results -->\nrest\n"
-    banner = "Adaptive Server Enterprise/16.0 SP02 PL06/EBF 27415 SMP/P/x86_64"
+    banner = "Adaptive Server Enterprise/16.0 SP02 PL06/EBF 27415 SMP/P/x86_64|\n<b>"
     result = {
         "banner": banner,
         "date": "2026-11-24",
@@ -50,5 +52,5 @@ def test_a_result_of_a_real_server_becomes_a_row_and_one_of_a_stand_in_does_not(
     }
     assert "\n**None yet**" in real_servers(page, [result | {"real": False}])
     with_row = real_servers(page, [result | {"real": True}])
-    assert f"\n| 16.0 SP02 PL06 | `{banner}` | 2026-11-24 | 1.0.0 | a |\n" in with_row
+    assert f"\n| 16.0 SP02 PL06 | {markdown(banner)} | 2026-11-24 | 1.0.0 | a |\n" in with_row
     assert with_row.endswith("<!-- end of results -->\nrest\n") and "old" not in with_row

@@ -411,11 +411,23 @@ def test_no_rate_exceeds_the_true_one(count: int, tmp_path: Path) -> None:
     in_prometheus([site.history for site in played], tmp_path)
 
 
+def seeds_of(first: int, last: int, *marks: pytest.MarkDecorator) -> Any:
+    """Each is that of a history of each neighbour."""
+    return pytest.param(range(first, last), marks=marks, id=f"seeds {first} to {last}")
+
+
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("count", [160, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_no_spike_no_lockout_and_no_loss_of_another_target(count: int) -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        seeds_of(0, 160 // NEIGHBOURS),
+        # 100,000 histories in blocks, so that it shows how far they are.
+        *(seeds_of(first, first + 2500, pytest.mark.slow) for first in range(0, 100_000 // NEIGHBOURS, 2500)),
+    ],
+)
+def test_no_spike_no_lockout_and_no_loss_of_another_target(seeds: range) -> None:
     happened, scrapes, complete = Counter[str](), 0, 0
-    for seed in range(count // NEIGHBOURS):
+    for seed in seeds:
         for site in in_memory(seed):
             happened.update(site.events)
             scrapes += FEW_STEPS

@@ -19,6 +19,7 @@ from tests.simulator.test_cli import simulator
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.config import Auth, Config, Target
+from ase_exporter.untrusted.encoders import sql_literal
 
 NAME = "REAL"
 # Of a real server, of a stand-in, and of one in `make test`.
@@ -116,9 +117,10 @@ def server(
 
 def prepare(found: Server) -> None:
     """Create the monitoring login unless it is there, turn on the options, create the tables of the load."""
-    login = {"CHANGE_ME": found.monitor.read_password(), "ase_exporter": found.monitor.user}
+    quoted = found.monitor.read_password().replace("'", "''")
+    login = {"CHANGE_ME": quoted, "ase_exporter": found.monitor.user}
     with found.connected(found.sa) as admin:
-        exists = f"select 1 from master..syslogins where name = '{found.monitor.user}'"
+        exists = f"select 1 from master..syslogins where name = {sql_literal(found.monitor.user)}"
         if not admin.query(exists, time.monotonic() + TIMEOUT):
             execute(admin, *batches(DEPLOY / "sql" / "create_login.sql", login))
         execute(admin, *batches(DEPLOY / "sql" / "enable_monitoring.sql"), *load_script("objects"))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ase_exporter.advise.advice import advise
 from ase_exporter.analysis.evidence import evidence
+from ase_exporter.changes.change import ANNOTATION
 from ase_exporter.compare.comparison import Comparison
 from ase_exporter.compare.measures import LOAD
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
@@ -59,7 +60,10 @@ def _promise(prometheus: Prometheus, comparison: Comparison) -> str:
         for step in advice.steps
         for statement in step.statements
         for mark in between
-        if f"'{mark.name.partition(':')[0]}'" in statement
+        # An annotation says what its author likes.
+        if mark.kind != ANNOTATION
+        and mark.new
+        and f"'{mark.name.partition(':')[0]}'" in statement
         and re.search(rf"\b{re.escape(mark.new)}\b", statement)
     )
     return next(advised, "")

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import msgspec
+
 from ase_exporter.changes.snapshot import Difference, Event, shorten
 
 HOST = "host"
@@ -90,6 +92,17 @@ def new_id() -> str:
 def utc_text(at: float) -> str:
     """A Unix time as text, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def checked(fields: object) -> Change:
+    """The change that a file or another exporter tells of. Raises ValueError, also for times that cannot be shown."""
+    change = msgspec.convert(fields, Change)
+    try:
+        for at in (change.at, change.end, change.not_before):
+            utc_text(at or 0.0)
+    except (OverflowError, OSError) as error:
+        raise ValueError(str(error)) from None
+    return change
 
 
 def from_differences(

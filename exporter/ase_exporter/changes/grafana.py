@@ -99,7 +99,7 @@ class Grafana:
             raise GrafanaError(f"HTTP {status}")
         try:
             return load_json(body)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise GrafanaError("expected JSON in the answer; is the address that of Grafana?") from error
 
     async def _exchange(self, method: str, path: str, **content: Any) -> tuple[int, bytes]:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from ase_exporter.untrusted.entry import one_line
+
 # Kinds whose objects people create and remove. Objects of other kinds (options, for example) come and go with the
 # server's version, which is reported as a change itself.
 _CREATED_KINDS = frozenset({"cache", "binding", "engine", "thread_pool", "database", "hugepages"})
@@ -35,6 +37,8 @@ class Part:
 
 # The content of a snapshot: key -> part. The key is the kind, or kind:scope for a kind that is read in several parts.
 Parts = Mapping[str, Part]
+# Bytes of one: far more than a server has settings.
+MAX_DECODED = 64 << 20
 _decoder = msgspec.json.Decoder(dict[str, Part])
 
 
@@ -91,9 +95,13 @@ def encode(parts: Parts) -> bytes:
 
 def decode(data: bytes) -> dict[str, Part]:
     """The parts that `encode` encoded. Raises ValueError for other data."""
+    unpacking = zlib.decompressobj()
     try:
-        return _decoder.decode(zlib.decompress(data))
-    except (zlib.error, TypeError, msgspec.DecodeError) as error:
+        content = unpacking.decompress(data, MAX_DECODED)
+        if not unpacking.eof:
+            raise ValueError("not an encoded snapshot: cut off, or too large")
+        return _decoder.decode(content)
+    except (zlib.error, TypeError, msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"not an encoded snapshot: {error}") from error
 
 
@@ -128,7 +136,7 @@ def compare(old: Parts, new: Parts) -> list[Difference]:
 
 def shorten(text: str, length: int = MAX_VALUE) -> str:
     """A value as one line of limited length."""
-    line = " ".join(text.split())
+    line = one_line(" ".join(text.split()))
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

@@ -15,9 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
-import msgspec
-
-from ase_exporter.changes.change import ANNOTATION, Change, utc_text
+from ase_exporter.changes.change import ANNOTATION, Change, checked
 from ase_exporter.errors import AseExporterError, UserError
 from ase_exporter.untrusted.entry import load_json, one_line
 
@@ -425,9 +423,6 @@ def _change(row: Iterable[Any]) -> Change | None:
     """A change from its row; None if the row is damaged."""
     fields = dict(zip(_COLUMNS.split(", "), row, strict=True))
     try:
-        fields |= {"tags": load_json(fields["tags"]), "failed": bool(fields["failed"])}
-        change = msgspec.convert(fields, Change)
-        utc_text(change.at), utc_text(change.end or 0.0), utc_text(change.not_before or 0.0)
-    except (TypeError, ValueError, OverflowError, OSError, RecursionError):
+        return checked(fields | {"tags": load_json(fields["tags"]), "failed": bool(fields["failed"])})
+    except (TypeError, ValueError):
         return None
-    return change

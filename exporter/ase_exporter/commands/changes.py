@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ase_exporter.changes.change import ANNOTATION, HOST, utc_text
+from ase_exporter.changes.change import ANNOTATION, HOST, checked, utc_text
 from ase_exporter.changes.filters import MAX_LIMIT, parse_filter
 from ase_exporter.changes.store import read_history
 from ase_exporter.commands.options import (
@@ -18,8 +18,10 @@ from ase_exporter.commands.options import (
     ExporterUser,
     format_option,
 )
+from ase_exporter.errors import UserError
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.entry import load_json
+from ase_exporter.untrusted.redaction import without_credentials
 from ase_exporter.untrusted.terminal import PlainConsole, WordTable
 
 _COLUMNS = ["seen", "not before", "end", "target", "kind", "name", "from", "to", "who", "tags"]
@@ -74,7 +76,11 @@ def changes(
         from ase_exporter.changes.annotate import ExporterClient
 
         exporter = ExporterClient(url, user, password_file, ca_file)
-        found = load_json(exporter.request("GET", "/changes", params=query))
+        try:
+            answer = load_json(exporter.request("GET", "/changes", params=query))
+            found = [checked(each).json() for each in answer]
+        except (ValueError, TypeError):
+            raise UserError(f"--url {without_credentials(url)}: not an answer of ase-exporter") from None
     _print(found, output)
 
 

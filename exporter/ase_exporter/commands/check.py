@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ase_exporter import config
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.commands.check_output import print_check, print_script
@@ -16,8 +17,8 @@ from ase_exporter.commands.options import (
     LoginName,
     TargetNames,
     choose_targets,
+    config_path,
     end_if_stuck,
-    load_config,
 )
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
@@ -62,7 +63,8 @@ def check(
             raise UserError("--capture: expected neither a configuration nor --target, --offline or --sql")
         print(capture_report(capture, load_catalogue()[0]), end="")
         return
-    loaded = load_config(config_file)
+    config_file = config_path(config_file)
+    loaded = config.load(config_file) if config_file else config.from_environment()
     if deployment:
         for line in (found := list(exposures(loaded, config_file))):
             print(one_line(line))
@@ -106,16 +108,16 @@ def check(
         raise typer.Exit(1)
 
 
-def _unknown_collectors(config: Config, catalogue: Catalogue) -> list[str]:
+def _unknown_collectors(loaded: Config, catalogue: Catalogue) -> list[str]:
     """One line for each collector that a module names and the catalogue does not have."""
     return [
         f"modules.{name}.collectors.{collector}: no such collector; docs/metrics.md lists them"
-        for name, module in config.modules.items()
+        for name, module in loaded.modules.items()
         for collector in module.collectors
         if collector not in catalogue.collectors
     ]
 
 
-def _summary(file: Path | None, config: Config, catalogue: Catalogue) -> str:
-    targets = f"{len(config.targets)} target" + ("" if len(config.targets) == 1 else "s")
+def _summary(file: Path | None, loaded: Config, catalogue: Catalogue) -> str:
+    targets = f"{len(loaded.targets)} target" + ("" if len(loaded.targets) == 1 else "s")
     return f"{file or 'environment'}: {targets}, {len(catalogue.collectors)} collectors: good"

@@ -1,7 +1,9 @@
 """What a deployment leaves open: one line each, with the place, what is open, and how to close it."""
 
 import ipaddress
+import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ase_exporter.commands.serving import WORD, ServeOptions
@@ -11,24 +13,34 @@ from ase_exporter.errors import UserError
 
 _PROCESSES = Path("/proc")
 _CERTIFIED = ("RequireAndVerifyClientCert",)
+# Modes: others read, or the group writes; others or the group write; others replace what is in a directory.
+_READ_OR_WRITE, _WRITE, _REPLACE = 0o027, 0o022, 0o002
 
 
 def exposures(loaded: Config, file: Path | None, processes: Path = _PROCESSES) -> Iterator[str]:
-    """What is open in a configuration, and in the exporters that run here. Raises UserError for a bad web config."""
+    """What is open in a configuration, and in the exporters that run here."""
     yield from _logins(loaded, file)
     yield from _grafana(loaded)
     running = list(_running(processes))
     for options, where, is_root in running:
         if is_root:
             yield f"{where}: runs as root: run it as a user of its own (User= in the unit)"
-        yield from _served(loaded, options, where)
+        if options.config_file not in (None, file and file.resolve()):
+            yield f"{where}: runs with {options.config_file}, which was not checked"
+        try:
+            yield from _served(loaded, options, where)
+        except UserError as error:
+            yield f"{where}: {error}"
     if not running:
         yield "no exporter of yours runs here: its options were not checked; run this as its user, or as root"
 
 
 def _logins(loaded: Config, file: Path | None) -> Iterator[str]:
-    if any(auth.password is not None for auth in loaded.auth.values()):
-        yield from _readable(file, "the configuration, which holds a password")
+    secret = any(auth.password is not None for auth in loaded.auth.values())
+    secret = secret or "@" in (loaded.verdicts.prometheus if loaded.verdicts else "")
+    which = "the configuration, which holds a password" if secret else "the configuration"
+    for path in (file, *loaded.catalogue.directories):
+        yield from _readable(path, which, _READ_OR_WRITE if secret and path == file else _WRITE)
     for name, auth in loaded.auth.items():
         yield from _readable(auth.password_file, f"auth.{name}.password_file")
         if auth.user == "sa":
@@ -62,7 +74,10 @@ def _running(processes: Path) -> Iterator[tuple[ServeOptions, str, bool]]:
         try:
             words = line.read_bytes().decode(errors="replace").split("\0")
             options = ServeOptions.from_arguments(words[words.index(WORD) :])
-            yield options, f"process {line.parent.name}", line.parent.stat().st_uid == 0
+            of_files = ("config_file", "web_config_file", "state_directory")
+            given = {name: getattr(options, name) for name in of_files}
+            named = {name: (line.parent / "cwd" / path).resolve() for name, path in given.items() if path}
+            yield replace(options, **named), f"process {line.parent.name}", line.parent.stat().st_uid == 0
         except (OSError, ValueError, UserError):
             continue
 
@@ -70,6 +85,7 @@ def _running(processes: Path) -> Iterator[tuple[ServeOptions, str, bool]]:
 def _served(loaded: Config, options: ServeOptions, where: str) -> Iterator[str]:
     web = options.web_config_file
     settings = yaml_files.load(web, WebSettings) if web else WebSettings()
+    yield from _readable(web, "--web.config.file", _WRITE)
     tls = settings.tls_server_config
     asks = bool(settings.basic_auth_users) or (tls is not None and tls.client_auth_type in _CERTIFIED)
     if web and tls:
@@ -92,15 +108,22 @@ def _served(loaded: Config, options: ServeOptions, where: str) -> Iterator[str]:
         yield from _readable(options.state_directory, "--state-dir")
 
 
-def _readable(path: Path | None, what: str) -> Iterator[str]:
-    """Whether others may read a file or a directory, or the group may write to it."""
+def _readable(path: Path | None, what: str, forbidden: int = _READ_OR_WRITE) -> Iterator[str]:
+    """Whether others may read a file or a directory, write to it, or put another one in its place."""
+    if path is None:
+        return
     try:
-        mode = path.stat().st_mode & 0o777 if path else 0
+        mode = path.stat().st_mode & 0o777
+        folders = [(each, each.stat().st_mode) for each in path.resolve().parents]
     except OSError as error:
         yield f"{what}: {path}: {error.strerror}"
         return
-    if mode & 0o027:
-        yield f"{what}: {path} has mode {mode:03o}, open to others: chmod {'700' if path and path.is_dir() else '600'}"
+    if mode & forbidden:
+        closed = mode & ~forbidden if forbidden == _WRITE else 0o700 if path.is_dir() else 0o600
+        yield f"{what}: {path} has mode {mode:03o}, open to others: chmod {closed:03o}"
+    for folder, mode in folders:
+        if mode & _REPLACE and not mode & stat.S_ISVTX:
+            yield f"{what}: everybody may replace what is in {folder}: chmod o-w"
 
 
 def _is_local(host: str) -> bool:

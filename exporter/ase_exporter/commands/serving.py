@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
+import msgspec
+
 from ase_exporter import logs
 from ase_exporter.errors import UserError
 
@@ -32,11 +34,8 @@ class ServeOptions:
     def from_arguments(cls, arguments: Sequence[str]) -> Self:
         """The options of such a command line. Raises UserError."""
         try:
-            values = json.loads(arguments[1])
-            for name in ("config_file", "web_config_file", "state_directory"):
-                values[name] = values[name] and Path(values[name])
-            return cls(**values)
-        except (LookupError, TypeError, ValueError):
+            return msgspec.convert(json.loads(arguments[1]), cls, dec_hook=lambda form, value: form(value))
+        except (LookupError, TypeError, ValueError, RecursionError):
             raise UserError(f"{WORD}: expected the options that `ase-exporter serve` passes on") from None
 
 

@@ -3,7 +3,9 @@
 import grp
 import os
 import re
+import stat
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +28,7 @@ from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
+from ase_exporter.untrusted.redaction import remember
 
 T = TypeVar("T")
 _SECONDS = 30.0
@@ -114,8 +117,9 @@ class _Administrator:
         if self.auth is None and self.password_file:
             self.auth = Auth(user=self.name, password_file=self.password_file)
         auth = self.auth = self.auth or Auth(user=self.name, password=ask_password(self.name))
-        # Not by sql_literal, whose error would show it.
+        # Not by sql_literal, whose error would show it. A message may repeat it as it is in the statement.
         quoted = password.replace("'", "''")
+        remember(quoted)
         _off_main_thread(lambda: self._run([batch.replace("CHANGE_ME", quoted) for batch in batches], auth))
         return True
 
@@ -239,20 +243,37 @@ def _write(directory: Path, files: Mapping[str, str], *, private: bool = False) 
     """Write files that differ, and say so. private: only their owner may read them, and a service's group."""
     changed = 0
     for name, text in files.items():
-        path = directory / name
         try:
-            if path.exists() and path.read_bytes() == text.encode():
-                continue
-            directory.mkdir(parents=True, exist_ok=True)
-            path.touch(0o600 if private else 0o644)
-            if private:
-                path.chmod(0o600)
-                with suppress(KeyError, PermissionError):
-                    os.chown(path, -1, grp.getgrnam("ase-exporter").gr_gid)
-                    path.chmod(0o640)
-            path.write_text(text, encoding="utf-8")
+            changed += _replace(directory / name, text, private)
         except OSError as error:
-            raise UserError(f"--output {directory}: {path}: {error.strerror}") from error
-        changed += 1
+            raise UserError(f"--output {directory}: {name}: {error.strerror}") from error
     many = f" ({changed} of {len(files)} files)" if len(files) > 1 else f"/{next(iter(files))}"
     print(f"{directory}{many}: {'written' if changed else 'unchanged'}")
+
+
+def _replace(path: Path, text: str, private: bool) -> bool:
+    """Give a file this text, whole or, on a full disk say, not at all. Returns False if it has it. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # What a link leads to is replaced, and the link stays.
+    path = path.resolve()
+    old = path.stat() if path.exists() else None
+    if old and read_text(path) == text and not (private and old.st_mode & 0o007):
+        return False
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(descriptor)
+    new = Path(name)
+    try:
+        new.write_text(text, encoding="utf-8")
+        with suppress(KeyError, PermissionError):
+            if private:
+                os.chown(new, -1, grp.getgrnam("ase-exporter").gr_gid)
+                new.chmod(0o640)
+            elif old:
+                os.chown(new, old.st_uid, old.st_gid)
+        if not private:
+            new.chmod(stat.S_IMODE(old.st_mode) if old else 0o644)
+        new.replace(path)
+    except OSError:
+        new.unlink()
+        raise
+    return True

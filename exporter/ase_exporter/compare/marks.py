@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ase_exporter.changes.annotate import ExporterClient
+from ase_exporter.changes.change import checked
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import Mark
 from ase_exporter.errors import UserError
@@ -88,19 +89,9 @@ def _paired(samples: Iterable[tuple[Labels, float]]) -> set[Mark]:
 def marks_from_exporter(url: str, target: str) -> list[Mark]:
     """All changes of a target in the exporter's history, with ids. Raises UserError if it cannot be read."""
     try:
-        found = {
-            Mark(
-                float(each["at"]),
-                each["kind"],
-                each["name"],
-                each["old"],
-                each["new"],
-                each["id"],
-                None if each.get("not_before") is None else float(each["not_before"]),
-            )
-            for each in ask_exporter(url, "/changes", {"format": "json", "target": target})
-        }
-    except (ValueError, KeyError, TypeError) as error:
+        changes = map(checked, ask_exporter(url, "/changes", {"format": "json", "target": target}))
+        found = {Mark(c.at, c.kind, c.name, c.old, c.new, c.id, c.not_before) for c in changes}
+    except (ValueError, TypeError) as error:
         raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from error
     return _in_order(found, 0.0, math.inf)
 

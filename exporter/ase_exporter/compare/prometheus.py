@@ -193,7 +193,7 @@ class Prometheus:
         """Take errors within the block for an answer of something else than Prometheus. status: of its response."""
         try:
             yield
-        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
             reason = f"HTTP {status}, not an answer of Prometheus's API"
             raise PrometheusError(f"Prometheus at {self._shown}: {reason}") from error
 

@@ -263,6 +263,7 @@ class Compared(ToolAnswer):
     rows_without_evidence: int
     rows_without_data: int
     findings: list[Sentence]
+    predicted: Annotated[Quoting, Field(description="What advise predicted of a change, and what came")]
     warnings: list[Sentence]
     method: str
 

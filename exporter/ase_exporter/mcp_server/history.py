@@ -87,7 +87,8 @@ def _compared(arguments: inputs.Compare, comparison: Comparison) -> Compared:
         rows=rows[:MAX_ROWS],
         rows_without_evidence=len(unclear),
         rows_without_data=len(without_data),
-        findings=[said(each) for each in findings(comparison)],
+        findings=[said(each) for each in findings(replace(comparison, predicted=""))],
+        predicted=comparison.predicted,
         warnings=[said(each) for each in comparison.warnings],
         method=method(comparison),
     )

@@ -8,6 +8,7 @@ import csv
 import html
 import io
 import re
+import unicodedata
 from collections.abc import Container, Iterable, Sequence
 
 from ase_exporter.untrusted.entry import one_line
@@ -16,6 +17,8 @@ from ase_exporter.untrusted.entry import one_line
 _FORMULA = re.compile(r"[=@|%]|[+-](?![\d.,]+$)")
 # What `one_line` leaves of characters that no name in SQL can hold safely.
 _ESCAPED = re.compile(r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+# Accents that stand alone or are to be combined, among them some that look like quotes.
+_ACCENTS = re.compile(r"[\u02b0-\u036f]")
 # An underscore within a word means nothing; `://` makes a link.
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])|:(?=//))")
 
@@ -68,13 +71,22 @@ def sql_literal(text: str) -> str:
 
 
 def is_writable(name: str) -> bool:
-    """Whether a name can be written in SQL safely: `one_line` had nothing to escape in it."""
-    return name.isprintable() and not _ESCAPED.search(name)
+    """Whether a name can be written in SQL safely: `one_line` had nothing to escape in it, and it stays the same name
+    where a client with a small character set sends it.
+    """
+    return name.isprintable() and not _ESCAPED.search(name) and not _becomes_ascii(name)
+
+
+def _becomes_ascii(text: str) -> bool:
+    """Whether conversions by "best fit" may make ASCII of it, such as an apostrophe of U+02BC or U+FF07."""
+    others = "".join(each for each in text if not each.isascii())
+    signs = any(unicodedata.category(each)[0] in "PS" for each in others) or _ACCENTS.search(others)
+    return bool(signs) or any(map(str.isascii, unicodedata.normalize("NFKC", others)))
 
 
 def _writable(name: str) -> str:
     if not is_writable(name):
-        raise UnwritableNameError(f"the name {name} cannot be written in SQL: it holds control characters")
+        raise UnwritableNameError(f"the name {name} cannot be written in SQL safely")
     return name
 
 

@@ -15,8 +15,11 @@ def one_line(text: str) -> str:
 
 
 def load_json(content: str | bytes) -> Any:
-    """What JSON of another program says, with each text as one line. Raises ValueError and RecursionError."""
-    return _line(json.loads(content, object_hook=_lines))
+    """What JSON of another program says, with each text as one line. Raises ValueError."""
+    try:
+        return _line(json.loads(content, object_hook=_lines))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _lines(found: dict[str, Any]) -> dict[str, Any]:

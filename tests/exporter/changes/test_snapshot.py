@@ -1,5 +1,6 @@
 """What counts as a change, and what does not."""
 
+import zlib
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.exporter.host.kernels import pool, thp, write_files
 
 from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.snapshot import (
+    MAX_DECODED,
     Difference,
     Part,
     Parts,
@@ -140,13 +142,14 @@ def test_settings_of_a_host_are_found_once_each(tmp_path: Path) -> None:
 
 
 def test_text_that_is_no_snapshot_is_told_apart() -> None:
-    for data in (b"", b"not zlib", encode(options())[:-3]):
+    bomb, deep = zlib.compress(b" " * (MAX_DECODED + 1)), zlib.compress(b"[" * 200_000)
+    for data in (b"", b"not zlib", encode(options())[:-3], bomb, deep, zlib.compress(b'{"a":' * 100_000)):
         with pytest.raises(ValueError):
             decode(data)
 
 
 def test_values_are_one_short_line() -> None:
-    assert shorten("a\n  b") == "a b"
+    assert shorten("a\n  b\x1b[31m\u202e") == r"a b\x1b[31m\u202e"
     assert shorten("x" * 300, 80) == "x" * 79 + "…"
 
 

@@ -2,9 +2,15 @@
 
 import json
 
+import pytest
 from tests.exporter.changes.grafana_standin import GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
+from tests.exporter.compare.test_prometheus import server
+
+from ase_exporter.changes.change import Change
+from ase_exporter.compare.marks import marks_from_exporter
+from ase_exporter.errors import UserError
 
 
 def test_changes_are_listed_in_every_format(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
@@ -24,3 +30,31 @@ def test_changes_are_listed_in_every_format(run: Run, exporter: Serving, grafana
     assert exporter.wait_until(lambda: len(grafana.annotations) == 2)
     offline = run("changes", "--state-dir", str(exporter.state_directory), "--limit", "2", "--format", "json")
     assert json.loads(offline.stdout) == as_json
+
+
+GOOD = Change("0" * 16, "PROD", "option", "max memory", "1", "2", 1.7e9).json()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[",
+        "7",
+        "{}x",
+        "[" * 100_000,
+        "[7]",
+        "[{}]",
+        *(json.dumps([GOOD | {name: [1]}]) for name in ("name", "old", "kind", "id")),
+        *(json.dumps([GOOD | {"at": at}]) for at in ("x", None, 1e300, -1e300, float("inf"), float("nan"))),
+        *(json.dumps([GOOD | {name: 1e300}]) for name in ("end", "not_before")),
+        json.dumps([GOOD | {"tags": "abc"}]),
+    ],
+)
+def test_an_answer_of_another_form_is_one_line(run: Run, answer: str) -> None:
+    with server(answer.encode()) as (address, _):
+        for form in ("table", "csv"):
+            ended = run("changes", "--url", f"http://u:pw@{address}", "--format", form)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert ended.stderr == f"ase-exporter: --url http://{address}: not an answer of ase-exporter\n"
+        with pytest.raises(UserError, match=r"--exporter: .*: not an answer of ase-exporter"):
+            marks_from_exporter(f"http://{address}", "PROD")

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -16,10 +17,14 @@ import psutil
 import pytest
 import yaml
 from tests.exporter.commands.command_line import Run
+from tests.exporter.config.test_special_files import in_time
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 
-from ase_exporter.commands import top
+from ase_exporter.ase.database_error import DatabaseError
+from ase_exporter.commands import setup, top
+from ase_exporter.config import Auth, Target
+from ase_exporter.errors import UserError
 
 PASSWORD = "a new pass'word"
 
@@ -257,3 +262,51 @@ def test_serve_keeps_a_typed_password_out_of_what_ps_shows(
     finally:
         os.kill(terminal.pid, signal.SIGTERM)
         assert terminal.end() == 0
+
+
+def test_files_are_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    old, private = tmp_path / "exporter.yaml", tmp_path / "PROD1.password"
+    old.write_text("old")
+    old.chmod(0o640)
+    (tmp_path / "link").symlink_to(old)
+    private.write_text("same")
+    private.chmod(0o644)
+    os.mkfifo(tmp_path / "fifo")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1]))
+    try:
+        with pytest.raises(UserError, match=r"--output .*exporter.yaml.*: File too large"):
+            setup._write(tmp_path, {old.name: "x" * 10_000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert old.read_text() == "old"
+    said = in_time(lambda: setup._write(tmp_path, {"fifo": "x"}))
+    assert "not a regular file" in said
+    setup._write(tmp_path, {"link": "new"})
+    setup._write(tmp_path, {private.name: "same"}, private=True)
+    assert (old.read_text(), old.stat().st_mode & 0o777) == ("new", 0o640)
+    assert private.stat().st_mode & 0o007 == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "PROD1.password",
+        "exporter.yaml",
+        "fifo",
+        "link",
+    ]
+
+
+def test_a_message_that_repeats_the_statement_shows_no_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Repeating:
+        def query(self, sql: str, _: float) -> None:
+            raise DatabaseError("query_failed", f"Incorrect syntax near {sql}")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    monkeypatch.setattr(setup, "_open", lambda *_: Repeating())
+    server = Target(name="PROD1", host="db.example")
+    administrator = setup._Administrator(server, "sa", None, True, Auth(user="sa", password="planted-sa"))
+    assert administrator.run(["exec sp_addlogin 'a', 'CHANGE_ME'"], PASSWORD)
+    shown = "".join(capsys.readouterr())
+    assert "near exec sp_addlogin 'a', '<password>'" in shown

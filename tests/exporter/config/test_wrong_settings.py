@@ -14,9 +14,17 @@ FORMS = {"exporter": Config, "web": WebSettings}
 MISTAKES = yaml.safe_load(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
 CASES = [(FORMS[form], each["text"], each["expected"]) for form, cases in MISTAKES.items() for each in cases]
 NESTED = (Config, "[" * 3000 + "PW", ["file.yml:1: ", "nested too deeply"])
+PATTERNS = [
+    (
+        Config,
+        f"host: {{processes: [{{database: a, name: '{text}'}}]}}",
+        ["name: expected a regular expression"],
+    )
+    for text in ("(" * 5000 + "PW" + ")" * 5000, "PW{99999999999999999999}", "PW(")
+]
 
 
-@pytest.mark.parametrize(("form", "text", "expected"), [*CASES, NESTED])
+@pytest.mark.parametrize(("form", "text", "expected"), [*CASES, NESTED, *PATTERNS])
 def test_an_error_shows_its_place_and_what_was_expected_but_no_value(
     form: type[object], text: str, expected: list[str]
 ) -> None:

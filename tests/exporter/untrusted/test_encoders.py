@@ -4,7 +4,10 @@ import ast
 import csv
 import io
 import json
+import re
+import subprocess
 from html.parser import HTMLParser
+from itertools import chain
 
 import pytest
 from markdown_it import MarkdownIt
@@ -25,6 +28,8 @@ from ase_exporter.untrusted.terminal import PlainConsole
 
 NAMES = hostile_names()
 SQL = Dialect.get_or_raise("tsql")
+# "?" stands for what a character set lacks.
+NO_NAME = re.compile(rb"[!-/:->@\[-^`{-~]")
 
 
 class _Texts(HTMLParser):
@@ -89,13 +94,29 @@ def test_sql_is_one_token_or_refused(name: str, encode: object, kinds: set[Token
         text = encode(one_line(name))
     except encoders.UnwritableNameError as error:
         assert str(error).isprintable()
-        assert not name.isprintable() or "\\" in name
+        assert not name.isprintable() or "\\" in name or not name.isascii()
         return
     (token,) = SQL.tokenize(text)
     assert token.text == name
     assert token.token_type in kinds or name.isidentifier()
     with pytest.raises(encoders.UnwritableNameError):
         encode(f"{name}\ngo")
+
+
+@pytest.mark.parametrize("charset", ["ASCII", "ISO-8859-1", "CP1252", "CP437"])
+def test_no_name_becomes_another_in_a_smaller_character_set(charset: str) -> None:
+    plane = map(chr, chain(range(0x80, 0xD800), range(0xF900, 0xFFFE)))
+    accepted = [each for each in plane if encoders.is_writable(each)]
+    assert {"é", "Ω", "名", "ー"} <= {*accepted}
+    converted = subprocess.run(
+        ["iconv", "-c", "-f", "UTF-8", "-t", f"{charset}//TRANSLIT"],
+        input="\n".join(accepted).encode(),
+        env={"LC_ALL": "C.UTF-8"},
+        stdout=subprocess.PIPE,
+    ).stdout.split(b"\n")
+    assert len(converted) == len(accepted)
+    signs = {each: text for each, text in zip(accepted, converted, strict=True) if NO_NAME.search(text)}
+    assert signs == {}
 
 
 @each_name

@@ -70,7 +70,7 @@ def test_answers_of_prometheus_and_of_an_exporter() -> None:
     with server(json.dumps(body).encode()) as (address, _), Prometheus(f"http://{address}") as prometheus:
         assert [sample.labels["name"] for sample in prometheus.query("x")] == SHOWN
     changes = [
-        {"at": at, "kind": "cache", "name": name, "old": "1", "new": "2", "id": f"{at:016x}"}
+        Change(f"{at:016x}", "PROD", "cache", name, "1", "2", float(at)).json()
         for at, name in enumerate(NAMES)
     ]
     with server(json.dumps(changes).encode()) as (address, _):
