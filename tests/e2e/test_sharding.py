@@ -34,7 +34,8 @@ def scraped(running: RunningExporter) -> set[str]:
     page = httpx2.get(running.url, trust_env=False, timeout=60).text
     rows = dict(
         re.findall(
-            r'<tr><td><a href="[^"]*">([^<]*)</a></td>\s*<td class="(?:whole|whole soft)">(.*)</td>', page
+            r'<tr><td class="name"><a href="[^"]*">([^<]*)</a>.*</td>\s*<td class="(?:whole|whole soft)">(.*)</td>',
+            page,
         )
     )
     assert set(rows) == set(NAMES)

@@ -42,6 +42,6 @@ def as_second(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def as_count(number: int, noun: str) -> str:
-    """A number of things: 1 change, 2 changes."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def as_count(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: 1 change, 2 changes. plural: if it is not noun + s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
