@@ -211,11 +211,6 @@ class Server(Protocol):
         """Logins that the scenario locks at present."""
         ...
 
-    @property
-    def loading_databases(self) -> frozenset[str]:
-        """Databases that LOAD DATABASE makes unavailable at present."""
-        ...
-
     def on_drop(self, callback: Callable[[], None]) -> None:
         """Register a function that is called when all connections must be dropped."""
         ...

@@ -2,9 +2,14 @@
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+NotNegative = Annotated[float, Field(ge=0)]
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +25,7 @@ class Break:
 
 @dataclass(slots=True)
 class Faults:
-    """All are off at first. Connections read them for every request.
+    """All are off at first. Steps of scenarios set them by these names, and connections read them for every request.
 
     mute: connections are accepted and never answered. refuse: new connections are closed at once.
     hang: requests are never answered, except attentions. ignore_attention: attentions are never answered.
@@ -30,6 +35,8 @@ class Faults:
     column_values: values of columns (`table.column`) in all rows in place of the server's own; None for NULL.
     missing_columns: columns (`table.column`) that monTableColumns lists and tables lack, as after an EBF without
     installmaster.
+    missing_tables: tables that are not there, as monitoring tables before installmaster has been run.
+    elapsed_limit: seconds after which a resource limit ends a batch that waits for a slow table (11056); 0: none.
     daylight_saving: the server's clock has been put forward by this, after all dates in its tables.
     locked_tables: another session holds locks in these tables: selects wait, except at isolation level 0.
     slow_tables: seconds that each select from these tables takes longer.
@@ -40,27 +47,37 @@ class Faults:
     strict: a batch ends where it asks for what is not simulated. refused: how often each such thing was asked for.
     """
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     mute: bool = False
     refuse: bool = False
     hang: bool = False
     ignore_attention: bool = False
-    seconds_per_row: float = 0.0
+    seconds_per_row: NotNegative = 0.0
     broken: Break | None = None
     only: str = ""
     column_types: dict[str, str] = field(default_factory=dict)
     column_values: dict[str, int | float | str | None] = field(default_factory=dict)
     missing_columns: frozenset[str] = frozenset()
+    missing_tables: frozenset[str] = frozenset()
+    elapsed_limit: NotNegative = 0.0
     daylight_saving: timedelta = timedelta()
     locked_tables: frozenset[str] = frozenset()
-    slow_tables: dict[str, float] = field(default_factory=dict)
+    slow_tables: dict[str, NotNegative] = field(default_factory=dict)
     login_trigger: str = ""
     authentication: Literal["ase", "ldap", "pam"] = "ase"
     directory_down: bool = False
-    instances: int = 1
+    instances: Annotated[int, Field(ge=1, le=32)] = 1
     system_view: Literal["instance", "cluster"] = "instance"
 
-    strict: bool = False
-    refused: Counter[str] = field(default_factory=Counter)
+    strict: bool = field(default=False, init=False)
+    refused: Counter[str] = field(default_factory=Counter, init=False)
+
+    def become(self, others: "Faults") -> None:
+        """Set all that scenarios set to what the others have."""
+        for each in fields(self):
+            if each.init:
+                setattr(self, each.name, deepcopy(getattr(others, each.name)))
 
     def not_simulated(self, what: str) -> None:
         """Log and count a request for what is not simulated."""

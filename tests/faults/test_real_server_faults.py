@@ -26,8 +26,8 @@ from ase_exporter.config import Auth, Scrape
 from ase_exporter.scraping.module_collector import PLAN_LIFETIME
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sysmon import runner
+from ase_simulator.faults import Break, Faults
 from ase_simulator.model.database_states import DATABASE_STATES
-from ase_simulator.model.timeline import FaultSettings
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def shared() -> Iterator[Simulated]:
 @pytest.fixture
 def server(shared: Simulated) -> Iterator[Simulated]:
     yield shared
-    FaultSettings().apply(shared.model.faults)
-    FaultSettings().apply(shared.faults)
+    shared.model.faults.become(Faults())
+    shared.faults.become(Faults())
 
 
 @pytest.fixture
@@ -210,28 +210,41 @@ def test_a_collector_of_another_version_does_not_have_the_facts_read_again(versi
     assert one.cost.statements - statements <= len(first.outcomes)
 
 
-def test_a_collector_that_times_out_again_and_again_is_tried_less_and_less_often(server: Simulated) -> None:
+@pytest.mark.parametrize("reason", ["deadline", "query_failed", "lost"])
+def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
+    server: Simulated, reason: str
+) -> None:
     shifted = ShiftedClock()
     timing = replace(TIMING, cancel_grace=20.0, collector_share=0.01, min_collector_seconds=0.5)
     opened = partial(Connection.open, timing=timing, watchdog=Watchdog(shifted.clock))
     one = scraper_of(server.address, clock=shifted, timing=timing, open_connection=opened)
 
     scrape(one, clock=shifted)
-    server.faults.hang, server.faults.only = True, "monDeviceIO"
+    server.faults.only = "monDeviceIO"
+    server.faults.hang = reason == "deadline"
+    server.faults.broken = Break("reset", after_rows=1) if reason == "lost" else None
+    if reason == "query_failed":
+        server.model.faults.slow_tables, server.model.faults.elapsed_limit = {"monDeviceIO": 0.02}, 0.01
+    if reason == "lost":
+        # Nothing says which select of a batch has cost the connection: each is read alone then, up to that one.
+        for _ in range(2):
+            scrape(one, clock=shifted)
     tried = []
     for turn in range(36):
         shifted.ahead += 15.0
         seen = scrape(one, clock=shifted)
-        assert failed(seen) == {"devices": "deadline"}
+        assert failed(seen) == {"devices": reason}
         assert {"state", "spinlocks"} <= set(seen.collected)
         if seen.outcomes["devices"].seconds:
             tried.append(turn)
     # Twice, as the first time may have been an accident; then after 1, 2, 4 and always 5 minutes.
     gaps = [after - before for before, after in pairwise(tried)]
-    assert gaps[:1] == [1]
-    assert [pytest.approx(gap, abs=1.5) for gap in gaps[1:]] == [4, 8, 16, 20][: len(gaps) - 1]
-    assert len(gaps) >= 4
-    server.faults.hang = False
+    if reason != "lost":
+        assert gaps.pop(0) == 1
+    assert [pytest.approx(gap, abs=1.5) for gap in gaps] == [4, 8, 16, 20][: len(gaps)]
+    assert len(gaps) >= 3
+    server.faults.become(Faults())
+    server.model.faults.become(Faults())
     shifted.ahead += 315.0
     assert failed(scrape(one, clock=shifted)) == {}
     one.close()

@@ -156,7 +156,7 @@ def _build(scenario: Scenario, name: str, seed: int, clock: Clock, version: str)
         negative_wrap=scenario.wrap == "negative",
     )
     engines = {"max online engines": scenario.engines, "number of engines at startup": scenario.engines}
-    devices = {"number of devices": max(10, len(world.inventory.devices))}
+    devices = {"number of devices": max(10, len(world.inventory.devices) + 1)}
     wanted = engines | devices | (DEFAULTS["monitoring"] if scenario.monitoring else {}) | scenario.options
     if "max memory" in scenario.options:
         wanted = {"max memory": scenario.options["max memory"], **wanted}

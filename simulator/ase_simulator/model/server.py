@@ -45,12 +45,6 @@ class SimulatedServer:
         self._settle()
         return self.world.locked
 
-    @property
-    def loading_databases(self) -> frozenset[str]:
-        """Databases that LOAD DATABASE makes unavailable at present."""
-        self._settle()
-        return self.world.loading
-
     def now(self) -> datetime:
         """Simulated wall clock, UTC, naive."""
         return self.world.clock.utc(self.world.clock.seconds())
@@ -186,7 +180,7 @@ class SimulatedServer:
                 self._clear()
             else:
                 self._drop()
-        step.faults.apply(self.faults)
+        self.faults.become(step.faults)
         if not self._running:
             self.faults.refuse = True
 

@@ -1,15 +1,14 @@
 """The steps of a scenario, applied one after the other as time passes."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from ase_simulator.contracts import ServerError
-from ase_simulator.faults import Break, Faults
+from ase_simulator.faults import Faults, NotNegative
 from ase_simulator.model.database_states import DATABASE_STATES, DatabaseState
-from ase_simulator.model.workload import Effect, NotNegative, Positive, Share, Strict, Workload
+from ase_simulator.model.workload import Effect, Positive, Share, Strict, Workload
 from ase_simulator.model.world import Fill, Step, World
 
 
@@ -21,45 +20,6 @@ class CacheSettings(Strict):
     strategy: str | None = None
     partitions: int | None = None
     pools: dict[int, int] = Field(default={})
-
-
-class FaultSettings(Strict):
-    """ase_simulator.faults.Faults, as a step sets them.
-
-    break_off, after_rows: how result sets end early. daylight_saving: in hours.
-    """
-
-    mute: bool = False
-    refuse: bool = False
-    hang: bool = False
-    ignore_attention: bool = False
-    seconds_per_row: NotNegative = 0.0
-    break_off: Literal["close", "reset", "garbage"] | None = None
-    after_rows: int = 0
-    only: str = ""
-    column_types: dict[str, str] = Field(default={})
-    column_values: dict[str, int | float | str | None] = Field(default={})
-    missing_columns: tuple[str, ...] = ()
-    daylight_saving: float = 0.0
-    locked_tables: tuple[str, ...] = ()
-    slow_tables: dict[str, NotNegative] = Field(default={})
-    login_trigger: str = ""
-    authentication: Literal["ase", "ldap", "pam"] = "ase"
-    directory_down: bool = False
-    instances: int = Field(default=1, ge=1, le=32)
-    system_view: Literal["instance", "cluster"] = "instance"
-
-    def apply(self, faults: Faults) -> None:
-        """Set the listener's faults to exactly these."""
-        values = self.model_dump(exclude={"break_off", "after_rows"})
-        values |= {
-            "broken": Break(self.break_off, self.after_rows) if self.break_off else None,
-            "daylight_saving": timedelta(hours=self.daylight_saving),
-            "locked_tables": frozenset(self.locked_tables),
-            "missing_columns": frozenset(self.missing_columns),
-        }
-        for name, value in values.items():
-            setattr(faults, name, value)
 
 
 Event = Literal["restart", "shutdown", "drop", "clear"]
@@ -101,7 +61,7 @@ class StepSettings(Strict):
     caches: dict[str, CacheSettings] = Field(default={})
     workload: dict[str, Any] = Field(default={})
     adjust: Effect = Effect()
-    faults: FaultSettings = FaultSettings()
+    faults: Faults = Field(default_factory=Faults)
     locked: tuple[str, ...] = ()
     loading: tuple[str, ...] = ()
     databases: dict[str, DatabaseState] = Field(default={})

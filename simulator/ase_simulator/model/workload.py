@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ase_simulator.faults import NotNegative
 from ase_simulator.yaml_text import load_yaml
 
 Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 FEATURE_OPTIONS = {
@@ -35,7 +35,7 @@ class Database(Strict):
     """Sizes of a database, and its last dump.
 
     dumped_hours_ago: when it began, before the scenario's start; None for never. It took dump_hours. dump_failed: a
-    later dump, dump_failed_hours_ago, failed. log_dumped_hours_ago: the same of its log.
+    later dump, dump_failed_hours_ago, failed. log_dumped_hours_ago: the same of its log. guest: it has a user guest.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Database(Strict):
     log_mb: Annotated[int, Field(gt=0)] = 2048
     data_devices: Annotated[int, Field(gt=0)] = 2
     replicated: bool = False
+    guest: bool = False
     dumped_hours_ago: NotNegative | None = None
     dump_hours: NotNegative = 0.5
     dump_failed_hours_ago: NotNegative | None = None

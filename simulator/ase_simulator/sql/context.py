@@ -13,6 +13,7 @@ from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
 from ase_simulator.sql.lookup.server_facts import run_value
+from ase_simulator.sql.lookup.space import SINGLE_USER, check_open
 from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.engine import EmbeddedEngine
 from ase_simulator.sql.state.locks import Locker
@@ -26,6 +27,8 @@ from ase_simulator.sql.types.values import EngineValue
 
 # Options that must both be on for changes to be recorded, and ch_events.area by the command that made a change.
 _AUDIT_SWITCHES = ("auditing", "config history auditing")
+# How the names of databases begin that have a user `guest` since their creation.
+GUESTS = ("master", "tempdb", "sybsystemdb", "sybsystemprocs")
 _AREAS = {
     "sp_configure": "server",
     "sp_engine": "server",
@@ -38,7 +41,7 @@ class Context(ABC):
     """The state of a session: settings, variables, tables, locks.
 
     error, rowcount, nestlevel, sqlstatus, status, identity: what the @@variables show. mark_types: those of `?`.
-    frozen: the rows of monitoring tables between mdaconfig's `begin` and `end`.
+    frozen: the rows of monitoring tables between mdaconfig's `begin` and `end`. set_roles: what SET ROLE switched.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Context(ABC):
         self.identity = 0
         self.cursors: dict[str, DeclaredCursor] = {}
         self.traceflags: set[str] = set()
+        self.set_roles: dict[str, bool] = {}
         self.engine = EmbeddedEngine(shared.store.uri)
         self.activity = server.client(spid)
         self.locks = shared.locks
@@ -103,7 +107,8 @@ class Context(ABC):
     @property
     def roles(self) -> list[str]:
         """Active roles, in ASE's order."""
-        return self.login.active_roles
+        off = self.login.inactive
+        return [role for role in self.login.active_roles if self.set_roles.get(role, role not in off)]
 
     def now(self) -> datetime:
         """The server's clock."""
@@ -139,18 +144,17 @@ class Context(ABC):
         stored = self.temporary.get(name)
         if stored is not None:
             return stored
-        if database and database not in self.names.databases():
-            raise SqlError(911, database)
-        self.check_loaded(database)
         place = database or self.database
+        if place != self.database:
+            self.enter(place)
         permanent = self.shared.permanent.find(place, name)
         if permanent is not None:
             return permanent
         tables = catalog(NEWEST) if self.frame.system else self.shared.catalog
         found = tables.find(name, place)
-        if found is None:
-            raise SqlError(208, name)
         faults = self.server.faults
+        if found is None or name in faults.missing_tables:
+            raise SqlError(208, name)
         return found.altered(faults.column_types, faults.missing_columns)
 
     def client_function(self, name: str) -> CreateProcedure | None:
@@ -172,10 +176,22 @@ class Context(ABC):
         """The type of the value of a `?`; None if it is not known yet."""
         return self.mark_types[number] if number < len(self.mark_types) else None
 
-    def check_loaded(self, database: str) -> None:
-        """Raises SqlError 937 if LOAD DATABASE holds the database."""
-        if database in self.server.loading_databases:
-            raise SqlError(937, database)
+    def enter(self, database: str) -> None:
+        """Raises SqlError 911, or if the login cannot use the database: by its state, or as no user of it (916)."""
+        row = self.names.database_row(database)
+        # One that the scenario gives to a single user is in use.
+        option = self.shared.database_options.get(database, (0, 0))[0] & SINGLE_USER
+        others = (each.database for spid, each in self.shared.sessions.items() if spid != self.spid)
+        check_open(row, owner="sa_role" in self.roles, occupied=not option or database in others)
+        known = {self.login.name, "guest"} & self.users_of(database)
+        if not known and not self.frame.system and "sa_role" not in self.roles:
+            raise SqlError(916, self.login.suid, database)
+
+    def users_of(self, database: str) -> set[str]:
+        """A database's users besides dbo: names of logins, and guest."""
+        users = self.shared.users.get(database, set())
+        open_to_all = database.startswith(GUESTS) or self.names.snapshot.rows("simGuests", "name", database)
+        return users | {"guest"} if open_to_all else users
 
     def unseen(self, table: str, rows: Iterable[Row]) -> list[Row]:
         """Rows of a stateful table that this connection has not received yet."""

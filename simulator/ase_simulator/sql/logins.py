@@ -21,7 +21,8 @@ _LAST_RESERVED = 2
 class Login:
     """One login.
 
-    roles: granted ones; failures: consecutive failed logins. password_expiration: days, None for the server's.
+    roles: granted ones; inactive: those of them that are off at login. failures: consecutive failed logins.
+    password_expiration: days, None for the server's.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Login:
     full_name: str = ""
     failures: int = 0
     password_expiration: int | None = None
+    inactive: set[str] = field(default_factory=set)
 
     @property
     def active_roles(self) -> list[str]:

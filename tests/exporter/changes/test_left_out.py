@@ -191,4 +191,5 @@ def test_a_target_keeps_its_budget_and_says_what_is_not_seen(simulated: Simulate
     assert got["ase_exporter_changes_statements"] == {(): watch.statements} and watch.statements > 10
     assert got["ase_exporter_changes_seconds"][()] > 0
     assert got["ase_exporter_changes_unseen"] == {("option", "columns_missing"): 1.0}
-    assert got["ase_exporter_changes_databases_refused"] == {(): 0.0}
+    # archive, orders and sybsecurity, of which the login is no user.
+    assert got["ase_exporter_changes_databases_refused"] == {(): 3.0}

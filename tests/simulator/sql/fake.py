@@ -41,7 +41,6 @@ class FakeServer:
         self.clock = BOOT + timedelta(hours=2, seconds=3, milliseconds=456)
         self.running = True
         self.locked_logins: frozenset[str] = frozenset()
-        self.loading_databases: frozenset[str] = frozenset()
         self.calls: list[tuple[object, ...]] = []
         self.accounts: list[tuple[int, int, int, float]] = []
         self.slept: list[float] = []

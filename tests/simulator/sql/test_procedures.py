@@ -219,14 +219,6 @@ def test_other_sessions_get_6002_after_a_shutdown() -> None:
     assert rejection.number == 6002
 
 
-def test_a_database_that_is_being_loaded_cannot_be_used() -> None:
-    server = FakeServer(sysdatabases=[{"name": "payroll", "dbid": 4}])
-    server.loading_databases = frozenset({"payroll"})
-    client = Client(server)
-    assert client.errors("use payroll") == [937]
-    assert client.errors("select * from payroll..sysobjects") == [937]
-
-
 def test_frozen_monitoring_tables_do_not_change(live: Client) -> None:
     server = live.backend.server
     assert isinstance(server, SimulatedServer)

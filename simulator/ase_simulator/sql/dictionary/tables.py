@@ -17,7 +17,7 @@ from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.lookup.server_facts import boot_time
 from ase_simulator.yaml_text import load_yaml
 
-_HIDDEN = frozenset({"simCacheBindings", "simKeys", "simParameters"})
+_HIDDEN = frozenset({"simCacheBindings", "simGuests", "simKeys", "simParameters"})
 _CACHES = 19
 _LOCKED = 2
 
@@ -40,15 +40,16 @@ def sections(server: Server) -> dict[str, int]:
 
 def system_tables(session: Context, database: str) -> Iterator[TableDefinition]:
     """The tables that every server has in a database."""
+    missing = _HIDDEN | session.server.faults.missing_tables
     for table in session.shared.catalog.tables.values():
-        if table.scope in ("each", database) and table.name not in _HIDDEN:
+        if table.scope in ("each", database) and table.name not in missing:
             yield table
 
 
 def columns(session: Context, database: str) -> Iterator[dict[str, Any]]:
     """The columns of a database's tables; number: the table's id."""
     shared = session.shared
-    every = [table for table in shared.catalog.tables.values() if table.scope in ("each", database)]
+    every = [*system_tables(session, database), *(shared.catalog.tables[name] for name in sorted(_HIDDEN))]
     found = [(table, shared.object_ids[table.name], "") for table in every]
     found += [(made.table, made.number, made.identity) for made in shared.permanent.in_database(database)]
     for table, number, identity in found:

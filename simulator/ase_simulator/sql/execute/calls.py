@@ -53,9 +53,8 @@ def find(session: Context, name: str) -> SystemProcedure | CreateProcedure:
     """The procedure of that name; raises SqlError 2812, 911, 937."""
     parts = name.split(".")
     database = _database_of(name) or session.database
-    if database not in session.names.databases():
-        raise SqlError(911, database)
-    session.check_loaded(database)
+    if database != session.database:
+        session.enter(database)
     made = session.shared.procedures
     found = session.procedures.get(parts[-1]) or made.get((database, parts[-1]))
     if found is None and parts[-1].startswith("sp_"):

@@ -148,6 +148,9 @@ def _grant(session: Context, words: Sequence[str]) -> Iterator[Result]:
                 change_role(session.shared.logins.find(name), giving, role)
     elif "sa_role" not in session.roles:
         raise SqlError(230, lowered[0].upper(), session.database, "dbo")
+    elif lowered[1:3] == ["select", "on"]:
+        readers = session.shared.readers.setdefault((session.database, words[3].split(".")[-1]), {"public"})
+        (readers.update if giving else readers.difference_update)(names)
     yield from ()
 
 
@@ -199,32 +202,21 @@ def drop_database(session: Context, name: str) -> None:
 
 
 def _create(session: Context, words: Sequence[str]) -> Iterator[Result]:
-    lowered = [word.lower() for word in words]
-    if lowered[1:2] == ["database"] and len(words) > 2:
+    """CREATE DATABASE, CREATE LOGIN and ALTER LOGIN."""
+    action, *what = (word.lower() for word in words[:2])
+    if what == ["database"] and action == "create" and len(words) > 2:
         _create_database(session, words[2])
         return
-    if lowered[1:2] != ["login"]:
-        raise NotSimulatedError(f"CREATE {words[1].upper()}" if words[1:] else "CREATE")
+    if what != ["login"]:
+        raise NotSimulatedError(" ".join(words[:2]).upper())
     if "sso_role" not in session.roles:
         raise SqlError(10353, "sso_role")
-    if session.shared.logins.find(words[2]) is not None:
-        raise SqlError(17262)
-    login = Login(words[2], "")
+    known = session.shared.logins.find(words[2])
+    if (known is None) != (action == "create"):
+        raise SqlError(17262 if known else 17231)
+    login = known or Login(words[2], "")
     _set_login(session, login, words[3:])
     session.shared.logins.add(login)
-    yield from ()
-
-
-def _alter(session: Context, words: Sequence[str]) -> Iterator[Result]:
-    lowered = [word.lower() for word in words]
-    if lowered[1:2] != ["login"]:
-        raise NotSimulatedError(f"ALTER {words[1].upper()}" if words[1:] else "ALTER")
-    if "sso_role" not in session.roles:
-        raise SqlError(10353, "sso_role")
-    login = session.shared.logins.find(words[2])
-    if login is None:
-        raise SqlError(17231)
-    _set_login(session, login, words[3:])
     yield from ()
 
 
@@ -236,6 +228,8 @@ def _set_login(session: Context, login: Login, words: Sequence[str]) -> None:
         name = option.lower()
         if name in ("lock", "unlock"):
             login.locked = name == "lock"
+        elif name in ROLES and "activated" in lowered:
+            (login.inactive.add if "drop" in lowered else login.inactive.discard)(name)
         elif name in ROLES:
             change_role(login, "drop" not in lowered, name)
         elif name not in _LOGIN_OPTIONS:
@@ -261,7 +255,7 @@ _COMMANDS: dict[str, Callable[[Context, Sequence[str]], Iterator[Result]]] = {
     "shutdown": _shutdown,
     "kill": _kill,
     "create": _create,
-    "alter": _alter,
+    "alter": _create,
     "update": _administration,
     "checkpoint": _administration,
     "reconfigure": _administration,

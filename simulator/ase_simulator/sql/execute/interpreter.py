@@ -212,9 +212,7 @@ class Interpreter(Evaluation):
 
     async def _use(self, statement: ast.Use) -> AsyncIterator[Result]:
         session = self.session
-        if statement.database not in session.names.databases():
-            raise SqlError(911, statement.database)
-        session.check_loaded(statement.database)
+        session.enter(statement.database)
         old, session.names.database = session.database, statement.database
         yield EnvChange("database", session.database, old)
         yield message(5701, session.database)

@@ -66,11 +66,14 @@ async def run_query(
     handles: dict[str, str] = {}
     notice = None
     for load in compiled.loads:
-        check_rights(session, load.table)
+        check_rights(session, load.table, load.database or session.database)
         while load.table.name in session.server.faults.locked_tables and level:
             await asyncio.sleep(_LOCK_POLL_SECONDS)
         if seconds := session.server.faults.slow_tables.get(load.table.name):
-            await asyncio.sleep(seconds)
+            limit = session.server.faults.elapsed_limit or seconds
+            await asyncio.sleep(min(seconds, limit))
+            if seconds > limit:
+                raise SqlError(11056, round(limit))
         missing = missing_switches(session, load.table)
         rows: Iterable[Row] = []
         if missing:
@@ -170,16 +173,19 @@ def _altered(session: Context, table: TableDefinition, rows: Iterable[Row]) -> I
     return rows
 
 
-def check_rights(session: Context, table: TableDefinition) -> None:
-    """Raises SqlError 10353 without mon_role for a monitoring table, 10330 for a table that only sa_role may read.
+def check_rights(session: Context, table: TableDefinition, database: str) -> None:
+    """Raises SqlError 10353 without mon_role for a monitoring table, 10330 for a table that the login may not read.
 
     The server's own procedures may read all."""
     if session.frame.system:
         return
     if table.needs_role and "mon_role" not in session.roles:
         raise SqlError(10353, "mon_role")
-    if table.name in _SA_ONLY and "sa_role" not in session.roles:
-        raise SqlError(10330, "SELECT", table.name, "master", "dbo")
+    readers = session.shared.readers.get(
+        (database, table.name), set() if table.name in _SA_ONLY else {"public"}
+    )
+    if not readers & {"public", session.login.name, *session.roles} and "sa_role" not in session.roles:
+        raise SqlError(10330, "SELECT", table.name, database, "dbo")
 
 
 def missing_switches(session: Context, table: TableDefinition) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from ase_simulator.results import EnvChange, Result
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import NotSimulatedError, SqlError, message
+from ase_simulator.sql.logins import ROLES
 from ase_simulator.sql.syntax.keywords import ACCEPTED_SETTINGS, FIXED_SETTINGS
 
 _SWITCHES = {"ansinull", "nocount", "quoted_identifier", "chained", "noexec", "parseonly", "fmtonly"}
@@ -50,6 +51,8 @@ def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
             settings.others[f"statistics {kind.lower()}"] = value.lower()
     elif name in ("clientname", "clienthostname", "clientapplname"):
         session.activity.names[name] = value
+    elif name == "role":
+        _role(session, values[0].lower(), _switch(value))
     elif name in FIXED_SETTINGS:
         if value.lower() != FIXED_SETTINGS[name]:
             raise NotSimulatedError(f"SET {name.upper()} {value.upper()}".strip())
@@ -57,6 +60,15 @@ def apply(session: Context, words: Sequence[str]) -> Iterator[Result]:
         settings.others[name] = " ".join(values)
     else:
         raise SqlError(155, rest[0], "SET")
+
+
+def _role(session: Context, role: str, on: bool) -> None:
+    """`role mon_role on`: raises SqlError 11039, or 10353 for a role that is not granted."""
+    if role not in ROLES:
+        raise SqlError(11039, role)
+    if role not in session.login.roles:
+        raise SqlError(10353, role)
+    session.set_roles[role] = on
 
 
 def _lock(session: Context, words: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from ase_simulator.contracts import CacheChange, ServerError
 from ase_simulator.sql.context import Context
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.functions.registry import function
-from ase_simulator.sql.logins import Login, change_role
+from ase_simulator.sql.logins import ROLES, Login, change_role
 from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.types.rules import varchar
 from ase_simulator.sql.types.values import EngineValue
@@ -98,12 +98,24 @@ def _modify_login(session: Context, name: str, option: str, value: str | None) -
     login = _known(session, name)
     if option == "passwd expiration" and value and value.isdigit():
         login.password_expiration = int(value)
+    elif option in ("add default role", "drop default role") and value in ROLES:
+        (login.inactive.add if option.startswith("drop") else login.inactive.discard)(value)
     elif option == "defdb" and value in session.names.databases():
         login.database = str(value)
     elif option == "fullname":
         login.full_name = value or ""
     else:
         raise SqlError(17870, option)
+
+
+@_action
+def _change_user(session: Context, action: str, name: str) -> None:
+    users = session.shared.users.setdefault(session.database, set())
+    if name != "guest":
+        _known(session, name)
+    if (action == "add") == (name in users):
+        raise SqlError(17330)
+    (users.add if action == "add" else users.discard)(name)
 
 
 @_action

@@ -8,15 +8,13 @@ from typing import Any
 
 from ase_simulator.results import Type, TypeName
 from ase_simulator.sql.errors import SqlError
-from ase_simulator.sql.functions.registry import function, same
+from ase_simulator.sql.functions.registry import function, null_of_null, same
 from ase_simulator.sql.types.rules import INT, RANGES
 from ase_simulator.sql.types.values import WIDE, EngineValue, bounded, decimal_of, exact
 
 
 def fit(type_name: TypeName, value: Any) -> EngineValue:
     """An integer result of that type; raises SqlError 3606 on overflow."""
-    if value is None:
-        return None
     low, high = RANGES[type_name]
     number = int(value) if isinstance(value, str) else value
     if isinstance(value, float) or not low <= number <= high:
@@ -26,32 +24,19 @@ def fit(type_name: TypeName, value: Any) -> EngineValue:
 
 def divide_whole(left: Any, right: Any, scale: int) -> EngineValue:
     """Integer division, cut towards zero."""
-    if left is None or right is None:
-        return None
     left, right = int(left), int(right)
-    if right == 0:
-        raise SqlError(3607)
     quotient = abs(left) // abs(right)
     return bounded(quotient if (left < 0) == (right < 0) else -quotient)
 
 
 def divide_numeric(left: Any, right: Any, scale: int) -> EngineValue:
     """Division of exact numbers, cut at the result's scale."""
-    if left is None or right is None:
-        return None
-    if right == 0:
-        raise SqlError(3607)
-    divisor = decimal_of(right)
-    if divisor == 0:
-        raise SqlError(3607)
-    quotient = WIDE.divide(decimal_of(left), divisor)
+    quotient = WIDE.divide(decimal_of(left), decimal_of(right))
     return exact(quotient.quantize(Decimal(1).scaleb(-scale), ROUND_DOWN, WIDE))
 
 
 def calculate(operator: str, left: Any, right: Any) -> EngineValue:
     """Addition, subtraction or multiplication of exact numbers."""
-    if left is None or right is None:
-        return None
     first, second = decimal_of(left), decimal_of(right)
     if operator == "*":
         return exact(WIDE.multiply(first, second))
@@ -60,19 +45,11 @@ def calculate(operator: str, left: Any, right: Any) -> EngineValue:
 
 def divide_real(left: Any, right: Any, scale: int) -> EngineValue:
     """Division of approximate numbers and money."""
-    if left is None or right is None:
-        return None
-    if right == 0:
-        raise SqlError(3607)
     return float(left) / float(right)
 
 
 def modulo_whole(left: Any, right: Any, scale: int) -> EngineValue:
     """The remainder, with the sign of the dividend."""
-    if left is None or right is None:
-        return None
-    if right == 0:
-        raise SqlError(3607)
     return (
         int(math.fmod(left, right)) if abs(left) < 2**53 else abs(left) % abs(right) * (1 if left > 0 else -1)
     )
@@ -80,16 +57,19 @@ def modulo_whole(left: Any, right: Any, scale: int) -> EngineValue:
 
 def modulo_real(left: Any, right: Any, scale: int) -> EngineValue:
     """The remainder of numbers that are not whole."""
-    if left is None or right is None:
-        return None
-    if right == 0:
-        raise SqlError(3607)
     return math.fmod(float(left), float(right))
 
 
-OPERATORS: dict[str, Callable[..., EngineValue]] = {
-    "fit": fit,
-    "calculate": calculate,
+def _division(run: Callable[..., EngineValue]) -> Callable[..., EngineValue]:
+    def checked(left: Any, right: Any, scale: int) -> EngineValue:
+        if decimal_of(right) == 0:
+            raise SqlError(3607)
+        return run(left, right, scale)
+
+    return checked
+
+
+_DIVISIONS: dict[str, Callable[..., EngineValue]] = {
     "divide_whole": divide_whole,
     "divide_numeric": divide_numeric,
     "divide_real": divide_real,
@@ -97,6 +77,12 @@ OPERATORS: dict[str, Callable[..., EngineValue]] = {
     "modulo_numeric": modulo_real,
     "modulo_real": modulo_real,
 }
+OPERATORS = {
+    "fit": null_of_null(fit),
+    "calculate": null_of_null(calculate),
+    **{name: null_of_null(_division(run)) for name, run in _DIVISIONS.items()},
+}
+"""What queries call of them: NULL for NULL, and error 3607 for a division by 0."""
 
 
 _SPREADS: dict[Callable[[list[float]], float], str] = {
@@ -109,19 +95,15 @@ _SPREADS: dict[Callable[[list[float]], float], str] = {
 STATISTICAL_AGGREGATES = {name: run for run, names in _SPREADS.items() for name in names.split()}
 
 
-@function("round", "number", "int", returns=same())
+@function("round", "number", "int", returns=same(), strict=True)
 def _round(value: Any, places: Any) -> EngineValue:
-    if value is None or places is None:
-        return None
     step = Decimal(1).scaleb(-int(places))
     rounded = (Decimal(repr(value)) / step).quantize(Decimal(1), "ROUND_HALF_UP") * step
     return float(rounded) if isinstance(value, float) else int(rounded)
 
 
-@function("power", "number", "number", returns=same())
+@function("power", "number", "number", returns=same(), strict=True)
 def _power(value: Any, exponent: Any) -> EngineValue:
-    if value is None or exponent is None:
-        return None
     try:
         result = value**exponent
     except (OverflowError, ZeroDivisionError):
@@ -135,10 +117,8 @@ def _power(value: Any, exponent: Any) -> EngineValue:
     return float(result)
 
 
-@function("hextoint", "binary", returns=INT)
+@function("hextoint", "binary", returns=INT, strict=True)
 def _hextoint(value: Any) -> EngineValue:
-    if value is None:
-        return None
     if isinstance(value, bytes):
         number = int.from_bytes(value[-4:], "big")
     else:
@@ -149,10 +129,8 @@ def _hextoint(value: Any) -> EngineValue:
     return number - 2**32 if number >= 2**31 else number
 
 
-@function("hextobigint", "binary", returns=Type("bigint"))
+@function("hextobigint", "binary", returns=Type("bigint"), strict=True)
 def _hextobigint(value: Any) -> EngineValue:
-    if value is None:
-        return None
     raw = (
         value if isinstance(value, bytes) else bytes.fromhex(str(value).lower().removeprefix("0x").zfill(16))
     )

@@ -33,11 +33,9 @@ def _part(name: Any) -> str:
     return part
 
 
-@function("datediff", "any", "datetime", "datetime", returns=INT)
+@function("datediff", "any", "datetime", "datetime", returns=INT, strict=True)
 def _datediff(name: Any, start: Any, end: Any) -> EngineValue:
     part = _part(name)
-    if start is None or end is None:
-        return None
     if part in ("year", "quarter", "month"):
         first, second = moment_of(start), moment_of(end)
         months = (second.year - first.year) * 12 + second.month - first.month
@@ -57,11 +55,9 @@ def _datediff(name: Any, start: Any, end: Any) -> EngineValue:
     return int(count)
 
 
-@function("dateadd", "any", "int", "datetime", returns=same(2))
+@function("dateadd", "any", "int", "datetime", returns=same(2), strict=True)
 def _dateadd(name: Any, count: Any, moment: Any) -> EngineValue:
     part = _part(name)
-    if count is None or moment is None:
-        return None
     if part in ("year", "quarter", "month"):
         months = count * {"year": 12, "quarter": 3, "month": 1}[part]
         start = moment_of(moment)
@@ -77,11 +73,9 @@ def _dateadd(name: Any, count: Any, moment: Any) -> EngineValue:
     return int(result)
 
 
-@function("datepart", "any", "datetime", returns=INT)
+@function("datepart", "any", "datetime", returns=INT, strict=True)
 def _datepart(name: Any, moment: Any) -> EngineValue:
     part = _part(name)
-    if moment is None:
-        return None
     at = moment_of(moment)
     if part == "quarter":
         return (at.month - 1) // 3 + 1
@@ -100,11 +94,9 @@ def _datepart(name: Any, moment: Any) -> EngineValue:
     return int(getattr(at, part))
 
 
-@function("datename", "any", "datetime", returns=varchar(30))
+@function("datename", "any", "datetime", returns=varchar(30), strict=True)
 def _datename(name: Any, moment: Any) -> EngineValue:
     part = _part(name)
-    if moment is None:
-        return None
     at = moment_of(moment)
     if part == "month":
         return calendar.month_name[at.month]

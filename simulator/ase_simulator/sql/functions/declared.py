@@ -79,15 +79,10 @@ def _declare(name: str, declared: dict[str, Any]) -> None:
     session = "session" in declared["value"]
     signature = ", ".join([*(["session"] if session else []), *parameters])
     run = eval(f"lambda {signature}: {declared['value']}", _KNOWN)
-    first, required = int(session), int(session) + len(arguments) - optional
-
-    def strict(*values: Any) -> EngineValue:
-        return None if None in values[first:required] else run(*values)
-
     kinds: Sequence[Kind] = [kind for _, kind, *_ in arguments]
     returns, pure = _type_rule(declared["returns"]), not declared.get("impure", False)
-    register = function(name, *kinds, returns=returns, optional=optional, session=session, pure=pure)
-    register(run if declared.get("nulls") else strict)
+    strict = not declared.get("nulls", False)
+    function(name, *kinds, returns=returns, optional=optional, session=session, pure=pure, strict=strict)(run)
 
 
 def _constant_functions() -> Iterator[str]:

@@ -51,20 +51,32 @@ def function(
     more: bool = False,
     session: bool = False,
     pure: bool = True,
+    strict: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Registers an implementation.
 
-    optional: how many of the last arguments may be left out; more: any number of them.
+    optional: how many of the last arguments may be left out; more: any number of them. strict: the value is NULL if one
+    of the others is.
     """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        max_arguments = 99 if more else len(kinds)
+        required, max_arguments = len(kinds) - optional, 99 if more else len(kinds)
+        called = null_of_null(run, int(session), int(session) + required) if strict else run
         FUNCTIONS[name] = Function(
-            name, kinds, len(kinds) - optional, max_arguments, returns, run, session, pure and not session
+            name, kinds, required, max_arguments, returns, called, session, pure and not session
         )
         return run
 
     return register
+
+
+def null_of_null(run: Callable[..., Any], first: int = 0, end: int | None = None) -> Callable[..., Any]:
+    """The implementation with NULL for a NULL among its arguments from first to end."""
+
+    def strict(*values: Any) -> Any:
+        return None if None in values[first:end] else run(*values)
+
+    return strict
 
 
 def same(index: int = 0) -> Callable[[Sequence[Typed]], Type]:

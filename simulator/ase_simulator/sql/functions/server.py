@@ -13,7 +13,6 @@ from ase_simulator.sql.types.values import EngineValue
 
 NAME = varchar(30)
 LONG_NAME = varchar(255)
-_ROWS_PER_PAGE = 20
 
 
 @function("mdaconfig", "string", "string", returns=INT, session=True)
@@ -50,13 +49,6 @@ def _isnumeric(value: Any) -> EngineValue:
     except (TypeError, ValueError):
         return 0
     return 1
-
-
-@function("row_count", "int", "int", "any", returns=Type("bigint"), optional=1, session=True)
-def _row_count(session: Context, database: Any, number: Any, _partition: Any = None) -> EngineValue:
-    """An estimate from the pages of the table."""
-    pages = object_pages(session.names.snapshot, database, number, 0)
-    return None if pages is None else pages * _ROWS_PER_PAGE
 
 
 @function("spaceusage", "int", "int", "int", "int", returns=LONG_NAME, optional=4, session=True)

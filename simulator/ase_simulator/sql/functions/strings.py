@@ -22,10 +22,8 @@ def _kept(text: str) -> str | None:
     return text or None
 
 
-@function("substring", "string", "int", "int", returns=same())
+@function("substring", "string", "int", "int", returns=same(), strict=True)
 def _substring(value: Any, start: Any, length: Any) -> EngineValue:
-    if value is None or start is None or length is None:
-        return None
     if length < 0:
         raise SqlError(536)
     begin = max(start, 1) - 1
@@ -33,19 +31,15 @@ def _substring(value: Any, start: Any, length: Any) -> EngineValue:
     return piece or None
 
 
-@function("datalength", "any", returns=INT)
+@function("datalength", "any", returns=INT, strict=True)
 def _datalength(value: Any) -> EngineValue:
-    if value is None:
-        return None
     if isinstance(value, str):
         return len(value.encode("utf-8"))
     return len(value) if isinstance(value, bytes) else 8 if isinstance(value, float) else 4
 
 
-@function("patindex", "string", "string", returns=INT)
+@function("patindex", "string", "string", returns=INT, strict=True)
 def _patindex(pattern: Any, value: Any) -> EngineValue:
-    if pattern is None or value is None:
-        return None
     pattern = str(pattern)
     anchored = not pattern.startswith("%")
     core = pattern.lstrip("%")
@@ -55,9 +49,15 @@ def _patindex(pattern: Any, value: Any) -> EngineValue:
     return 0
 
 
-@function("replicate", "string", "int", returns=lambda args: varchar(16384 if not args[0].text else 255))
+@function(
+    "replicate",
+    "string",
+    "int",
+    returns=lambda args: varchar(16384 if not args[0].text else 255),
+    strict=True,
+)
 def _replicate(value: Any, times: Any) -> EngineValue:
-    return None if value is None or times is None else _kept((text_of(value) * max(times, 0))[:16384])
+    return _kept((text_of(value) * max(times, 0))[:16384])
 
 
 @function(
@@ -83,10 +83,9 @@ def _stuff(value: Any, start: Any, length: Any, put: Any) -> EngineValue:
         int(args[1].sql) if len(args) > 1 and args[1].sql.isdigit() else 255 if len(args) > 1 else 10
     ),
     optional=2,
+    strict=True,
 )
 def _str(value: Any, length: Any = 10, places: Any = 0) -> EngineValue:
-    if value is None:
-        return None
     text = f"{scaled(value, max(int(places or 0), 0)):f}"
     if len(text) > length and "." in text:
         whole = text.partition(".")[0]
@@ -117,9 +116,9 @@ def soundex(value: Any) -> EngineValue:
     return out[:4].ljust(4, "0")
 
 
-@function("strtobin", "string", returns=Type("varbinary", 255))
+@function("strtobin", "string", returns=Type("varbinary", 255), strict=True)
 def _strtobin(value: Any) -> EngineValue:
     try:
-        return None if value is None else bytes.fromhex(str(value).strip())
+        return bytes.fromhex(str(value).strip())
     except ValueError:
         raise SqlError(249, "explicit", "VARCHAR", value, "VARBINARY") from None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ase_simulator.contracts import Row, Server
 from ase_simulator.schema.catalog import TableDefinition
 from ase_simulator.schema.types import byte_length
+from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.logins import ROLES, Login
 from ase_simulator.sql.lookup.object_ids import ObjectIds
 from ase_simulator.sql.lookup.snapshot import Snapshot
@@ -60,6 +61,13 @@ class Names:
             {**_DATABASE, "name": name, "dbid": dbid, "crdate": created} for name, dbid in missing.items()
         ]
         return [self._with_options(row) for row in rows]
+
+    def database_row(self, name: str) -> Row:
+        """The row of sysdatabases; raises SqlError 911."""
+        found = next((row for row in self.database_rows() if row["name"] == name), None)
+        if found is None:
+            raise SqlError(911, name)
+        return found
 
     def _with_options(self, row: Row) -> Row:
         set_bits, cleared = self._shared.database_options.get(str(row["name"]), (0, 0))

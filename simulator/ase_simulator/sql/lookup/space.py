@@ -7,24 +7,37 @@ from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.lookup.snapshot import Snapshot
 
 _PAGE_KB = 4
+SINGLE_USER = 4096
 # Bits of sysdatabases with which a database cannot be opened, and the message then.
 _UNAVAILABLE = {
-    "status": {32: 937, 64: 921, 256: 926, 2048: 923, 4096: 924},
+    "status": {32: 937, 64: 921, 256: 926, 2048: 923, SINGLE_USER: 924},
     "status2": {16: 950, 32: 921, 512: 921},
     "status3": dict.fromkeys((8, 4096, 8192, 1 << 22), 950),
 }
+_FOR_OWNER, _FOR_ONE_USER = 923, 924
 _RESERVED_FOR_ROLLBACKS = 0.01  # share of the log
 _LOG_OF_MIXED = 0.02  # share of fragments that hold data and log
 _LOG_SEGMENT = 4  # bit of sysusages.segmap
 
 
+def check_open(row: Row, *, owner: bool = False, occupied: bool = True) -> None:
+    """Raises SqlError unless a database, given by its row of sysdatabases, can be opened.
+
+    owner: by its owner; occupied: somebody is in it.
+    """
+    allowed = {_FOR_OWNER: owner, _FOR_ONE_USER: not occupied}
+    for column, numbers in _UNAVAILABLE.items():
+        for bit, number in numbers.items():
+            if _int(row, column) & bit and not allowed.get(number):
+                raise SqlError(number, row["name"])
+    if _int(row, "instanceid") > 1:
+        raise SqlError(969, row["name"], f"{row['name']}_owner")
+
+
 def _check_available(tables: Snapshot, database: int | None) -> None:
     """Raises SqlError if the database cannot be opened."""
     for row in tables.rows("sysdatabases", "dbid", database):
-        for column, numbers in _UNAVAILABLE.items():
-            for bit in numbers:
-                if _int(row, column) & bit:
-                    raise SqlError(numbers[bit], row["name"])
+        check_open(row)
 
 
 def _int(row: Row, column: str) -> int:

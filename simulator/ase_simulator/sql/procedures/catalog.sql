@@ -90,6 +90,28 @@ select Users_name = convert(varchar(30), u.name), ID_in_db = u.uid, Group_name =
 from sysusers u left join master..syslogins l on u.suid = l.suid
 where u.uid between 1 and 16383 and u.name = isnull(@name_in_db, u.name) order by u.uid
 go
+create procedure sp_adduser @loginame varchar(255), @name_in_db varchar(255) = null, @grpname varchar(255) = null as
+declare @done varchar(255)
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+select @done = simulate('change_user', 'add', @loginame)
+if @@error <> 0 return 1
+print 'New user added.'
+go
+create procedure sp_dropuser @name_in_db varchar(255) as
+declare @done varchar(255)
+if proc_role('sa_role') = 0
+begin
+    raiserror 10353, 'sa_role'
+    return 1
+end
+select @done = simulate('change_user', 'drop', @name_in_db)
+if @@error <> 0 return 1
+print 'User has been dropped from current database.'
+go
 create procedure sp_helpsegment @segname varchar(255) = null as
 select segment, name = convert(varchar(255), name), status from syssegments
 where name = isnull(@segname, name) order by segment

@@ -19,6 +19,11 @@ class Killable(Protocol):
         """End the session."""
         ...
 
+    @property
+    def database(self) -> str:
+        """The database it is in."""
+        ...
+
 
 @dataclass(slots=True)
 class ServerState:
@@ -28,6 +33,8 @@ class ServerState:
     history: the rows of sybsecurity..ch_events, oldest first.
     databases: dbids of the databases that clients created.
     database_options: database -> bits of sysdatabases.status that sp_dboption set and cleared.
+    users: names of logins, or guest, by database. readers: who may select from a system table, by database and
+    table, once GRANT or REVOKE has named it.
     max_used: sp_monitorconfig's Max_Used by option.
     sessions: who is logged in, by spid.
     """
@@ -42,6 +49,8 @@ class ServerState:
     history: list[Row] = field(default_factory=list)
     databases: dict[str, int] = field(default_factory=dict)
     database_options: dict[str, tuple[int, int]] = field(default_factory=dict)
+    users: dict[str, set[str]] = field(default_factory=dict)
+    readers: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     max_used: dict[str, int] = field(default_factory=dict)
     store: SharedStore = field(default_factory=SharedStore)
     locks: Locks = field(default_factory=Locks)

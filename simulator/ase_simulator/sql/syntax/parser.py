@@ -13,6 +13,8 @@ from ase_simulator.sql.syntax.lexer import Kind, tokenize
 from ase_simulator.sql.syntax.token_stream import TokenStream
 
 _RIGHTS = frozenset(["select", "insert", "update", "delete", "exec", "execute", "create", "set", "truncate"])
+# Words in statements that begin a statement elsewhere.
+_OWN_WORDS = {"grant": _RIGHTS, "revoke": _RIGHTS, "alter": frozenset(["drop"])}
 # objects whose definition is the rest of the batch
 _BODIED = ("view", "trigger")
 _TRANSACTION = ("tran", "transaction", "work")
@@ -527,8 +529,8 @@ class Parser(TokenStream):
 
     def _command(self, line: int) -> ast.Statement:
         start = self._at - 1
-        rights = self._tokens[start].is_word("grant", "revoke")
-        self._until_statement(allow_empty=True, stops=STARTERS - _RIGHTS if rights else STARTERS)
+        own = _OWN_WORDS.get(self._tokens[start].text.lower(), frozenset())
+        self._until_statement(allow_empty=True, stops=STARTERS - own)
         return ast.Command(line, self._tokens[start : self._at])
 
 
