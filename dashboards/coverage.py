@@ -76,11 +76,14 @@ def coverage(dashboards: list[Json]) -> str:
 
 
 def importance(dashboards: list[Json]) -> str:
-    """Return which metrics the series limit never cuts, and which it cuts last, as CSV."""
-    needed = {*used_by_alerts(), *METRIC.findall((RULES / "diagnosis.alerts.yaml").read_text())}
+    """Return which metrics the series limit never cuts, which it cuts last, and which alerts need them, as CSV."""
+    alerts = used_by_alerts()
+    needed = {*alerts, *METRIC.findall((RULES / "diagnosis.alerts.yaml").read_text())}
     read_by = dict.fromkeys(used_by_dashboards(dashboards), "dashboards") | dict.fromkeys(needed, "alerts")
-    rows = [f"{name},{read_by[name]}\n" for name in metrics() if name in read_by]
-    return "metric,read_by\n" + "".join(rows)
+    rows = [
+        f"{name},{read_by[name]},{' '.join(alerts.get(name, ()))}\n" for name in metrics() if name in read_by
+    ]
+    return "metric,read_by,alerts\n" + "".join(rows)
 
 
 def _rules() -> Iterator[dict[str, str]]:

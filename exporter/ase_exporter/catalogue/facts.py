@@ -20,6 +20,7 @@ NODE = "select @@nodeid"
 CLOCK = "select getdate()"
 UTC_CLOCK = "select getutcdate(), getdate()"
 # proc_role() also sees roles that are granted through other roles, show_role() does not.
+ACTIVATE = "set role mon_role on"
 ROLES = ("mon_role", "sa_role", "sso_role", "oper_role", "sybase_ts_role", "replication_role")
 OPTIONS = (
     "select c.name, u.value from master..sysconfigures c, master..syscurconfigs u where c.config = u.config"
@@ -117,9 +118,14 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
     facts["utc_offset"] = _utc_offset(query)
     if previous:
         facts["utc_times"] = previous.utc_times
-    facts["roles"] = frozenset(
-        role for role in ROLES if (_first(query, f"select proc_role('{role}')") or (0,))[0]
-    )
+
+    def is_active(role: str) -> bool:
+        return bool((_first(query, f"select proc_role('{role}')") or (0,))[0])
+
+    if not is_active("mon_role"):
+        # Granted, but not active from the login on; without the grant this is refused.
+        _rows(query, ACTIVATE)
+    facts["roles"] = frozenset(filter(is_active, ROLES))
     facts["incomplete"] = False
     for name, sql, read_row in (("options", OPTIONS, _option), ("databases", DATABASES, _database)):
         rows = _rows_in_time(query, sql)

@@ -1,8 +1,11 @@
 """Gaps: what this login cannot read, which metrics are missing for it, and the SQL that fixes it."""
 
+import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
+from pathlib import Path
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
@@ -10,24 +13,6 @@ from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.untrusted.encoders import sql_identifier
-
-# Suggested values of options that are sizes.
-_SIZES = {
-    "deadlock pipe max messages": 500,
-    "errorlog pipe max messages": 200,
-    "lock timeout pipe max messages": 500,
-    "statement cache size": 25_000,
-    "statement pipe max messages": 10_000,
-}
-_NOTES = {
-    "sa_role": "allows everything: better not granted to a login that only monitors",
-    "enable monitoring": "the master switch of all monitoring tables",
-    "enable spinlock monitoring": "costs about 1 % on a busy server",
-    "statement cache size": "in pages of 2 KB",
-    "per object statistics active": "counts every access of every object",
-    "statement statistics active": "counts every statement",
-}
-
 
 _NO_TABLES = "master..monTableColumns, which lists the monitoring tables, cannot be read or is empty"
 # Cause, remedies and note of a gap.
@@ -101,6 +86,13 @@ def _lost_metrics(collector: Collector, facts: ServerFacts) -> dict[str, str]:
     return lost
 
 
+@cache
+def _prices() -> dict[str, tuple[str, str]]:
+    """The value that switches an option on, '' for a feature that nobody wants for its metrics, and what that costs."""
+    with Path(__file__).with_name("prices.csv").open(newline="", encoding="utf-8") as file:
+        return {row["option"]: (row["value"], row["price"]) for row in csv.DictReader(file)}
+
+
 def _causes(collector: Collector, facts: ServerFacts, login: str) -> Iterable[_Cause]:
     if lacks_version(collector, facts):
         yield f"needs ASE {collector.since} or later, this is {facts.version}", (), ""
@@ -110,12 +102,16 @@ def _causes(collector: Collector, facts: ServerFacts, login: str) -> Iterable[_C
             yield (
                 f"the login lacks the role {role}",
                 (f"grant role {role} to {sql_identifier(login)}",),
-                _NOTES.get(role, ""),
+                _prices().get(role, ("", ""))[1],
             )
     for option in collector.options:
         if facts.options.get(option) == 0:
-            setting = f"exec sp_configure '{option}', {_SIZES.get(option, 1)}"
-            yield f"configuration option '{option}' is off", (setting,), _NOTES.get(option, "")
+            value, price = _prices().get(option, ("1", ""))
+            cause = f"configuration option '{option}' is off"
+            if value:
+                yield cause, (f"exec sp_configure '{option}', {value}",), price
+            else:
+                yield f"{cause}: {price}", (), ""
     listed = facts.tables or "mon_role" in facts.roles
     if collector.table and listed and collector.table not in facts.tables:
         found = f"this server has no table {collector.table}" if facts.tables else _NO_TABLES

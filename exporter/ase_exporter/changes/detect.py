@@ -34,6 +34,7 @@ _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
 # Msg 208: what this version does not have is not missing.
 _NO_SUCH_TABLE = 208
+_NO_SELECT = 10330
 # How the names of parts begin that are read inside of a database.
 _IN_DATABASE = "in database "
 
@@ -106,8 +107,11 @@ class ConfigWatcher:
     seconds, statements: what the last snapshot took.
     """
 
-    def __init__(self, interval: float, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, interval: float, clock: Clock = SYSTEM_CLOCK, *, max_refused: int = MAX_REFUSED
+    ) -> None:
         self.interval = interval
+        self._max_refused = max_refused
         self.seconds, self.statements = 0.0, 0
         self._clock = clock
         self._last_asked: float | None = None
@@ -189,9 +193,10 @@ class ConfigWatcher:
             parts["option"] = Part(option.kind, option.source, own)
         self._read_bindings(reading, parts)
         events = self._events(reading)
-        # Few servers have an audit trail: only one that is too slow is worth a word.
+        # Few servers have an audit trail: one that is too slow, or that a user of its database may not read, is worth
+        # a word.
         trail = self._left_out.failures.get("ch_events")
-        if trail and trail.reason.kind == "deadline":
+        if trail and (trail.reason.kind == "deadline" or trail.reason.number == _NO_SELECT):
             errors["audit trail"] = trail.reason
         self._missing = {kind: error for kind, error in errors.items() if kind not in parts}
         encoded = encode(parts)
@@ -230,7 +235,7 @@ class ConfigWatcher:
         asked = refused = 0
         for database in self._by_last_reading(databases):
             known = f"binding:{database}" in self._read_at
-            if asked >= MAX_DATABASES or (refused >= MAX_REFUSED and not known):
+            if asked >= MAX_DATABASES or (refused >= self._max_refused and not known):
                 continue
             asked += 1
             rows = self._try(reading, _IN_DATABASE + database, partial(_bindings, reading, database))
@@ -279,12 +284,13 @@ class ConfigWatcher:
         try:
             answer = read()
         except DatabaseError as error:
+            longest = MAX_DATABASE_RETRY if what.startswith(_IN_DATABASE) else MAX_RETRY
+            accident = error.kind == "deadline" or not error.usable
+            # Its traceback would keep all frames alive.
+            reason = error.with_traceback(None)
+            self._left_out.note(what, reason, self._clock.monotonic(), accident=accident, longest=longest)
             if not error.usable:
                 raise
-            longest = MAX_DATABASE_RETRY if what.startswith(_IN_DATABASE) else MAX_RETRY
-            # Its traceback would keep all frames alive.
-            reason, slow = error.with_traceback(None), error.kind == "deadline"
-            self._left_out.note(what, reason, self._clock.monotonic(), accident=slow, longest=longest)
             return None
         self._left_out.clear(what)
         return answer

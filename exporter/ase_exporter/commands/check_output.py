@@ -1,16 +1,22 @@
 """Prints what `ase-exporter check` found."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from ase_exporter.catalogue.gaps import Gap
 from ase_exporter.commands.target_check import CollectorFailure, StatementReport, TargetReport
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.metrics.series_limits import alerts_that_read
 from ase_exporter.untrusted.encoders import sql_identifier
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine
 
 _METRICS_SHOWN = 6
 _COLUMNS_SHOWN = 12
+# The login is no user of a database, or may not read a table of master.
+_NO_USER = 916
+_NO_SELECT = re.compile(r"SELECT permission denied on object '?(\w+)'?, database '?master\b")
 
 
 def print_check(report: TargetReport) -> None:
@@ -21,7 +27,7 @@ def print_check(report: TargetReport) -> None:
         console.print(f"Nothing is missing. {report.executed} collectors were executed.")
     for line in [*_series(report), *_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
         console.print(line)
-    for line in [*_differences(report), *_closed_databases(report), *_policy(report)]:
+    for line in [*_differences(report), *_closed_databases(report), *_script(report), *_policy(report)]:
         console.print(line)
 
 
@@ -51,7 +57,6 @@ def _sa_role(report: TargetReport) -> Iterator[TextLine]:
         yield TextLine(f"  only {', '.join(report.uses_sa_role)} needs it; everything else needs mon_role")
     else:
         yield TextLine("  nothing that is read needs it; mon_role is enough")
-    yield _sql(f"revoke role sa_role from {sql_identifier(report.login)}")
 
 
 def _failures(failures: Sequence[CollectorFailure]) -> Iterator[TextLine]:
@@ -67,8 +72,6 @@ def _gaps(gaps: Sequence[Gap]) -> Iterator[TextLine]:
         note = (f" ({gap.note})", "") if gap.note else ""
         yield TextLine(Text.assemble((f"\n{gap.cause}", "bold"), note))
         yield from _cost(gap.metrics, gap.collectors)
-        for remedy in gap.remedies:
-            yield _sql(remedy)
 
 
 def _differences(report: TargetReport) -> Iterator[TextLine]:
@@ -85,11 +88,32 @@ def _differences(report: TargetReport) -> Iterator[TextLine]:
 
 
 def _closed_databases(report: TargetReport) -> Iterator[TextLine]:
-    if report.closed_databases:
-        (name, error), *others = report.closed_databases
+    numbers = dict.fromkeys(error.number for _, error in report.closed_databases)
+    for number in numbers:
+        (name, first), *others = [each for each in report.closed_databases if each[1].number == number]
         more = f" and {len(others)} more" if others else ""
-        yield TextLine(f"\ndatabase {name}{more}: {error}")
+        yield TextLine(f"\ndatabase {name}{more}: {first}")
+    if numbers:
         yield TextLine("  changes of cache bindings of the objects in it are not seen; everything else is")
+
+
+def _script(report: TargetReport) -> Iterator[TextLine]:
+    """One script for isql with everything that an administrator can do."""
+    login = sql_identifier(report.login)
+    remedies = {remedy: gap.note for gap in report.gaps for remedy in gap.remedies}
+    for refused in filter(None, (_NO_SELECT.search(failure.message) for failure in report.failures)):
+        remedies[f"grant select on {sql_identifier(refused[1])} to mon_role"] = ""
+    if "sa_role" in report.facts.roles:
+        remedies[f"revoke role sa_role from {login}"] = ""
+    for name, error in report.closed_databases:
+        if error.number == _NO_USER:
+            sql = f"exec {sql_identifier(name)}..sp_adduser {login}"
+            remedies[sql] = "for changes of bindings alone; lets the login read there what public may"
+    if remedies:
+        yield TextLine("\nAs an administrator:")
+        yield _sql("use master\ngo")
+        for remedy, note in remedies.items():
+            yield _sql(f"-- {note}\n{remedy}\ngo" if note else f"{remedy}\ngo")
 
 
 def _policy(report: TargetReport) -> Iterator[TextLine]:
@@ -101,6 +125,10 @@ def _policy(report: TargetReport) -> Iterator[TextLine]:
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[TextLine]:
     yield TextLine(f"  costs {len(metrics)} metrics of {', '.join(collectors)}:")
     yield TextLine(f"  {_shortened(metrics, _METRICS_SHOWN)}")
+    names = {metric.partition("{")[0] for metric in metrics}
+    for kind, blind in (("alerts", alerts_that_read(names)), ("findings", catalogue().that_read(names))):
+        if blind:
+            yield TextLine(f"  {kind} that do not see this: {', '.join(blind)}")
 
 
 def _heading(text: str) -> TextLine:
@@ -108,7 +136,7 @@ def _heading(text: str) -> TextLine:
 
 
 def _sql(statement: str) -> TextLine:
-    return TextLine(f"  {statement}", "green", whole=True)
+    return TextLine(statement, "green", whole=True)
 
 
 def _shortened(names: Sequence[str], limit: int) -> str:

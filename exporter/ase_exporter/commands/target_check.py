@@ -14,7 +14,7 @@ from ase_exporter.catalogue import Catalogue, PlannedCollector, plan
 from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, type_mismatches, unknown_columns
 from ase_exporter.catalogue.facts import ServerFacts, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
-from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.changes.detect import MAX_DATABASES, ConfigWatcher
 from ase_exporter.commands.proposed_policy import known_intervals, proposed_policy
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
@@ -29,6 +29,8 @@ from ase_exporter.sysmon import runner
 _CHANGE_METRICS = ("ase_change_timestamp_seconds", "ase_changes_total")
 # The share of the timeout that one collector may take, so that a slow one does not cost all others.
 _COLLECTOR_SHARE = 0.25
+# A local temporary database of Cluster Edition, which only its own instance opens: nothing to repair.
+_OF_ANOTHER_INSTANCE = 969
 # The proxy tables of versions before 15.0 are read through a server of the name loopback: 7205 (no connection to it),
 # 11206 (the same before 15.0), 4050 (enable cis is off).
 _CIS_MESSAGE = re.compile(r"loopback|component integration services|Msg (4050|7205|11206):", re.IGNORECASE)
@@ -193,7 +195,7 @@ class TargetCheck:
 
     def _watch_once(self) -> ConfigWatcher:
         """What has taken one snapshot of the configuration, if changes are detected at all."""
-        watch = ConfigWatcher(self._config.changes.interval)
+        watch = ConfigWatcher(self._config.changes.interval, max_refused=MAX_DATABASES)
         if self._config.changes.enabled:
             self._limit = self._deadline
             with contextlib.suppress(DatabaseError):
@@ -295,6 +297,7 @@ class TargetCheck:
                 ("ase_database_free_bytes",),
             )
             for name, error in refused.reasons.items()
+            if error.number != _OF_ANOTHER_INSTANCE
         ]
         return closed + [
             CollectorFailure(

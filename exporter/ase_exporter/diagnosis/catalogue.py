@@ -1,6 +1,6 @@
 """The catalogue of findings.yaml, and the thresholds of alerts/parameters.yaml that it names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -130,6 +130,21 @@ class DiagnosisCatalogue(Strict):
             part = self.account[finding.part]
             names += [name for name in (part.measure, finding.times) if name]
         return dict.fromkeys(names)
+
+    def that_read(self, metrics: Collection[str]) -> list[str]:
+        """The findings that need any of these metrics."""
+        return [
+            name
+            for name, finding in self.findings.items()
+            if not self._metrics_of(finding).isdisjoint(metrics)
+        ]
+
+    def _metrics_of(self, finding: FindingDefinition) -> set[str]:
+        inputs = self.inputs_of(finding)
+        defined = [self.measures[self.measures[name].grown or name] for name in inputs]
+        found = {selection.metric for each in defined for selection in each.selections}
+        by_waits = finding.part or any({SHARE, SESSIONS} & limits.keys() for limits in finding.when)
+        return found | ({"ase_wait_seconds_total"} if by_waits else set())
 
     def part_of(self, event_id: str, wait_class: str) -> str | None:
         """The part of the account that a wait event belongs to; None for those that are no part."""

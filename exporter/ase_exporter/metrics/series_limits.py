@@ -46,13 +46,19 @@ def _size(families: Iterable[Family]) -> int:
 
 def _rank(family: Family) -> str:
     """Who reads a metric: "alerts", "dashboards" or, as with custom metrics, nobody that is known ("")."""
-    return _importance().get(family.name, "")
+    return _importance().get(family.name, ("", ""))[0]
+
+
+def alerts_that_read(metrics: Iterable[str]) -> list[str]:
+    """The names of the alerts that need any of these metrics."""
+    return sorted({alert for name in metrics for alert in _importance().get(name, ("", ""))[1].split()})
 
 
 @cache
-def _importance() -> dict[str, str]:
+def _importance() -> dict[str, tuple[str, str]]:
+    """Who reads a metric, and in which alerts."""
     with Path(__file__).with_name("importance.csv").open(encoding="utf-8", newline="") as file:
-        return {row["metric"]: row["read_by"] for row in csv.DictReader(file)}
+        return {row["metric"]: (row["read_by"], row["alerts"]) for row in csv.DictReader(file)}
 
 
 def _shortened(families: Sequence[Family], level: float) -> Iterable[tuple[Family, Family]]:

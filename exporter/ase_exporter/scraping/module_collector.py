@@ -37,7 +37,7 @@ VITAL = ("state", "own_session")
 
 PING = "select 1"
 
-# Seconds until a collector is tried again that timed out twice in a row; doubled with each further time.
+# Seconds until a collector is tried again that failed twice in a row; doubled with each further time.
 FIRST_BACKOFF = 60.0
 MAX_BACKOFF = 300.0
 
@@ -87,7 +87,7 @@ class ModuleCollector:
         # Collectors whose last reading failed: they are read alone, after the others.
         self._failing: set[str] = set()
         # A collector is due a little earlier than its pause ends, as than its interval.
-        self._timeouts: Backoff[str, None] = Backoff(FIRST_BACKOFF * DUE_SHARE, MAX_BACKOFF * DUE_SHARE)
+        self._failures: Backoff[str, str] = Backoff(FIRST_BACKOFF * DUE_SHARE, MAX_BACKOFF * DUE_SHARE)
         # Collectors whose last reading had columns that cannot be read, with the description.
         self._unreadable: dict[str, str] = {}
         self._batch_works = True
@@ -139,7 +139,7 @@ class ModuleCollector:
         due = [collector for collector in self._wanted(result) if not self._reuse(collector, result)]
         batch_error = self._read_batch(due, result, connection)
         # Collectors that failed last time come last, so that they do not starve the others again.
-        due.sort(key=lambda collector: collector.name in self._failing)
+        due.sort(key=lambda each: (self._failures.times(each.name), each.name in self._failing))
         for collector in due:
             if collector.name in result.outcomes:
                 continue
@@ -167,12 +167,12 @@ class ModuleCollector:
     def _reuse(self, collector: PlannedCollector, result: ScrapeResult) -> bool:
         """Expose the last reading again if the collector is not due."""
         now, name = self._now, collector.name
-        if self._timeouts.seconds_left(name, now):
-            result.outcomes[name] = CollectorOutcome(0.0, "deadline")
+        if self._failures.seconds_left(name, now):
+            result.outcomes[name] = CollectorOutcome(0.0, self._failures.failures[name].reason)
             return True
         interval = self._budget.request(self._key(name), now, collector.interval, vital=name in VITAL)
         last = self._last.get(name)
-        # A failed collector is tried again in the next scrape, unless the budget forbids it.
+        # A collector that failed once is tried again in the next scrape, unless the budget forbids it.
         if not last or (last.reason not in ("", "unreadable") and interval <= collector.interval):
             return False
         if now - last.at >= interval * DUE_SHARE:
@@ -217,6 +217,8 @@ class ModuleCollector:
         for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
             self._add_families(collector, [rows], result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
+            # Which of them has cost the connection is not known: each is read alone next time.
+            self._failing.update(collector.name for collector in quick[len(answers) :])
             raise batch_error
         return None if batch_error and batch_error.kind == "deadline" else batch_error
 
@@ -280,7 +282,7 @@ class ModuleCollector:
                 family.created = self.counters.created if family.kind == "counter" else None
             result.collected[collector.name] = families
             self._failing.discard(collector.name)
-            self._timeouts.clear(collector.name)
+            self._failures.clear(collector.name)
             reason = "unreadable" if problems else ""
         except DatabaseError as error:
             reason = error.kind
@@ -318,16 +320,16 @@ class ModuleCollector:
         self, collector: PlannedCollector, error: DatabaseError, result: ScrapeResult, query_seconds: float
     ) -> None:
         unavailable = unavailable_reason(error.number) if error.usable else ""
+        self._failing.add(collector.name)
         if unavailable:
             self.unavailable[collector.name] = unavailable
             result.summary.up = True
-        self._failing.add(collector.name)
         # If nothing has been answered, the whole server hangs, not just this collector.
-        if error.kind == "deadline" and result.summary.up:
+        elif result.summary.up:
             name = collector.name
-            if pause := self._timeouts.note(name, None, self._now, accident=True):
-                text = "target %s: collector %s timed out %d times: tried again in %.0f s"
-                log.warning(text, self._target, name, self._timeouts.times(name), pause)
+            if pause := self._failures.note(name, error.kind, self._now, accident=True):
+                text = "target %s: collector %s failed %d times (%s): tried again in %.0f s"
+                log.warning(text, self._target, name, self._failures.times(name), error.kind, pause)
         self._record(collector, [], unavailable or error.kind, result, query_seconds)
 
     def _record(

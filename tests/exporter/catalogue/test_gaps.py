@@ -1,6 +1,8 @@
 """Gaps are reported with their cost and the SQL that fixes them; and that SQL does fix them."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,13 +98,36 @@ def test_what_only_another_version_has_comes_without_sql(running: RUNNING) -> No
     assert "ase_spinlock_waits_total" in gap.metrics
 
 
-def test_check_prints_each_gap_and_its_sql(
+def test_a_role_that_is_granted_and_not_active_is_set(running: RUNNING) -> None:
+    with running("16.0 SP04", "quiet-oltp") as server:
+        with server.login("sa") as query:
+            run_script(query, "enable_monitoring.sql")
+            query("exec sp_modifylogin 'monitor', 'drop default role', 'mon_role'")
+        assert gaps_of(server, "monitor") == {}
+
+
+def test_nothing_is_switched_on_without_its_price_and_no_feature_for_its_metrics(running: RUNNING) -> None:
+    options = {option for each in CATALOGUE.collectors.values() for option in each.options}
+    with running("16.0 SP04", "quiet-oltp") as server, server.login("monitor") as query:
+        facts = replace(read_facts(query), options=dict.fromkeys(options, 0))
+    gaps = find_gaps(CATALOGUE, facts, dict.fromkeys(CATALOGUE.collectors, True), "monitor")
+    off = [gap for gap in gaps if gap.cause.startswith("configuration option")]
+    assert len(off) == len(options)
+    assert {gap.cause.split("'")[1] for gap in off if not gap.remedies} == {
+        "enable rep agent threads",
+        "statement cache size",
+    }
+    assert [gap for gap in gaps if gap.remedies and not gap.note] == []
+
+
+def test_check_prints_each_gap_what_it_blinds_and_one_script_that_closes_all(
     running: RUNNING, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with running("16.0 SP04", "quiet-oltp") as server:
         with server.login("sa") as query:
             run_script(query, "enable_monitoring.sql")
             query("exec sp_configure 'enable spinlock monitoring', 0")
+            query("revoke select on sysusages from public")
         secret = tmp_path / "password"
         secret.write_text(server.password)
         host, port = server.address
@@ -116,10 +141,14 @@ def test_check_prints_each_gap_and_its_sql(
         result = CliRunner().invoke(build(), ["check"])
         assert result.exit_code == 1, result.output
         assert "configuration option 'enable spinlock monitoring' is off" in result.output
-        assert "exec sp_configure 'enable spinlock monitoring', 1" in result.output
         assert "ase_spinlock_grabs_total" in result.output
+        assert re.search("alerts that do not see this: .*AseSpinlockContention", result.output)
+        assert re.search("findings that do not see this: .*spinning.*contended", result.output)
+        assert "database archive and 2 more: Msg 916" in result.output
+        script = result.output.partition("As an administrator:\n")[2].partition("\n\n")[0]
         with server.login("sa") as query:
-            query("exec sp_configure 'enable spinlock monitoring', 1")
+            for batch in script.split("\ngo\n"):
+                query(batch)
         result = CliRunner().invoke(build(), ["check"])
         assert result.exit_code == 0, result.output
-        assert "Nothing is missing." in result.output
+        assert "Nothing is missing." in result.output and "Msg" not in result.output
