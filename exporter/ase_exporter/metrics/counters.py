@@ -159,7 +159,8 @@ class TableCounters:
     when it was read last. totals: per column, one value per series number. renumbered: changes when series get other
     numbers. top_rows: if only the top rows have series of their own, those rows and their rank values. latest, seen:
     time of the newest event, and how often each event of that time was seen, by checksum. marks: of each instance
-    when its rows were last read.
+    when its rows were last read. holes: cells that were unknown at the first reading or when they were re-based, by row
+    and index of the column.
     """
 
     def __init__(self, widths: tuple[Width, ...]) -> None:
@@ -181,6 +182,7 @@ class TableCounters:
         self.latest: Any = None
         self.seen: Counter[int] = Counter()
         self.marks: dict[Instance, Mark] = {}
+        self.holes: set[tuple[Key, int]] = set()
         self._series: dict[Hashable, int] = {}
         self._indexes: dict[Key, int] = {}
         # The series number of each row at the last `add`, and whether rows share a series.
@@ -191,8 +193,6 @@ class TableCounters:
         self._cleared: set[Instance] = set()
         # Sums that are lower than they were, and since when.
         self._dips: dict[Key, float] = {}
-        # Cells that were unknown at the first reading or when they were re-based: row, and index of the column.
-        self._holes: set[tuple[Key, int]] = set()
 
     def join(self, store: CounterStore, *, by_instance: bool) -> None:
         """Belong to this store."""
@@ -258,7 +258,7 @@ class TableCounters:
         before = self._after_epochs(keys, before, whole, columns)
         if self.forgotten:
             before = self._without_forgotten(keys, before, whole)
-        if self._holes:
+        if self.holes:
             before = self._without_holes(keys, before, columns)
         deltas = [minus(column, old) for column, old in zip(whole, before, strict=True)]
         suspects: set[int] = set()
@@ -382,15 +382,15 @@ class TableCounters:
     def _note_holes(self, keys: Sequence[Key], columns: Sequence[Any], rows: Iterable[int]) -> None:
         for at, column in enumerate(columns):
             if isinstance(column, list):
-                self._holes |= {(keys[index], at) for index in rows if column[index] is None}
+                self.holes |= {(keys[index], at) for index in rows if column[index] is None}
 
     def _without_holes(self, keys: Sequence[Key], before: list[Any], columns: Sequence[Any]) -> list[Any]:
         """The values from which growth is counted: a cell that was unknown at the base starts at what it has now."""
         before = [listed(column).copy() for column in before]
         for at, (old, new) in enumerate(zip(before, columns, strict=True)):
             for index, key in enumerate(keys):
-                if (key, at) in self._holes and cell(new, index) is not None:
-                    self._holes.remove((key, at))
+                if (key, at) in self.holes and cell(new, index) is not None:
+                    self.holes.remove((key, at))
                     old[index] = cell(new, index)
         return before
 

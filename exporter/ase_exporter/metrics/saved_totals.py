@@ -77,6 +77,7 @@ class _Table(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     latest: str | None
     seen: dict[int, _Count]
     marks: list[tuple[_Cell, tuple[_Count, _Count, _Count]]]
+    holes: list[tuple[_Cells, _Count]] = []
 
 
 class _Store(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -176,6 +177,7 @@ def _check_table(table: _Table, name: str) -> None:
     _require(all(len(row) == columns and _finite(row) for _, _, row in table.absent), f"{name}: absent rows")
     _require(_finite([table.read_at, table.growth_seconds, *_numbers(table.series_read)]), f"{name}: times")
     _require(len(set(table.keys)) == rows and len(set(table.labels)) == series, f"{name}: duplicates")
+    _require(all(at < columns for _, at in table.holes), f"{name}: holes")
     if table.latest is not None:
         datetime.fromisoformat(table.latest)
     for _, generation in table.generations:
@@ -207,6 +209,7 @@ def _saved(table: TableCounters) -> _Table:
         table.latest.isoformat() if table.latest is not None else None,
         dict(table.seen),
         [(instance, tuple(mark)) for instance, mark in table.marks.items()],  # type: ignore[misc]
+        list(table.holes),  # type: ignore[arg-type]
     )
 
 
@@ -228,6 +231,7 @@ def _restored(saved: _Table, shift: float) -> TableCounters:
     table.latest = datetime.fromisoformat(saved.latest) if saved.latest is not None else None
     table.seen = Counter(saved.seen)
     table.marks = {instance: Mark(*mark) for instance, mark in saved.marks}
+    table.holes = set(saved.holes)
     table.index()
     return table
 

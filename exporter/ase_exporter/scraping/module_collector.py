@@ -34,6 +34,8 @@ PLAN_LIFETIME = 3600.0
 
 # Read in every scrape, whatever the budget: restarts are detected by `state`, the budget is measured by `own_session`.
 VITAL = ("state", "own_session")
+# What says since when the server counts.
+EPOCHS = "state"
 
 PING = "select 1"
 
@@ -137,7 +139,14 @@ class ModuleCollector:
         """Read the collectors that are due. Raises DatabaseError if the connection cannot be used any more."""
         self._now = self._monotonic()
         due = [collector for collector in self._wanted(result) if not self._reuse(collector, result)]
-        batch_error = self._read_batch(due, result, connection)
+        for collector in due:
+            # It explains what falls in the others: after them it would be too late. But what failed comes last.
+            failed = self._failures.times(collector.name) or self._monotonic() >= result.deadline
+            if collector.name == EPOCHS and not failed and not self._is_quick(collector, connection):
+                self._read_alone(collector, result, connection)
+        batch_error = self._read_batch(
+            [each for each in due if each.name not in result.outcomes], result, connection
+        )
         # Collectors that failed last time come last, so that they do not starve the others again.
         due.sort(key=lambda each: (self._failures.times(each.name), each.name in self._failing))
         for collector in due:

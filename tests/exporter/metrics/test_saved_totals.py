@@ -93,6 +93,20 @@ def test_what_is_saved_is_continued_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize("before", [[], [("aa", [5, 7])]], ids=["at first", "before a failover"])
+def test_what_was_not_known_at_the_base_counts_from_when_it_is_known(
+    before: list[tuple[str, list[int | None]]],
+) -> None:
+    store = CounterStore()
+    rows: list[list[int | None]] = [[None, 7], [1 << 40, 9], [(1 << 40) + 3, 9]]
+    for now, (node, row) in enumerate([*before, *(("bb", row) for row in rows)]):
+        store.identify(Identity("ASE1", node), None, now)
+        table = store.table("t", ["wide", "wide"])
+        table.add([table.series("a")], table.growth([("a",)], [[cell] for cell in row], now))
+        store = continued(encode(store, clock()))
+    assert store.tables["t"].totals == [[3], [2]]
+
+
 def test_totals_are_of_a_server_and_not_of_an_address() -> None:
     for identity, total in ((Identity("ASE1", "aa"), 75), (Identity("ASE1", "bb"), 15)):
         store = continued(saved())
@@ -177,6 +191,7 @@ BAD: dict[str, Callable[[], bytes]] = {
     "keys twice": lambda: with_table(keys=[["a"], ["a"]], values=[[1, 1]], growth_of_rows=[]),
     "growth of other rows": lambda: with_table(growth_of_rows=[[1, 2, 3]]),
     "absent rows of other columns": lambda: with_table(absent=[[["b"], 1.0, [1, 2]]]),
+    "a hole in another column": lambda: with_table(holes=[[["a"], 5]]),
     "an unknown width": lambda: with_table(widths=["huge"]),
     "a time of text": lambda: with_table(latest="yesterday"),
 }
