@@ -33,7 +33,7 @@ from ase_exporter.untrusted.terminal import PlainConsole
 
 LONG = "system_tables_cache_of_the_reporting_database_1"
 # How what is to be copied begins: it is never broken.
-WHOLE = ("exec ", "use ", "grant ", "revoke ", "- {databases: ", "- databases: ", "vm.", "hugepages=")
+WHOLE = ("-- ", "exec ", "use ", "grant ", "revoke ", "- {databases: ", "- databases: ", "vm.", "hugepages=")
 
 
 def frame() -> Frame:
