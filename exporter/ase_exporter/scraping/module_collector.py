@@ -93,6 +93,8 @@ class ModuleCollector:
         # Collectors whose last reading had columns that cannot be read, with the description.
         self._unreadable: dict[str, str] = {}
         self._batch_works = True
+        # In a row.
+        self._lost_batches = 0
         # Whether it is not known yet which server answers on this connection.
         self.must_identify = True
 
@@ -156,9 +158,12 @@ class ModuleCollector:
                 result.outcomes[collector.name] = CollectorOutcome(0.0, "deadline")
             else:
                 self._read_alone(collector, result, connection)
-        if batch_error and not any(result.outcomes[collector.name].reason for collector in due):
-            log.warning("target %s: batching disabled until the next plan: %s", self._target, batch_error)
-            self._batch_works = False
+        if batch_error or self._lost_batches > 1:
+            if not any(result.outcomes[collector.name].reason for collector in due):
+                why = batch_error or "it costs the connection, and no select of it does"
+                log.warning("target %s: batching disabled until the next plan: %s", self._target, why)
+                self._batch_works = False
+            self._lost_batches = 0
         if not result.summary.up and not due:
             # Nothing was due, so nothing has been sent yet that shows whether the server is up.
             connection.query(PING, result.deadline)
@@ -228,7 +233,10 @@ class ModuleCollector:
         if batch_error and not batch_error.usable:
             # Which of them has cost the connection is not known: each is read alone next time.
             self._failing.update(collector.name for collector in quick[len(answers) :])
+            self._lost_batches += 1
             raise batch_error
+        if not batch_error:
+            self._lost_batches = 0
         return None if batch_error and batch_error.kind == "deadline" else batch_error
 
     def _is_quick(self, collector: PlannedCollector, connection: Connection) -> bool:

@@ -23,7 +23,7 @@ from ase_exporter.capture.privacy import Pseudonyms, system_names, vocabulary, w
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import CACHES, COLUMNS, DATABASES, OPTIONS, PROXY_COLUMNS, SERVER
 from ase_exporter.changes import detect
-from ase_exporter.untrusted.encoders import is_writable, sql_identifier
+from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 15.0)
 BANNER = "Adaptive Server Enterprise/16.0 SP04/EBF 30399 SMP/P/x86_64/SLES 12.4/ase160/3587/64-bit/FBO/Wed Aug 24 2022"
@@ -315,9 +315,14 @@ def test_names_of_the_target_are_known() -> None:
 @given(name=st.text(st.characters(codec="utf-8"), min_size=3, max_size=12).filter(is_writable))
 def test_the_database_in_a_statement_is_replaced_whatever_its_name(name: str) -> None:
     sql = detect.OBJECT_BINDINGS.format(database=sql_identifier(f"Zorgmax{name}"))
-    taken = capture(databases(f"Zorgmax{name}"), statement(sql, [text("name")], ["a"]))
+    left_out = (
+        f"select 1 from master..sysdatabases d where d.name not in ('model', {sql_literal(f'Zorgmax{name}')})"
+    )
+    asked = [statement(each, [text("name")], ["a"]) for each in (sql, left_out)]
+    taken = capture(databases(f"Zorgmax{name}"), *asked)
     hidden, pseudonyms = with_pseudonyms(taken, b"key")
     found = pseudonyms.name(f"Zorgmax{name}")
+    assert hidden.statements[2].sql == left_out.replace(sql_literal(f"Zorgmax{name}"), sql_literal(found))
     assert hidden.statements[0].rows == [[7, found]]
     assert hidden.statements[1].sql == detect.OBJECT_BINDINGS.format(database=sql_identifier(found))
     assert "Zorgmax" not in written(taken)
