@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from ase_exporter.demo.webhook import Notification, Webhook
 
 ALERTMANAGER = DEPLOY / "alertmanager"
 TEMPLATES = str(ALERTMANAGER / "templates" / "*.tmpl")
+PAIR: list[dict[str, str]] = [{"replica": "a"}, {"replica": "b"}, {"job": "other"}]
 PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -72,7 +74,7 @@ def shipped(directory: Path) -> Iterator[tuple[Alertmanager, Webhook]]:
 
 
 def alert(name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
-    return {"alertname": name, "severity": severity, "instance": instance, "job": "ase", **labels}
+    return {"alertname": name, "severity": severity, "instance": instance, "job": "ase"} | labels
 
 
 def annotations(labels: dict[str, str]) -> dict[str, str]:
@@ -102,14 +104,19 @@ def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(tmp_path:
             alert("AseBlocking", "warning", "prod1"),
             alert("AseDeadlocks", "warning", "prod1"),
             alert("AseLogFilling", "critical", "prod2"),
+            # One server, as two exporters of a pair and one of another job see it.
+            *(alert("AseRunQueue", "warning", "prod3", **labels) for labels in PAIR),
         )
-        assert webhook.wait(lambda all_of_them: len({n.name for n in all_of_them}) == 4, timeout=60)
+        assert webhook.wait(lambda all_of_them: len({n.name for n in all_of_them}) == 5, timeout=60)
         assert heard(webhook) == {
             ("info", "firing", "AseChanged", "prod1"),
             ("warning", "firing", "AseBlocking", "prod1"),
             ("warning", "firing", "AseDeadlocks", "prod1"),
             ("critical", "firing", "AseLogFilling", "prod2"),
+            ("warning", "firing", "AseRunQueue", "prod3"),
         }
+        messages = Counter(n.received for n in webhook.notifications() if n.labels["instance"] == "prod3")
+        assert list(messages.values()) == [len(PAIR)]
         assert all(n.group == {"instance": n.labels["instance"]} for n in webhook.notifications())
 
 

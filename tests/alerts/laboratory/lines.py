@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 from tests.alerts.laboratory.signals import Value, samples, seconds
 
+from ase_exporter.catalogue import load_catalogue
+
 DATA = Path(__file__).parent / "time_lines.yaml"
 # Seconds between scrapes by family: the shipped rules at their interval, the same over days, and rules for others.
 INTERVALS = {"hours": 15, "days": 60, "minute": 60, "five minutes": 300}
@@ -132,9 +134,28 @@ def input_series(line: TimeLine, identity: str) -> Iterator[dict[str, str]]:
     for name, shape in {**_data()["always"], **_data()["healthy"], **line.series}.items():
         if shape is not None:
             values = samples(shape, times, seed=line.title + name)
+            values = _read(values, times, lost, _read_every().get(name.partition("{")[0], 0))
             seen = [_seen(name, value, how) for value, how in zip(values, lost, strict=True)]
             for copy in line.copies:
                 yield {"series": _labelled(name, identity, copy), "values": _notation(seen)}
+
+
+@cache
+def _read_every() -> dict[str, float]:
+    """Seconds between two readings of each metric by the exporter; 0 is every scrape."""
+    collectors = load_catalogue()[0].collectors.values()
+    return {metric: collector.interval for collector in collectors for metric in collector.metrics}
+
+
+def _read(values: Sequence[Value], times: Sequence[float], lost: Sequence[str], every: float) -> list[Value]:
+    """What the exporter exposes: the last reading of its collector, until the next one is due."""
+    found: list[Value] = []
+    at = -math.inf
+    for value, time, how in zip(values, times, lost, strict=True):
+        due = not how and time - at >= every
+        at = time if due else at
+        found.append(value if due or not found else found[-1])
+    return found
 
 
 def _labelled(name: str, identity: str, copy: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import argparse
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ HEADER = """\
 
 Written by `python -m tests.alerts.laboratory.table`. The time lines of `tests/alerts/laboratory/time_lines.yaml` say
 what happens to a server, when alerts should page and when not; most are run again with lost scrapes and outages. The
-shipped rules are evaluated step by step over each. A wrong page is one that nobody should get, or the second of one
-event; a miss is one that does not come in time. What fires before Prometheus is away and soon after is one event: it
-restores its alerts.
+shipped rules are evaluated step by step over each; what the exporter reads once a minute stays for a minute. A wrong
+page is one that nobody should get, or the second of one event; a miss is one that does not come in time. What fires
+before Prometheus is away and soon after is one event: it restores its alerts.
 
 Prometheus 3.15 is its promtool, VictoriaMetrics is vmalert-tool 1.110. Both leave out a sample at the left edge of a
 window, so a median that is decided by one sample moves by a scrape. vmalert sees what a rule recorded at its next
@@ -95,9 +95,7 @@ def page(everything: Found) -> str:
     """The whole document."""
     parts = [HEADER, *_compared(everything)]
     for engine, lines in everything.items():
-        measured = outcomes(lines)
-        tables = [*_failures(measured), *_filling(measured), *_by_alert(measured)]
-        parts += [f"## {engine}", _summary(measured), "", *tables, ""]
+        parts += [f"## {engine}", *_tables(outcomes(lines), _of(""))]
     return "\n".join([*parts, *_slower(everything["Prometheus 2.42"])])
 
 
@@ -105,13 +103,7 @@ def _slower(lines: Mapping[str, Firings]) -> Iterator[str]:
     """What the rules for longer intervals do with the time lines of the shipped ones."""
     yield from SLOWER_HEADER.splitlines()
     for family in SLOWER:
-        measured = outcomes(lines, family)
-        wrong, missed = (sum(len(getattr(each, kind)) for each in measured) for kind in ("wrong", "missed"))
-        yield from (
-            f"## Scraped every {family}",
-            f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.",
-        )
-        yield from ("", *_failures(measured), *_filling(measured), *_by_alert(measured), "")
+        yield from (f"## Scraped every {family}", *_tables(outcomes(lines, family), _of(family)))
 
 
 def _compared(everything: Found) -> list[str]:
@@ -119,9 +111,7 @@ def _compared(everything: Found) -> list[str]:
     judged = {engine: {each.title: each for each in outcomes(lines)} for engine, lines in everything.items()}
     rows = ["| engine | time lines | wrong pages | misses |", "| --- | --- | --- | --- |"]
     for engine, by_title in judged.items():
-        wrong, missed = (
-            sum(len(getattr(each, kind)) for each in by_title.values()) for kind in ("wrong", "missed")
-        )
+        wrong, missed = failures(by_title.values())
         rows.append(f"| {engine} | {len(by_title)} | {wrong} | {missed} |")
     both = set.intersection(*(set(by_title) for by_title in judged.values()))
     differing = []
@@ -145,12 +135,19 @@ def _compared(everything: Found) -> list[str]:
     ]
 
 
-def _summary(measured: Iterable[Outcome]) -> str:
-    measured = list(measured)
-    wrong, missed = (sum(len(getattr(each, kind)) for each in measured) for kind in ("wrong", "missed"))
-    titles = {line.title for line in _of("")} - {each.title for each in measured}
+def failures(measured: Iterable[Outcome]) -> tuple[int, int]:
+    """How many wrong pages and misses."""
+    wrong, missed = zip(*((len(each.wrong), len(each.missed)) for each in measured), strict=True)
+    return sum(wrong), sum(missed)
+
+
+def _tables(measured: Sequence[Outcome], lines: Iterable[TimeLine]) -> list[str]:
+    """What was found in the measured ones of the time lines."""
+    wrong, missed = failures(measured)
+    titles = {line.title for line in lines} - {each.title for each in measured}
     missing = f" Not measured: {'; '.join(sorted(titles))}." if titles else ""
-    return f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.{missing}"
+    summary = f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.{missing}"
+    return [summary, "", *_failures(measured), *_filling(measured), *_by_alert(measured), ""]
 
 
 def _failures(measured: Iterable[Outcome]) -> list[str]:
