@@ -136,6 +136,8 @@ def complete(stack: Filled, ready: str) -> Snapshot:
         found = Snapshot(stack, stack.wait(ready, timeout=240, behind=SETTLED))
         if time.monotonic() > deadline or not any(missing(found, each) for each in DASHBOARDS):
             return found
+        # Nothing is new before the next scrape.
+        time.sleep(PACE.scrape_interval)
 
 
 def queries(dashboard: Json) -> Iterator[Case]:

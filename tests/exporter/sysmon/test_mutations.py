@@ -100,8 +100,8 @@ def check(seed: int) -> None:
     assert time.thread_time() - started < MAX_SECONDS_PER_100_KB * max(len(text), 100_000) / 100_000
 
 
-@pytest.mark.parametrize("first", range(0, 500, 50))
-def test_five_hundred_mutated_reports(first: int) -> None:
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_two_hundred_mutated_reports(first: int) -> None:
     for seed in range(first, first + 50):
         check(seed)
 
