@@ -200,7 +200,7 @@ class AdviceStep:
         """What it gains, in words."""
         if self.gain is None:
             return "gain not known: nothing that is measured predicts it" + (
-                f"; if {self.assumes}" if self.assumes else ""
+                f"; assuming that {self.assumes}" if self.assumes else ""
             )
         found = self._of_cause(self.gain) if self.assumes else self._of_spinlocks(self.gain)
         return "; ".join(found)
@@ -212,8 +212,9 @@ class AdviceStep:
             yield f"at most {gain.sessions:.1f} fewer sessions wait"
         else:
             least = f"at most {shown(gain.seconds, 'seconds')} less for each transaction"
-            yield f"{least}, up to {gain.transactions:,.0f} more transactions/s"
-        yield f"if {self.assumes}"
+            more = f", up to {gain.transactions:,.0f} more transactions/s" if gain.transactions >= 0.5 else ""
+            yield least + more
+        yield f"assuming that {self.assumes}"
 
     @staticmethod
     def _of_spinlocks(gain: Gain) -> Iterator[str]:

@@ -9,6 +9,7 @@ from ase_exporter.catalogue.gaps import Gap
 from ase_exporter.commands.target_check import CollectorFailure, StatementReport, TargetReport
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.series_limits import alerts_that_read
+from ase_exporter.pages.text import as_count
 from ase_exporter.untrusted.encoders import sql_identifier
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine
 
@@ -24,7 +25,9 @@ def print_check(report: TargetReport) -> None:
     facts = report.facts
     console.print(TextLine(f"{report.name}: {facts.server_name}, ASE {facts.version}"))
     if not report.gaps and not report.failures and not report.mismatches:
-        console.print(f"Nothing is missing. {report.executed} collectors were executed.")
+        console.print(
+            f"Nothing is missing. {as_count(report.executed, 'collector was', 'collectors were')} executed."
+        )
     for line in [*_series(report), *_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
         console.print(line)
     for line in [*_differences(report), *_closed_databases(report), *_script(report), *_policy(report)]:
@@ -81,7 +84,7 @@ def _differences(report: TargetReport) -> Iterator[TextLine]:
     if report.unknown:
         count = sum(map(len, report.unknown.values()))
         yield TextLine(
-            f"\n{count} columns that this exporter does not know: the server is newer, please report them"
+            f"\n{as_count(count, 'column')} that this exporter does not know: the server is newer, please report this"
         )
         for table, columns in report.unknown.items():
             yield TextLine(f"  {table}: {_shortened(columns, _COLUMNS_SHOWN)}")
@@ -123,7 +126,7 @@ def _policy(report: TargetReport) -> Iterator[TextLine]:
 
 
 def _cost(metrics: Sequence[str], collectors: Sequence[str]) -> Iterator[TextLine]:
-    yield TextLine(f"  costs {len(metrics)} metrics of {', '.join(collectors)}:")
+    yield TextLine(f"  costs {as_count(len(metrics), 'metric')} of {', '.join(collectors)}:")
     yield TextLine(f"  {_shortened(metrics, _METRICS_SHOWN)}")
     names = {metric.partition("{")[0] for metric in metrics}
     for kind, blind in (("alerts", alerts_that_read(names)), ("findings", catalogue().that_read(names))):

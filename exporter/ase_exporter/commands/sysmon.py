@@ -32,6 +32,7 @@ from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.exposition import render_text
+from ase_exporter.pages.text import as_count
 from ase_exporter.sysmon.difference import Side, changes
 from ase_exporter.sysmon.encode import as_json, csv_heading, csv_rows, series_entry
 from ase_exporter.sysmon.files import Skipped, expand, read_files, reports_of
@@ -192,7 +193,7 @@ def report_command(
                 advice=advice_for(kept[-1][1]),
             ),
         )
-        print(f"{output}: {count} reports")
+        print(f"{output}: {as_count(count, 'report')}")
 
 
 @app.command("run")

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.headline import changed_rows, headline
 from ase_exporter.compare.report import findings, interval, method, preface, value
+from ase_exporter.pages.text import as_count
 from ase_exporter.untrusted.terminal import TextLine
 
 _COLOURS = {"better": "green", "worse": "red", "changed": "yellow", "no evidence": "dim"}
@@ -25,7 +26,7 @@ def terminal(comparison: Comparison, *, everything: bool = False) -> RenderableT
     if others and not everything:
         lines += [
             TextLine(""),
-            TextLine(f"No evidence in {len(others)} more measures: --all lists them.", "dim"),
+            TextLine(f"No evidence in {as_count(len(others), 'more measure')}: see --all.", "dim"),
         ]
     lines += [TextLine(""), *(TextLine(f"Note: {warning}", "yellow") for warning in comparison.warnings)]
     lines += [TextLine(finding) for finding in findings(comparison)]

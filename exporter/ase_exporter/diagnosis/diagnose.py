@@ -203,7 +203,8 @@ def _verdict(
 
 
 def _not_judged(unknown: Sequence[Unknown], otherwise: str = "") -> str:
-    reasons = "; ".join(dict.fromkeys(each.reason for each in unknown)) or otherwise
+    parts = dict.fromkeys(part for each in unknown for part in each.reason.split("; "))
+    reasons = "; ".join(parts) or otherwise
     return f"not judged: {', '.join(dict.fromkeys(each.word.lower() for each in unknown))} ({reasons})"
 
 

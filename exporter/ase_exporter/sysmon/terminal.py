@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
+from ase_exporter.pages.text import as_count
 from ase_exporter.sysmon.difference import Change, Side, headline_changes
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Report, Row, Section
@@ -128,11 +129,12 @@ def completeness(report: Report) -> str:
         reasons.append(f"missing: {named}")
     if report.contradictions:
         reasons.append(
-            f"{len(report.contradictions)} contradictions, first in line {report.contradictions[0].line}: "
+            f"{as_count(len(report.contradictions), 'contradiction')}, first in line {report.contradictions[0].line}: "
             f"{report.contradictions[0].text}"
         )
     if report.unplaced:
-        reasons.append(f"{report.lost} numbers in {len(report.unplaced)} lines have no known place")
+        lines = as_count(len(report.unplaced), "line")
+        reasons.append(f"{as_count(report.lost, 'number')} in {lines} without a known place")
     return f"NOT COMPLETE: {'; '.join(reasons)}; {share}"
 
 

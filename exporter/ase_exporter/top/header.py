@@ -7,6 +7,7 @@ from rich.text import Text
 from ase_exporter.diagnosis.account import Account
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.diagnosis.diagnose import Diagnosis, Finding
+from ase_exporter.pages.text import as_count
 from ase_exporter.top.figures import Figures
 from ase_exporter.top.scene import FULL, STYLES, Scene, short
 from ase_exporter.top.text import clock, count, duration, groups, level, percent
@@ -148,6 +149,6 @@ def _cost(scene: Scene) -> str:
     else:
         used = f"statements {percent(cost.statement_share)} of the time"
     budget = f", budget {cost.budget:.1%}" if cost.budget is not None else ""
-    slower = f", {len(cost.stretched)} parts read less often" if cost.stretched else ""
+    slower = f", {as_count(len(cost.stretched), 'part')} read less often" if cost.stretched else ""
     note = f", {sample.note}" if sample.note else ""
     return f"top itself: {used}{budget}{slower}, every {sample.interval:g} s{note}"

@@ -57,7 +57,9 @@ def test_a_server_that_waits_for_its_log_is_told_so_before_its_spinlocks() -> No
     assert (first.finding.name, [each.finding.name for each in others]) == ("log_waits", ["contended"])
     (step,) = first.steps
     assert step.statements == ("exec sp_configure 'user log cache size', 8192",)
-    assert step.price == "a restart, 1.2 MB of memory" and "if whole transactions fit" in step.promise
+    assert (
+        step.price == "a restart, 1.2 MB of memory" and "assuming that whole transactions fit" in step.promise
+    )
     shown = Console(file=StringIO(), width=200, record=True)
     shown.print(report.terminal(advice))
     for text in (report.markdown(advice), shown.export_text()):

@@ -123,7 +123,7 @@ def test_collectors_are_executed_and_the_servers_message_is_shown(check: Run, co
     result = check("--target=ASE1")
     assert result.returncode == 1
     assert "reading broken failed: Msg 207: Invalid column name 'nothing'." in result.stdout
-    assert "costs 1 metrics of broken:\n  ase_custom_nothing" in result.stdout
+    assert "costs 1 metric of broken:\n  ase_custom_nothing" in result.stdout
     assert "reading wordy failed: wordy: column name holds" in result.stdout
 
 
@@ -137,7 +137,7 @@ def test_a_column_of_another_type_is_listed_with_what_it_costs_and_its_collector
         server.model.faults.column_types.clear()
     assert result.returncode == 1
     assert "monOpenDatabases.AppendLogWaits is varchar, expected a number" in result.stdout
-    assert "costs 1 metrics of databases" in result.stdout
+    assert "costs 1 metric of databases" in result.stdout
     assert "failed" not in result.stdout
 
 

@@ -66,7 +66,7 @@ def test_what_changed_comes_first_and_the_rest_is_folded_away_unless_asked_for()
     text = "\n".join(printed())
     assert text.index("Transactions per CPU unit: better\n") < text.index("CPU busy: changed")
     assert "Transactions per second" not in text
-    assert "No evidence in 1 more measures: --all lists them." in text
+    assert "No evidence in 1 more measure: see --all." in text
     assert "Transactions per second: no evidence" in "\n".join(printed(everything=True))
 
 
