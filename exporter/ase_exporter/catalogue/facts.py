@@ -122,10 +122,11 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
     def is_active(role: str) -> bool:
         return bool((_first(query, f"select proc_role('{role}')") or (0,))[0])
 
-    if not is_active("mon_role"):
-        # Granted, but not active from the login on; without the grant this is refused.
-        _rows(query, ACTIVATE)
-    facts["roles"] = frozenset(filter(is_active, ROLES))
+    roles = set(filter(is_active, ROLES))
+    # Granted, but not active from the login on; without the grant this is refused.
+    if "mon_role" not in roles and not _rows(query, ACTIVATE)[1] and is_active("mon_role"):
+        roles.add("mon_role")
+    facts["roles"] = frozenset(roles)
     facts["incomplete"] = False
     for name, sql, read_row in (("options", OPTIONS, _option), ("databases", DATABASES, _database)):
         rows = _rows_in_time(query, sql)
