@@ -17,10 +17,6 @@ PROGRAMS = {
 DIFFERENT = {
     (
         "vmalert-tool",
-        "AseContentionRoseAfterChange",
-    ): "for a batch that pauses, it fires some evaluations later",
-    (
-        "vmalert-tool",
         "AseSpinlockContention",
     ): "it fires some evaluations later: each sees what was recorded before it",
     ("vmalert-tool", "changes_rules"): "the baseline is kept an evaluation later, for the same reason",
