@@ -13,6 +13,7 @@ from tests.exporter.compare.conftest import PER_CPU_UNIT, PHASES, History
 from tests.exporter.compare.test_prometheus import server
 
 from ase_exporter.analysis.predicted import answer
+from ase_exporter.changes.change import Change
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.html import comparison_page
 from ase_exporter.compare.report import as_csv, as_json, markdown
@@ -71,11 +72,8 @@ def test_a_recorded_change_gives_its_own_windows(history: History) -> None:
 
 
 def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: History) -> None:
-    marks = [
-        {"id": f"id{n}", "at": history.starts[n], "kind": "option", "name": "TSX", "old": "0", "new": "1"}
-        for n in (1, 3)
-    ]
-    with server(json.dumps(marks).encode()) as (address, _):
+    changes = [Change(f"id{n}", "ASE1", "option", "TSX", "0", "1", history.starts[n]).json() for n in (1, 3)]
+    with server(json.dumps(changes).encode()) as (address, _):
         exporter = f"http://{address}"
         request = Request(history.url, ["ASE1"], exporter=exporter, change="id1", settle=30, length=600)
         result = answer(request)

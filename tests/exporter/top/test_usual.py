@@ -8,7 +8,7 @@ from tests.incidents.running import Site, incidents, take
 
 from ase_exporter.top import frames
 from ase_exporter.top.frames import Frame, Framer, History
-from ase_exporter.top.header import header, title
+from ase_exporter.top.header import baseline, header, title
 from ase_exporter.top.samples import Sample
 from ase_exporter.top.scene import Scene
 from ase_exporter.top.text import UNICODE
@@ -30,7 +30,7 @@ def text(frame: Frame) -> str:
     history = History()
     history.append(frame)
     scene = Scene(frame, history, UNICODE)
-    return "\n".join([title(scene), *(line.plain for line in header(scene, 500))])
+    return "\n".join([title(scene) + baseline(scene), *(line.plain for line in header(scene, 500))])
 
 
 @pytest.mark.parametrize(
