@@ -9,6 +9,7 @@ import ast
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from ase_exporter.commands.app import COMMANDS
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "exporter" / "ase_exporter"
 ALLOWED = Path(__file__).with_suffix(".yaml")
+# As users type them, also those below another one.
+TYPED = {*COMMANDS, *chain.from_iterable(each.commands for each in COMMANDS.values())}
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -37,7 +40,7 @@ def definitions(package: Path) -> Iterator[Definition]:
         folder = relative.parts[0]
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, _DEFINING) and not node.name.startswith("_"):
-                if folder == "commands" and node.name.replace("_", "-") in COMMANDS:
+                if folder == "commands" and node.name.replace("_", "-") in TYPED:
                     continue
                 yield Definition(node.name, folder, f"{relative}:{node.lineno}")
 

@@ -4,63 +4,35 @@ import getpass
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.commands.options import (
-    DEFAULT_URL,
-    CaFile,
-    ExporterPasswordFile,
-    ExporterUrl,
-    ExporterUser,
-)
+from ase_exporter.commands.options import DEFAULT_URL
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 
 
 def annotate(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT | -- COMMAND…", help="The text or, with --run, the command to run."),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Run COMMAND and mark its start and end with this text; keeps its exit code."
-        ),
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
-    target: Annotated[str, typer.Option(help="Target that it concerns. Default: all.")] = "",
-    start: Annotated[bool, typer.Option("--start", help="Start a region and print its id.")] = False,
-    finish: Annotated[str, typer.Option(metavar="ID", help="End the region with this id.")] = "",
-    failed: Annotated[
-        str, typer.Option(metavar="REASON", help="With --finish: the work failed for this reason.")
-    ] = "",
-    url: ExporterUrl = DEFAULT_URL,
-    user: ExporterUser = "",
-    password_file: ExporterPasswordFile = None,
-    ca_file: CaFile = None,
-    grafana_url: Annotated[
-        str, typer.Option(envvar="GRAFANA_URL", help="Post to this Grafana instead of to the exporter.")
-    ] = "",
-    grafana_token_file: Annotated[
-        Path | None,
-        typer.Option(envvar="GRAFANA_TOKEN_FILE", help="File with the token of a Grafana service account."),
-    ] = None,
+    words: list[str] | None = None,
+    run: str | None = None,
+    tag: list[str] | None = None,
+    target: str = "",
+    start: bool = False,
+    finish: str = "",
+    failed: str = "",
+    url: str = DEFAULT_URL,
+    exporter_user: str = "",
+    password_file: Path | None = None,
+    ca_file: Path | None = None,
+    grafana_url: str = "",
+    grafana_token_file: Path | None = None,
 ) -> None:
-    """Examples:
-
-    ase-exporter annotate "Started ALTER" --tag ddl
-
-    ase-exporter annotate --run "reorg rebuild trades" -- isql -i reorg.sql
-    """
     # httpx2 is loaded only when it is needed: it would delay the start of every command.
     from ase_exporter.changes.annotate import ExporterClient, GrafanaClient, run_annotated
     from ase_exporter.changes.journal import MAINTENANCE
 
-    client: ExporterClient | GrafanaClient = ExporterClient(url, user, password_file, ca_file)
+    client: ExporterClient | GrafanaClient = ExporterClient(url, exporter_user, password_file, ca_file)
     if grafana_url:
         client = GrafanaClient(_grafana_config(grafana_url, grafana_token_file, ca_file))
     texts, tags = words or [], tag or []

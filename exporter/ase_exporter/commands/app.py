@@ -1,24 +1,47 @@
-"""The typer application: all commands, listed, completed and run.
+"""The typer application: all commands, listed, completed and run, as commands.yaml has them.
 
-To add a command, add a line to COMMANDS and write its module. The module has the name of the command, with `_` for
-`-`, and in it a function of that name or, if the command has commands of its own, a typer application `app`.
+The function of a command is in the module of its name, with `_` for `-`, and is called like the command. Its
+parameters, typed and with defaults, are the arguments and options; commands.yaml says the rest of them.
 """
 
-import inspect
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
+import msgspec
 import typer
 
 from ase_exporter.commands.options import refuse_password
+from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import UserError
 
 _NAME = "ase-exporter"
 # typer exports no name for the base class of the errors in a command line.
 _UsageError: Any = typer.BadParameter.__base__
+
+Settings = str | dict[str, Any]
+
+
+class Command(msgspec.Struct, forbid_unknown_fields=True):
+    """An entry of commands.yaml."""
+
+    help: str
+    module: str = ""
+    parameters: dict[str, Settings] = {}
+    commands: dict[str, "Command"] = {}
+
+
+class _CommandTable(msgspec.Struct, forbid_unknown_fields=True):
+    flags: dict[str, list[str]]
+    shared: dict[str, Settings]
+    commands: dict[str, Command]
+
+
+_TABLE = msgspec.yaml.decode(Path(__file__).with_name("commands.yaml").read_bytes(), type=_CommandTable)
+COMMANDS = _TABLE.commands
 
 
 class _InOrder(typer.core.TyperGroup):
@@ -26,35 +49,6 @@ class _InOrder(typer.core.TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for name in COMMANDS if name in self.commands]
-
-
-# What the list of commands says, and the first paragraph of each command's help: its function's docstring follows.
-COMMANDS = {
-    "serve": "Serve metrics over HTTP until SIGTERM or Ctrl-C.",
-    "setup": "Configure a server: test its login, give the SQL it needs, write all files, show where its time goes.",
-    "probe": "Scrape one target and print its metrics; counters are the server's own values.",
-    "top": "Watch servers in the terminal, without Prometheus: do they work or spin, and on which spinlock?",
-    "check": "Check permissions and settings; list the metrics each gap costs and the SQL to fix it.",
-    "changes": "List what changed: settings, caches, engines, restarts, the machine, and annotations.",
-    "annotate": "Put an annotation on every graph.",
-    "hugepages": "Compute the huge pages that a database requires, show the settings, and check this host.",
-    "compare": "Compare a server before and after a change, over several runs, or with another server.",
-    "report": "Write one HTML page on a week of a server: worst hours, changes and their effect, alerts, advice,"
-    " forecasts.",
-    "advise": "Suggest SQL to relieve hot spinlocks, with the expected effect.",
-    "mcp": "Answer an assistant's questions over the Model Context Protocol on stdin and stdout, read-only.",
-    "capture": "Record what a server answers to the exporter, for tests and reports: see docs/capture.md.",
-    "demo": "Replay the Memscale case study on loopback: simulated ASE, exporter, Prometheus, Alertmanager.",
-    "rules": "Write the recording and alerting rules for Prometheus, for your scrape interval and thresholds.",
-    "mixin": "Write rules and dashboards as a Jsonnet mixin: mixin.libsonnet and what it imports.",
-    "dashboards": "Write the dashboards for Grafana, as JSON.",
-    "sql": "Write the SQL scripts: create the login, enable monitoring.",
-    "config": "Write the default configuration files: exporter.yaml for servers, host.yaml for the machine.",
-    "sysmon": "Read and compare sp_sysmon reports of any version, or run sp_sysmon.",
-    "catalogue": "Print the metrics reference; validate custom metrics.",
-}
-# Commands that share a module.
-_MODULES = dict.fromkeys(("rules", "mixin", "dashboards", "sql", "config"), "assets")
 
 
 def build(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
@@ -68,22 +62,59 @@ def build(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback()(_every_command)
-    for name, text in COMMANDS.items():
+    for name, entry in COMMANDS.items():
         if name in loaded:
-            _add(made, name, text)
+            _add(made, name, entry, entry.module or _identifier(name))
         else:
-            made.command(name, help=text)(_not_loaded)
+            made.command(name, help=entry.help)(_not_loaded)
     return made
 
 
-def _add(made: typer.Typer, name: str, text: str) -> None:
-    attribute = name.replace("-", "_")
-    module = import_module(f"ase_exporter.commands.{_MODULES.get(name, attribute)}")
-    if hasattr(module, "app"):
-        made.add_typer(module.app, name=name, help=text)
+def _add(made: typer.Typer, name: str, entry: Command, module: str) -> None:
+    if entry.commands:
+        group = typer.Typer(no_args_is_help=True)
+        for below, its_entry in entry.commands.items():
+            _add(group, below, its_entry, module)
+        made.add_typer(group, name=name, help=entry.help)
         return
-    function = getattr(module, attribute)
-    made.command(name, help="\n\n".join(filter(None, (text, inspect.getdoc(function)))))(function)
+    function = getattr(import_module(f"ase_exporter.commands.{module}"), _identifier(name))
+    function.__annotations__ = {
+        parameter: hint if parameter == "return" else Annotated[hint, _described(parameter, entry.parameters)]
+        for parameter, hint in get_type_hints(function).items()
+    }
+    made.command(name, help=entry.help)(function)
+
+
+def _identifier(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _described(parameter: str, own: Mapping[str, Settings]) -> Any:
+    """The `typer.Option` or `typer.Argument` of a command's parameter. own: those that its entry has."""
+    found = own[parameter] if parameter in own else _TABLE.shared[parameter]
+    settings = {"help": found} if isinstance(found, str) else dict(found)
+    if settings.pop("argument", False):
+        return typer.Argument(**settings)
+    usual = _TABLE.flags.get(parameter, [f"--{parameter.replace('_', '-')}"])
+    flags: Iterable[str] = settings.pop("flags", usual)
+    if settings.pop("duration", False):
+        settings |= {"parser": _duration_of(usual[0]), "metavar": "DURATION"}
+    return typer.Option(*flags, **settings)
+
+
+def _duration_of(option: str) -> Callable[[str | float], float]:
+    """A function that reads the seconds of an option. Raises UserError, which names it."""
+
+    def parse(value: str | float) -> float:
+        # Defaults are parsed, too, and are seconds already.
+        if isinstance(value, int | float):
+            return float(value)
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            raise UserError(f"{option}: {value!r}: {error}") from None
+
+    return parse
 
 
 def run() -> int:

@@ -2,53 +2,31 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ase_exporter import assets
-from ase_exporter.commands.options import duration_option, output_option
 from ase_exporter.errors import UserError
 
-Directory = Annotated[
-    Path,
-    output_option("Directory; created if missing, files of the same name replaced.", metavar="DIR"),
-]
-Interval = Annotated[
-    float, duration_option("--interval", show_default="15s", help="How often Prometheus scrapes: 5s to 5m.")
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A threshold of your own, such as data_cache=0.15 or spinlock.critical=0.6; alerts/parameters.yaml of "
-        "the repository lists all of them. Repeatable.",
-        show_default=False,
-    ),
-]
+
+def rules(directory: Path, interval: float = 15.0, settings: list[str] | None = None) -> None:
+    _write(directory, rule_texts(interval, settings))
 
 
-def rules(output: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
-    _write(output, rule_texts(interval, settings))
-
-
-def mixin(output: Directory, interval: Interval = 15.0, settings: Settings = None) -> None:
+def mixin(directory: Path, interval: float = 15.0, settings: list[str] | None = None) -> None:
     from ase_exporter.rules.mixin import mixin_files
 
-    _write(output, mixin_files(rule_texts(interval, settings)))
+    _write(directory, mixin_files(rule_texts(interval, settings)))
 
 
-def dashboards(output: Directory) -> None:
-    _write(output, shipped_files("dashboards"))
+def dashboards(directory: Path) -> None:
+    _write(directory, shipped_files("dashboards"))
 
 
-def sql(output: Directory) -> None:
-    _write(output, shipped_files("sql"))
+def sql(directory: Path) -> None:
+    _write(directory, shipped_files("sql"))
 
 
-def config(output: Directory) -> None:
-    _write(output, shipped_files("config"))
+def config(directory: Path) -> None:
+    _write(directory, shipped_files("config"))
 
 
 def rule_texts(interval: float, settings: list[str] | None = None) -> dict[str, str]:

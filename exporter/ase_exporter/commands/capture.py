@@ -6,58 +6,31 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ase_exporter import logs
 from ase_exporter.capture.file import Capture, dump, lines
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    TargetName,
-    choose_target,
-    load_config,
-    output_option,
-    write_output,
-)
+from ase_exporter.commands.options import choose_target, load_config, write_output
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 
 
 def capture(
-    config_file: ConfigFile = None,
-    target: TargetName = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    output: Annotated[Path | None, output_option("File to write, such as mine.capture.gz.")] = None,
-    show: Annotated[
-        bool,
-        typer.Option("--show", help="Print everything that the file contains; without --output, write none."),
-    ] = False,
-    scrapes: Annotated[int, typer.Option(min=1, max=1000, help="Number of scrapes.")] = 5,
-    interval: Annotated[float, typer.Option(min=1, max=3600, help="Seconds between them.")] = 15.0,
-    timeout: Annotated[float, typer.Option(min=1, max=600, help="Seconds for each scrape.")] = 30.0,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Read the collectors that are off by default, too.")
-    ] = False,
-    sysmon: Annotated[
-        int,
-        typer.Option(
-            min=0, max=600, help="Record one sp_sysmon report of this many seconds (needs sa_role)."
-        ),
-    ] = 0,
-    keep_names: Annotated[
-        bool, typer.Option("--keep-names", help="Keep names. For your own use, and for captures of a replay.")
-    ] = False,
+    config_file: Path | None = None,
+    target: str | None = None,
+    user: str | None = None,
+    password: bool = False,
+    output: Path | None = None,
+    show: bool = False,
+    scrapes: int = 5,
+    interval: float = 15.0,
+    timeout: float = 30.0,
+    everything: bool = False,
+    sysmon: int = 0,
+    keep_names: bool = False,
 ) -> None:
-    """All statements only read. Names of servers, hosts, logins, databases, objects and programs are replaced by
-    pseudonyms, and no SQL text is read. Names in custom collectors are not known, so these are left out.
-    """
     if output is None and not show:
         raise UserError("capture: expected --output FILE, --show or both")
     if output is not None and not output.absolute().parent.is_dir():

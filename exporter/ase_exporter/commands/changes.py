@@ -3,21 +3,12 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from ase_exporter.changes.change import ANNOTATION, HOST, checked, utc_text
-from ase_exporter.changes.filters import MAX_LIMIT, parse_filter
+from ase_exporter.changes.filters import parse_filter
 from ase_exporter.changes.store import read_history
-from ase_exporter.commands.options import (
-    DEFAULT_URL,
-    CaFile,
-    ExporterPasswordFile,
-    ExporterUrl,
-    ExporterUser,
-    format_option,
-)
+from ase_exporter.commands.options import DEFAULT_URL
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.entry import load_json
@@ -31,30 +22,18 @@ Format = Literal["table", "json", "markdown", "csv"]
 
 
 def changes(
-    state_directory: Annotated[
-        Path | None,
-        typer.Option("--state-dir", help="Read this state directory instead of asking a running exporter."),
-    ] = None,
-    url: ExporterUrl = DEFAULT_URL,
-    user: ExporterUser = "",
-    password_file: ExporterPasswordFile = None,
-    ca_file: CaFile = None,
-    target: Annotated[str, typer.Option(help=f"Only changes of this target; {HOST} is the machine.")] = "",
-    kind: Annotated[
-        str, typer.Option(help="Only changes of this kind, for example option, cache or restart.")
-    ] = "",
-    text: Annotated[str, typer.Option(help="Only changes that contain this text.")] = "",
-    since: Annotated[
-        str,
-        typer.Option(
-            help="Start: 2h (ago), a date, a date and time (local without Z or an offset), or Unix seconds."
-        ),
-    ] = "",
-    until: Annotated[str, typer.Option(help="End, in the same formats.")] = "",
-    limit: Annotated[
-        int, typer.Option(min=1, max=MAX_LIMIT, help="Maximum number of changes, newest first.")
-    ] = 100,
-    output: Annotated[Format, format_option()] = "table",
+    state_directory: Path | None = None,
+    url: str = DEFAULT_URL,
+    exporter_user: str = "",
+    password_file: Path | None = None,
+    ca_file: Path | None = None,
+    target: str = "",
+    kind: str = "",
+    text: str = "",
+    since: str = "",
+    until: str = "",
+    limit: int = 100,
+    form: Format = "table",
 ) -> None:
     words = {
         "target": target,
@@ -75,13 +54,13 @@ def changes(
         # httpx2 is loaded only when it is needed: it would delay the start of every command.
         from ase_exporter.changes.annotate import ExporterClient
 
-        exporter = ExporterClient(url, user, password_file, ca_file)
+        exporter = ExporterClient(url, exporter_user, password_file, ca_file)
         try:
             answer = load_json(exporter.request("GET", "/changes", params=query))
             found = [checked(each).json() for each in answer]
         except (ValueError, TypeError):
             raise UserError(f"--url {without_credentials(url)}: not an answer of ase-exporter") from None
-    _print(found, output)
+    _print(found, form)
 
 
 def _print(found: Sequence[dict[str, Any]], output: Format) -> None:

@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -11,15 +10,7 @@ from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
 from ase_exporter.commands.check_output import print_check, print_script
 from ase_exporter.commands.exposures import exposures
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    TargetNames,
-    choose_targets,
-    config_path,
-    end_if_stuck,
-)
+from ase_exporter.commands.options import choose_targets, config_path, end_if_stuck
 from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
@@ -30,36 +21,19 @@ _MAX_PARALLEL = 8
 
 
 def check(
-    config_file: ConfigFile = None,
-    target: TargetNames = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    deployment: Annotated[
-        bool,
-        typer.Option("--deployment", help="Say what is open to others: addresses, files, logins, options."),
-    ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Check the configuration file alone; connect to no server.")
-    ] = False,
-    sql: Annotated[
-        bool, typer.Option("--sql", help="Print every statement that the exporter sends, for review.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Check the collectors that are off by default, too.")
-    ] = False,
-    capture: Annotated[
-        Path | None,
-        typer.Option(help="Explain a capture instead, as Markdown for an issue; connect to no server."),
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option(help="Seconds for each target, login and queries together.")
-    ] = 30.0,
+    config_file: Path | None = None,
+    targets: list[str] | None = None,
+    user: str | None = None,
+    password: bool = False,
+    deployment: bool = False,
+    offline: bool = False,
+    sql: bool = False,
+    everything: bool = False,
+    capture: Path | None = None,
+    timeout: float = 30.0,
 ) -> None:
-    """Every enabled collector, custom ones too, is executed once. Exit code 0: nothing that can be fixed is missing;
-    1: something is; 2: the configuration is wrong, or a target cannot be reached.
-    """
     if capture is not None:
-        if target or offline or sql or config_file:
+        if targets or offline or sql or config_file:
             raise UserError("--capture: expected neither a configuration nor --target, --offline or --sql")
         print(capture_report(capture, load_catalogue()[0]), end="")
         return
@@ -82,7 +56,7 @@ def check(
         print(_summary(config_file, loaded, catalogue))
         return
     end_if_stuck()
-    loaded, chosen = choose_targets(loaded, target or (), user, password)
+    loaded, chosen = choose_targets(loaded, targets or (), user, password)
 
     def examine(each: Target) -> TargetReport | StatementReport | UserError:
         checking = TargetCheck(loaded, each, catalogue, everything=everything, timeout=timeout)

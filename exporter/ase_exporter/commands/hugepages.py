@@ -5,18 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    TargetName,
-    choose_target,
-    load_config,
-)
+from ase_exporter.commands.options import choose_target, load_config
 from ase_exporter.config import Config
 from ase_exporter.config.host import HostConfig
 from ase_exporter.errors import UserError
@@ -29,51 +19,24 @@ from ase_exporter.host.verdict import ServerState, read_host
 
 
 def hugepages(
-    max_memory: Annotated[
-        int | None, typer.Option(metavar="PAGES", help="ASE's `max memory`, in 2 KiB pages.")
-    ] = None,
-    total_logical_memory: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PAGES",
-            help="Memory that ASE allocates at start unless `allocate max shared memory` is 1, in 2 KiB pages.",
-        ),
-    ] = None,
-    allocate_max: Annotated[
-        bool, typer.Option("--allocate-max-shared-memory", help="`allocate max shared memory` is 1.")
-    ] = False,
-    memory: Annotated[
-        int | None, typer.Option(metavar="BYTES", help="Shared memory of another database.")
-    ] = None,
-    page_size: Annotated[str, typer.Option(metavar="2MiB|1GiB", help="Huge page size.")] = "2MiB",
-    headroom: Annotated[
-        int, typer.Option(metavar="PAGES", help="Headroom for growth, in 2 MiB pages.")
-    ] = 512,
-    server: Annotated[
-        str | None, typer.Option(help="Check this server's process (server name or data directory).")
-    ] = None,
-    touched_gib: Annotated[
-        float | None, typer.Option(min=0, help="Touched memory to compute page tables for (default: all).")
-    ] = None,
-    processes: Annotated[
-        int, typer.Option(min=1, help="Processes that map the memory; each has its own page tables.")
-    ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    config_file: ConfigFile = None,
-    target: TargetName = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    timeout: Annotated[float, typer.Option(help="Timeout for querying ASE, in seconds.")] = 10.0,
-    procfs: Annotated[
-        Path | None, typer.Option("--path.procfs", help="Mount point of the host's /proc (default: /proc).")
-    ] = None,
-    sysfs: Annotated[
-        Path | None, typer.Option("--path.sysfs", help="Mount point of the host's /sys (default: /sys).")
-    ] = None,
+    max_memory: int | None = None,
+    total_logical_memory: int | None = None,
+    allocate_max: bool = False,
+    memory: int | None = None,
+    page_size: str = "2MiB",
+    headroom: int = 512,
+    server: str | None = None,
+    touched_gib: float | None = None,
+    processes: int = 1,
+    as_json: bool = False,
+    config_file: Path | None = None,
+    target: str | None = None,
+    user: str | None = None,
+    password: bool = False,
+    timeout: float = 10.0,
+    procfs: Path | None = None,
+    sysfs: Path | None = None,
 ) -> None:
-    """Without a memory option, the configured target is queried: total logical memory, or max memory if `allocate
-    max shared memory` is 1. Without a target, `host: required:` of the configuration applies.
-    """
     loaded = load_config(config_file)
     if target or user or password:
         loaded, chosen = choose_target(loaded, target, user, password)

@@ -2,25 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from ase_exporter.commands.options import ExporterHistory, PrometheusUrl, Selector, require
+from ase_exporter.commands.options import require
 from ase_exporter.errors import UserError
 
 
 def mcp(
-    prometheus: PrometheusUrl,
-    exporter: ExporterHistory = None,
-    selector: Selector = "",
-    sysmon_dir: Annotated[
-        Path | None, typer.Option(help="Directory of saved sp_sysmon reports; no other file is read.")
-    ] = None,
+    prometheus: str,
+    exporter: str | None = None,
+    selector: str = "",
+    sysmon_dir: Path | None = None,
 ) -> None:
-    """Example:
-
-    ase-exporter mcp --prometheus http://127.0.0.1:9090 --exporter http://127.0.0.1:10150"""
     if sysmon_dir is not None and not sysmon_dir.is_dir():
         raise UserError(f"--sysmon-dir: {sysmon_dir}: expected a directory")
     require("mcp", "mcp", "mcp needs its SDK")

@@ -9,14 +9,11 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
 from rich.progress import Progress
 
 from ase_exporter import config
 from ase_exporter.config import Auth, Config, Target
-from ase_exporter.config.times import parse_duration
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.untrusted.terminal import PlainConsole
 
@@ -24,113 +21,6 @@ from ase_exporter.untrusted.terminal import PlainConsole
 _MAX_NAMES = 20
 
 DEFAULT_URL = f"http://{config.DEFAULT_LISTEN_ADDRESS}"
-
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config.file",
-        metavar="FILE",
-        help="YAML configuration. Default: $ASE_EXPORTER_CONFIG; one target from ASE_HOST, ASE_PORT, ASE_USER and"
-        " ASE_PASSWORD_FILE; ~/.config/ase-exporter/exporter.yaml; /etc/ase-exporter/exporter.yaml.",
-    ),
-]
-_SERVER = "target of the configuration, server of the interfaces file, or HOST:PORT"
-TargetName = Annotated[
-    str | None,
-    typer.Option(
-        "--target", "-S", metavar="SERVER", help=f"A {_SERVER}. Default: the only target, or $DSQUERY."
-    ),
-]
-TargetNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--target",
-        "-S",
-        metavar="SERVER",
-        help=f"A {_SERVER}; may be repeated. Default: all targets, or $DSQUERY.",
-    ),
-]
-LoginName = Annotated[
-    str | None,
-    typer.Option("-U", metavar="LOGIN", help="The login to use, whose password is asked for."),
-]
-AskPassword = Annotated[
-    bool,
-    typer.Option(
-        "-P", help="Ask for the password, even if there is one in the environment or configuration."
-    ),
-]
-# Where a running exporter answers, and how to authenticate there.
-ExporterUrl = Annotated[
-    str, typer.Option("--url", envvar="ASE_EXPORTER_URL", help="URL of the running exporter.")
-]
-ExporterUser = Annotated[
-    str, typer.Option("--user", envvar="ASE_EXPORTER_USER", help="User name for the exporter's basic auth.")
-]
-ExporterPasswordFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--password-file", envvar="ASE_EXPORTER_PASSWORD_FILE", help="File with that user's password."
-    ),
-]
-CaFile = Annotated[
-    Path | None,
-    typer.Option("--ca-file", help="PEM file of the authority that signed the server's certificate."),
-]
-# Where a Prometheus answers, and which of its series to read.
-PrometheusUrl = Annotated[
-    str,
-    typer.Option(
-        "--prometheus",
-        envvar="ASE_EXPORTER_PROMETHEUS",
-        help="URL of Prometheus, Mimir or VictoriaMetrics. In the environment if it holds a password.",
-    ),
-]
-ExporterHistory = Annotated[
-    str | None,
-    typer.Option(
-        "--exporter",
-        envvar="ASE_EXPORTER_URL",
-        help="URL of ase-exporter: read changes and targets from it, not from its metrics in Prometheus.",
-    ),
-]
-Selector = Annotated[str, typer.Option(help="More label matchers, for example 'job=\"ase\"'.")]
-SecondsPerSpin = Annotated[
-    float | None,
-    typer.Option(
-        min=1e-12,
-        max=1e-3,
-        help="CPU seconds of one spin, if calibrated (spinlock.seconds_per_spin of the alert parameters).",
-    ),
-]
-
-
-def output_option(help_text: str, **settings: Any) -> Any:
-    """The `typer.Option` of the file or directory that a command writes. settings: of `typer.Option`."""
-    return typer.Option("--output", "-o", help=help_text, **settings)
-
-
-def format_option(help_text: str = "Output format.") -> Any:
-    """The `typer.Option` of a command's output format, whose type is a Literal."""
-    return typer.Option("--format", help=help_text)
-
-
-def duration_option(name: str, **settings: Any) -> Any:
-    """A `typer.Option` whose value is seconds, from text such as 90, 90s, 30m or 1h30m.
-
-    settings: of `typer.Option`. A bad value is a UserError that names the option.
-    """
-
-    def parse(value: str | float) -> float:
-        # Defaults are parsed, too, and are seconds already.
-        if isinstance(value, int | float):
-            return float(value)
-        try:
-            return parse_duration(value)
-        except ValueError as error:
-            raise UserError(f"{name}: {value!r}: {error}") from None
-
-    return typer.Option(name, parser=parse, metavar="DURATION", **settings)
 
 
 def config_path(given: Path | None) -> Path | None:

@@ -5,20 +5,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
-
-import typer
+from pathlib import Path
 
 from ase_exporter import logs
 from ase_exporter.catalogue import Catalogue, load_catalogue
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    TargetName,
-    choose_target,
-    load_config,
-)
+from ase_exporter.commands.options import choose_target, load_config
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.exposition import render_openmetrics, render_text
@@ -34,27 +25,14 @@ RATE_SUFFIX = "_per_second"
 
 
 def probe(
-    config_file: ConfigFile = None,
-    target: TargetName = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=1,
-            max=3600,
-            help="Scrape again after this many seconds, and print the rate of each counter NAME_total"
-            f" as NAME{RATE_SUFFIX}.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option(help="Seconds for the login and the first scrape, and again for the second.")
-    ] = 10.0,
-    openmetrics: Annotated[
-        bool, typer.Option("--openmetrics", help="Print OpenMetrics instead of the Prometheus text format.")
-    ] = False,
+    config_file: Path | None = None,
+    target: str | None = None,
+    user: str | None = None,
+    password: bool = False,
+    seconds: float | None = None,
+    timeout: float = 10.0,
+    openmetrics: bool = False,
 ) -> None:
-    """Counters of a running exporter start at 0 with the exporter instead, so that rates survive its restart."""
     # The target's error is the last line of the output; a log line would repeat it.
     logs.configure("text", "error")
     loaded, chosen = choose_target(load_config(config_file), target, user, password)

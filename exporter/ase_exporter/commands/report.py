@@ -2,19 +2,8 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from ase_exporter.commands.options import (
-    PrometheusUrl,
-    Selector,
-    duration_option,
-    output_option,
-    progress_bar,
-    require,
-    write_output,
-)
+from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Range
@@ -22,31 +11,15 @@ from ase_exporter.report.server_report import Progress
 
 
 def report(
-    prometheus: PrometheusUrl,
-    target: Annotated[str, typer.Option(help="The server's `instance` label in Prometheus.")] = "",
-    fleet: Annotated[
-        bool, typer.Option("--fleet", help="All servers on one page, the worst first, in place of one.")
-    ] = False,
-    last: Annotated[
-        float | None, duration_option("--last", help="Length of the period, up to --to. Default: 7d.")
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            help="Start, in place of --last, for example 2026-05-04; a time without Z or an offset is local.",
-        ),
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="End of the period. Default: now.")] = None,
-    selector: Selector = "",
-    output: Annotated[Path, output_option("The page to write.")] = Path("report.html"),
+    prometheus: str,
+    target: str = "",
+    fleet: bool = False,
+    last: float | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    selector: str = "",
+    output: Path = Path("report.html"),
 ) -> None:
-    """Examples:
-
-    ase-exporter report --prometheus http://localhost:9090 --target PROD1 --last 7d --output prod1.html
-
-    ase-exporter report --prometheus http://localhost:9090 --fleet
-    """
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
     require("matplotlib", "report", "report needs matplotlib")

@@ -3,65 +3,27 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ase_exporter import config, logs
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    TargetName,
-    choose_target,
-    config_path,
-)
+from ase_exporter.commands.options import choose_target, config_path
 from ase_exporter.commands.serving import ServeOptions
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 
 
 def serve(
-    config_file: ConfigFile = None,
-    target: TargetName = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    listen_address: Annotated[
-        str, typer.Option("--web.listen-address", metavar="HOST:PORT", help="Address to listen on.")
-    ] = config.DEFAULT_LISTEN_ADDRESS,
-    web_config_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--web.config.file",
-            metavar="FILE",
-            help="YAML file with TLS, users and headers, in exporter-toolkit's format.",
-        ),
-    ] = None,
-    lifecycle: Annotated[
-        bool,
-        typer.Option(
-            "--web.enable-lifecycle", help="Enable POST /-/reload. Callers can then reload the configuration."
-        ),
-    ] = False,
-    annotations: Annotated[
-        bool,
-        typer.Option(
-            "--web.enable-annotations",
-            help="Enable POST /annotations. Callers can then declare maintenance, which mutes alerts.",
-        ),
-    ] = False,
-    state_directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--state-dir",
-            metavar="DIRECTORY",
-            help="Directory for the history of changes and the totals of counters. Default: kept in memory only.",
-        ),
-    ] = None,
-    log_format: Annotated[logs.Format, typer.Option("--log.format", help="Format of log lines.")] = "text",
-    log_level: Annotated[logs.Level, typer.Option("--log.level", help="Least severe level to log.")] = "info",
+    config_file: Path | None = None,
+    target: str | None = None,
+    user: str | None = None,
+    password: bool = False,
+    listen_address: str = config.DEFAULT_LISTEN_ADDRESS,
+    web_config_file: Path | None = None,
+    lifecycle: bool = False,
+    annotations: bool = False,
+    state_directory: Path | None = None,
+    log_format: logs.Format = "text",
+    log_level: logs.Level = "info",
 ) -> None:
-    """SIGHUP reloads the configuration."""
     if target or user or password:
         if config_file:
             raise UserError("--config.file: has the servers: expected neither -S nor -U with it")

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import typer
 import yaml
@@ -21,9 +21,9 @@ from ase_exporter import assets, config
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.assets import Interval, rule_texts, shipped_files
+from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.check_output import print_check
-from ase_exporter.commands.options import AskPassword, LoginName, ask_password, named_target, output_option
+from ase_exporter.commands.options import ask_password, named_target
 from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
@@ -37,34 +37,16 @@ _ETC = Path("/etc/ase-exporter")
 
 
 def setup(
-    target: Annotated[
-        str | None, typer.Option("--target", "-S", metavar="SERVER", help="Server, or HOST:PORT.")
-    ] = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--login-password-file", help="File with that login's password, which the exporter keeps reading."
-        ),
-    ] = None,
-    admin: Annotated[
-        str | None, typer.Option(metavar="LOGIN", help="Run the SQL with this login, such as sa.")
-    ] = None,
-    admin_password_file: Annotated[
-        Path | None, typer.Option(help="File with that login's password. Default: it is asked for.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run the SQL without a question.")] = False,
-    interval: Interval = 15.0,
-    output: Annotated[
-        Path | None,
-        output_option("Directory. Default: /etc/ase-exporter for root, else ~/.config/ase-exporter."),
-    ] = None,
+    target: str | None = None,
+    user: str | None = None,
+    password: bool = False,
+    password_file: Path | None = None,
+    admin: str | None = None,
+    admin_password_file: Path | None = None,
+    yes: bool = False,
+    interval: float = 15.0,
+    output: Path | None = None,
 ) -> None:
-    """Asks for what the options leave out. Tests the login; prints the SQL for what the server lacks or, with --admin,
-    runs it; writes the configuration, rules, dashboards and prometheus.yml; ends with `top --once`. Run again, it
-    changes nothing that is as it should be; another server is added. Exit code 1: the server still lacks something.
-    """
     name = target or os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")
     server = named_target(Config(), name)
     user = user or os.environ.get("ASE_USER") or "ase_exporter"
@@ -92,7 +74,7 @@ def setup(
     print(f"\nNext: {serve}; prometheus --config.file={folder}/prometheus.yml\n", flush=True)
     from ase_exporter.commands.top import top
 
-    top(config_file=file, target=[server.name], once=True)
+    top(config_file=file, targets=[server.name], once=True)
     if not report.is_good:
         raise typer.Exit(1)
 

@@ -8,23 +8,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
 from ase_exporter.advise.sysmon_reports import advice_for
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    TargetName,
-    choose_target,
-    format_option,
-    load_config,
-    output_option,
-    progress_bar,
-    write_output,
-)
+from ase_exporter.commands.options import choose_target, load_config, progress_bar, write_output
 from ase_exporter.compare.sysmon_findings import configuration_changes, obstacles, pair_findings
 from ase_exporter.compare.sysmon_page import sysmon_page
 from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
@@ -47,29 +36,11 @@ MAX_SERIES = 10_000
 # They are held in memory as a whole.
 MAX_RUNS = 200
 
-app = typer.Typer(no_args_is_help=True)
 
 Format = Literal["table", "json", "metrics", "csv"]
-Files = Annotated[
-    list[str],
-    typer.Argument(help="Saved reports, folders or patterns, gzipped or not; - for standard input."),
-]
-ReportFormat = Annotated[Format, format_option("json has one document per report.")]
-CellSections = Annotated[
-    str, typer.Option(help="With metrics: also every figure of these sections (kernel,locks,… or all).")
-]
-
-Strict = Annotated[bool, typer.Option("--strict", help="Exit with 1 if a report is not complete.")]
 
 
-@app.command("parse")
-def parse_command(
-    files: Files,
-    form: ReportFormat = "table",
-    cells: CellSections = "",
-    strict: Strict = False,
-) -> None:
-    """Print what saved reports say: as tables, JSON, CSV or metrics."""
+def parse(files: list[str], form: Format = "table", cells: str = "", strict: bool = False) -> None:
     wanted = _sections(cells)
     names = expand(files)
     with reading(names, strict) as reports:
@@ -85,17 +56,7 @@ def parse_command(
                     _print_one(report, form, wanted)
 
 
-@app.command("history")
-def history_command(
-    files: Files,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A label for every series; instance is the server's name."),
-    ] = None,
-    cells: CellSections = "",
-    strict: Strict = False,
-) -> None:
-    """Print saved reports as OpenMetrics with their times, for `promtool tsdb create-blocks-from openmetrics`."""
+def history(files: list[str], label: list[str] | None = None, cells: str = "", strict: bool = False) -> None:
     labels = {}
     for text in label or ():
         name, equals, value = text.partition("=")
@@ -110,14 +71,12 @@ def history_command(
             print(line)
 
 
-@app.command("diff")
-def diff_command(
-    files: Files,
-    top: Annotated[int, typer.Option(min=0, help="How many changes to show; 0 for all.")] = 25,
-    form: Annotated[Literal["table", "json"], format_option()] = "table",
-    strict: Strict = False,
+def diff(
+    files: list[str],
+    top: int = 25,
+    form: Literal["table", "json"] = "table",
+    strict: bool = False,
 ) -> None:
-    """Compare two files or folders, each of one run or several of the same load; of more, show what changed when."""
     names = expand(files)
     second = set(expand(files[1:])) if len(files) == 2 else set()
     sides: tuple[list[Report], list[Report]] = ([], [])
@@ -163,13 +122,7 @@ def _compare(sides: tuple[Side, Side], top: int, form: str) -> None:
     )
 
 
-@app.command("report")
-def report_command(
-    files: Files,
-    output: Annotated[Path, output_option("The page to write.")] = Path("sysmon.html"),
-    strict: Strict = False,
-) -> None:
-    """Write one HTML page: one report's headlines, before and after of two, trends of more."""
+def report(files: list[str], output: Path = Path("sysmon.html"), strict: bool = False) -> None:
     trends = Trends()
     kept: list[tuple[str, Report]] = []
     count = 0
@@ -196,18 +149,16 @@ def report_command(
         print(f"{output}: {as_count(count, 'report')}")
 
 
-@app.command("run")
-def run_command(
-    target: TargetName = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    config_file: ConfigFile = None,
-    seconds: Annotated[int, typer.Option(min=1, max=3600, help="Length of the sample.")] = 60,
-    section: Annotated[str | None, typer.Option(help="One section alone, such as kernel or locks.")] = None,
-    form: ReportFormat = "table",
-    cells: CellSections = "",
+def run(
+    target: str | None = None,
+    user: str | None = None,
+    password: bool = False,
+    config_file: Path | None = None,
+    seconds: int = 60,
+    section: str | None = None,
+    form: Format = "table",
+    cells: str = "",
 ) -> None:
-    """Run sp_sysmon once, without clearing the counters, and print what it says."""
     wanted = _sections(cells)
     if section is not None and section not in SECTION_KEYWORDS:
         raise UserError(f"--section: {section}: expected one of {', '.join(SECTION_KEYWORDS)}")

@@ -6,23 +6,10 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from ase_exporter import logs
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import (
-    AskPassword,
-    ConfigFile,
-    LoginName,
-    SecondsPerSpin,
-    TargetNames,
-    choose_targets,
-    duration_option,
-    load_config,
-    require,
-)
+from ase_exporter.commands.options import choose_targets, load_config, require
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.top import plain
@@ -43,36 +30,17 @@ MAX_TARGETS = 100
 
 
 def top(
-    config_file: ConfigFile = None,
-    target: TargetNames = None,
-    user: LoginName = None,
-    password: AskPassword = False,
-    interval: Annotated[
-        float | None,
-        duration_option(
-            "--interval",
-            show_default="2s, or 10s with --once",
-            help="Time between samples, 1s to 60s; with --replay, as recorded.",
-        ),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Take two samples, print the figures between them and end.")
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per line, server and sample.")
-    ] = False,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write every answer to a file, such as incident.capture.gz, with all names (one target)."
-        ),
-    ] = None,
-    replay: Annotated[
-        Path | None, typer.Option(help="Show a recorded file again instead of a server.")
-    ] = None,
-    seconds_per_spin: SecondsPerSpin = None,
+    config_file: Path | None = None,
+    targets: list[str] | None = None,
+    user: str | None = None,
+    password: bool = False,
+    interval: float | None = None,
+    once: bool = False,
+    json: bool = False,
+    record: Path | None = None,
+    replay: Path | None = None,
+    seconds_per_spin: float | None = None,
 ) -> None:
-    """One connection for each server, mon_role alone. On a pipe it prints one report, as with --once."""
     once = once or not (json or sys.stdout.isatty())
     screen = not once and not json
     if screen:
@@ -82,9 +50,9 @@ def top(
     feed: LiveFeed | ReplayFeed
     if replay is None:
         interval = _checked(ONCE_INTERVAL if once and interval is None else interval or INTERVAL)
-        loaded, targets = choose_targets(load_config(config_file), target or (), user, password)
-        feed = LiveFeed(_samplers(loaded, targets, interval, record), seconds_per_spin)
-    elif target or record:
+        loaded, chosen = choose_targets(load_config(config_file), targets or (), user, password)
+        feed = LiveFeed(_samplers(loaded, chosen, interval, record), seconds_per_spin)
+    elif targets or record:
         raise UserError(
             "--replay: shows a file and no server; expected neither --target nor --record with it"
         )

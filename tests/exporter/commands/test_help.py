@@ -12,7 +12,7 @@ import typer
 from tests.exporter.commands.command_line import Run
 from typer.testing import CliRunner
 
-from ase_exporter.commands.app import COMMANDS, build
+from ase_exporter.commands.app import COMMANDS, Command, build
 from ase_simulator.cli import app as simulator
 
 # Characters; a shorter text says nothing.
@@ -34,9 +34,9 @@ ALL = [
 
 @pytest.mark.parametrize(("path", "command"), ALL, ids=[path for path, _ in ALL])
 def test_every_command_and_parameter_has_a_help_text(path: str, command: Any) -> None:
-    assert len(command.help or "") > MIN_LENGTH, f"{path}: say what it does in COMMANDS of commands/app.py"
+    assert len(command.help or "") > MIN_LENGTH, f"{path}: say what it does in commands/commands.yaml"
     silent = [each.name for each in command.params if len(getattr(each, "help", None) or "") <= MIN_LENGTH]
-    assert silent == [], f"{path}: give these parameters a `help`"
+    assert silent == [], f"{path}: give these parameters a text in commands/commands.yaml"
 
 
 def test_one_option_has_one_spelling_and_one_environment_variable() -> None:
@@ -74,17 +74,18 @@ def test_a_command_is_run_without_loading_the_others() -> None:
     assert told.stdout.splitlines()[-1] == str([f"ase_exporter.commands.{name}" for name in loaded])
 
 
-def test_a_command_is_a_line_and_a_module_also_with_a_hyphen(
+def test_a_command_is_an_entry_and_a_module_also_with_a_hyphen(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow_queries(limit: int = 3) -> None:
-        """Only those that have ended."""
         print(f"the {limit} slowest")
 
     module = ModuleType("ase_exporter.commands.slow_queries")
     module.slow_queries = slow_queries  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(COMMANDS, "slow-queries", "List the slowest queries.")
+    text = "List the slowest queries.\n\nOnly those that have ended."
+    described = Command(text, parameters={"limit": "Number of queries."})
+    monkeypatch.setitem(COMMANDS, "slow-queries", described)
     assert run("slow-queries", "--limit=2").stdout == "the 2 slowest\n"
     helped = run("slow-queries", "--help").stdout
     assert "List the slowest queries." in helped and "Only those that have ended." in helped

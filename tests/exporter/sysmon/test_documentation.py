@@ -2,11 +2,11 @@
 
 from tests.paths import DOCS
 
-from ase_exporter.commands.sysmon import app
+from ase_exporter.commands.app import COMMANDS
 
 TEXT = (DOCS / "sysmon.md").read_text()
 
 
 def test_every_command_is_shown() -> None:
-    for command in app.registered_commands:
-        assert f"ase-exporter sysmon {command.name} " in TEXT
+    for name in COMMANDS["sysmon"].commands:
+        assert f"ase-exporter sysmon {name} " in TEXT
