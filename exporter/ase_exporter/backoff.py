@@ -28,18 +28,11 @@ class Backoff(Generic[Key, Reason]):
         self._longest = longest
         self.failures: dict[Key, Failures[Reason]] = {}
 
-    def note(
-        self, key: Key, reason: Reason, now: float, *, accident: bool = False, longest: float = 0
-    ) -> float:
-        """Note a failure; returns its pause. accident: the first one in a row may be an accident and has none.
-
-        longest: in place of the usual one.
-        """
+    def note(self, key: Key, reason: Reason, now: float, *, accident: bool = False) -> float:
+        """Note a failure; returns its pause. accident: the first one in a row may be an accident and has none."""
         times = self.times(key) + 1
         doublings = times - 1 - accident
-        pause = (
-            min(longest or self._longest, self._first * 2.0 ** min(doublings, 30)) if doublings >= 0 else 0.0
-        )
+        pause = min(self._longest, self._first * 2.0 ** min(doublings, 30)) if doublings >= 0 else 0.0
         self.failures[key] = Failures(times, now + pause, reason)
         return pause
 

@@ -1,14 +1,14 @@
 """One change, detected or annotated by a user, and its text."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 
-from ase_exporter.changes.snapshot import Difference, Event, shorten
+from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, shorten
 
 HOST = "host"
 ANNOTATION = "annotation"
@@ -106,30 +106,23 @@ def checked(fields: object) -> Change:
 
 
 def from_differences(
-    target: str,
-    differences: Iterable[Difference],
-    *,
-    at: float,
-    not_before: float,
-    moments: dict[str, float],
-    events: Iterable[Event] = (),
-    last_read: Mapping[str, float] | None = None,
+    target: str, differences: Iterable[Difference], snapshot: ConfigSnapshot, not_before: float
 ) -> list[Change]:
-    """Changes from the differences between two snapshots, completed from the audit trail.
+    """Changes from the differences of a snapshot to the one before, completed from the audit trail.
 
-    at, not_before: times of the new and the old snapshot. moments, last_read: as in `ConfigSnapshot`. An event of a
-    type that no snapshot shows (a trace flag) becomes a change itself.
+    not_before: the time of the one before. An event of a type that no snapshot shows (a trace flag) becomes a change
+    itself.
     """
-    read_before = last_read or {}
-    oldest = min([not_before, *read_before.values()])
-    unused = [event for event in events if event.at > oldest - _CLOCK_SLACK]
+    at, last_read = snapshot.at, snapshot.last_read
+    oldest = min([not_before, *last_read.values()])
+    unused = [event for event in snapshot.events if event.at > oldest - _CLOCK_SLACK]
     changes = []
     for difference in differences:
-        earliest = min(not_before, read_before.get(difference.part, not_before))
+        earliest = min(not_before, last_read.get(difference.part, not_before))
         event = next((event for event in unused if _explains(event, difference)), None)
         if event is not None:
             unused.remove(event)
-        exact = event.at if event else moments.get(difference.kind)
+        exact = event.at if event else snapshot.moments.get(difference.kind)
         # The server's clock may have jumped, or daylight saving time have begun, since then.
         if exact is not None and not earliest - _CLOCK_SLACK <= exact <= at + _CLOCK_SLACK:
             exact = None

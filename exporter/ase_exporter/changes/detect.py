@@ -35,8 +35,6 @@ _MAX_EVENTS = 500
 # Msg 208: what this version does not have is not missing.
 _NO_SUCH_TABLE = 208
 _NO_SELECT = 10330
-# How the names of parts begin that are read inside of a database.
-_IN_DATABASE = "in database "
 
 OPTIONS = (
     "select c.name, c.value, c.value2, u.value, u.value2"
@@ -104,7 +102,8 @@ class PartSource:
 class ConfigWatcher:
     """Takes a configuration snapshot of one target at an interval. Used on the target's own thread.
 
-    seconds, statements: what the last snapshot took.
+    seconds, statements: what the last snapshot took. missing: what it lacks though the server should have it, with the
+    error.
     """
 
     def __init__(
@@ -116,12 +115,12 @@ class ConfigWatcher:
         self._clock = clock
         self._last_asked: float | None = None
         self._last_taken: float | None = None
-        self._last_parts: bytes | None = None
         # When each part was last read, by the monotonic clock.
         self._read_at: dict[str, float] = {}
-        # Parts that could not be read, by source.
+        # Parts that could not be read, by source, and databases whose bindings could not.
         self._left_out: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_RETRY)
-        self._missing: dict[str, DatabaseError] = {}
+        self._refused: Backoff[str, DatabaseError] = Backoff(RETRY, MAX_DATABASE_RETRY)
+        self.missing: dict[str, DatabaseError] = {}
         self._last_events: frozenset[tuple[object, ...]] | None = None
         self._events_at: float | None = None
 
@@ -154,18 +153,9 @@ class ConfigWatcher:
             self._last_taken = began
 
     @property
-    def missing(self) -> dict[str, DatabaseError]:
-        """What the last snapshot lacks though the server should have it, with the error."""
-        return self._missing
-
-    @property
     def refused_databases(self) -> dict[str, DatabaseError]:
         """Databases that cannot be entered, with the error: object bindings in them are not seen."""
-        return {
-            what.removeprefix(_IN_DATABASE): each.reason
-            for what, each in self._left_out.failures.items()
-            if what.startswith(_IN_DATABASE)
-        }
+        return {name: each.reason for name, each in self._refused.failures.items()}
 
     def _take(self, reading: "_Reading") -> ConfigSnapshot:
         parts: dict[str, Part] = {}
@@ -198,18 +188,15 @@ class ConfigWatcher:
         trail = self._left_out.failures.get("ch_events")
         if trail and (trail.reason.kind == "deadline" or trail.reason.number == _NO_SELECT):
             errors["audit trail"] = trail.reason
-        self._missing = {kind: error for kind, error in errors.items() if kind not in parts}
-        encoded = encode(parts)
-        snapshot = ConfigSnapshot(
+        self.missing = {kind: error for kind, error in errors.items() if kind not in parts}
+        return ConfigSnapshot(
             at=reading.now,
-            encoded_parts=None if encoded == self._last_parts else encoded,
+            encoded_parts=encode(parts),
             moments={kind: reading.now - age for kind, age in ages.items()},
             events=events,
             monotonic=reading.began,
             last_read=self._read_earlier(parts, reading),
         )
-        self._last_parts = encoded
-        return snapshot
 
     def _read_earlier(self, parts: Parts, reading: "_Reading") -> dict[str, float]:
         """The Unix times at which parts that the snapshot before lacked were last read; notes that they are now."""
@@ -229,16 +216,15 @@ class ConfigWatcher:
         names = self._try(reading, "enterable databases", partial(reading.query, ENTERABLE)) or ()
         databases = sorted(_text(row[0]) for row in names)
         # Those that cannot be entered now were not refused: what is known of them says nothing any more.
-        for what in list(self._left_out.failures):
-            if what.startswith(_IN_DATABASE) and what.removeprefix(_IN_DATABASE) not in databases:
-                self._left_out.clear(what)
+        for name in self._refused.failures.keys() - set(databases):
+            self._refused.clear(name)
         asked = refused = 0
         for database in self._by_last_reading(databases):
             known = f"binding:{database}" in self._read_at
             if asked >= MAX_DATABASES or (refused >= self._max_refused and not known):
                 continue
             asked += 1
-            rows = self._try(reading, _IN_DATABASE + database, partial(_bindings, reading, database))
+            rows = self._try(reading, database, partial(_bindings, reading, database), self._refused)
             if rows is None:
                 refused += 1
                 continue
@@ -250,7 +236,8 @@ class ConfigWatcher:
 
     def _by_last_reading(self, databases: Sequence[str]) -> Sequence[str]:
         """The databases that may be tried now, those never read or read longest ago first."""
-        ready = [database for database in databases if not self._waits(_IN_DATABASE + database)]
+        now = self._clock.monotonic()
+        ready = [name for name in databases if not self._refused.seconds_left(name, now)]
         return sorted(ready, key=lambda name: self._read_at.get(f"binding:{name}", -math.inf))
 
     def _events(self, reading: "_Reading") -> tuple[Event, ...]:
@@ -273,26 +260,30 @@ class ConfigWatcher:
             )
         return tuple(sorted(events, key=lambda event: event.at)[-_MAX_EVENTS:])
 
-    def _waits(self, what: str) -> bool:
-        """Whether a part is not tried yet."""
-        return self._left_out.seconds_left(what, self._clock.monotonic()) > 0
+    def _try(
+        self,
+        reading: "_Reading",
+        what: str,
+        read: Callable[[], Any],
+        failed: Backoff[str, DatabaseError] | None = None,
+    ) -> Any:
+        """What a source gives; None if it is left out. A failure costs the source alone, unless it costs all.
 
-    def _try(self, reading: "_Reading", what: str, read: Callable[[], Any]) -> Any:
-        """What a source gives; None if it is left out. A failure costs the source alone, unless it costs all."""
-        if self._waits(what) or self._clock.monotonic() >= reading.limit:
+        failed: the sources that have failed, of which it is one; None: parts.
+        """
+        failed, now = failed or self._left_out, self._clock.monotonic()
+        if failed.seconds_left(what, now) or now >= reading.limit:
             return None
         try:
             answer = read()
         except DatabaseError as error:
-            longest = MAX_DATABASE_RETRY if what.startswith(_IN_DATABASE) else MAX_RETRY
             accident = error.kind == "deadline" or not error.usable
             # Its traceback would keep all frames alive.
-            reason = error.with_traceback(None)
-            self._left_out.note(what, reason, self._clock.monotonic(), accident=accident, longest=longest)
+            failed.note(what, error.with_traceback(None), self._clock.monotonic(), accident=accident)
             if not error.usable:
                 raise
             return None
-        self._left_out.clear(what)
+        failed.clear(what)
         return answer
 
 
@@ -319,35 +310,32 @@ def read_options(query: Query) -> Objects:
 
 def read_caches(query: Query) -> Objects:
     """Configured and run values of caches and pools (syscacheinfo, syspoolinfo; since 15.7). Sizes in MB."""
-    objects: Objects = {
-        _text(name): {
-            "type": Setting(_text(kind)),
-            "size": Setting(f"{_number(size)} MB", f"{_number(run_size)} MB"),
-            "replacement": Setting(_text(strategy), _text(run_strategy)),
-            "partitions": Setting(_number(partitions), _number(run_partitions)),
-        }
-        for name, kind, size, run_size, strategy, run_strategy, partitions, run_partitions in query(CACHES)
-    }
-    for name, io_size, size, run_size, wash, apf in query(POOLS):
-        sizes = Setting(f"{_number(size)} MB", f"{_number(run_size)} MB")
-        _add_pool(objects, name, _number(io_size), sizes, f"{_number(wash)} KB", apf)
-    return _without_main_pools(objects)
+    return _caches(query, CACHES, POOLS, "MB", pool_unit=1)
 
 
 def read_mon_caches(query: Query) -> Objects:
     """Run values of caches and pools (monDataCache, monCachePool; since 15.7). Sizes in KB."""
-    objects: Objects = {
-        _text(name): {
+    return _caches(query, MON_CACHES, MON_POOLS, "KB", pool_unit=1024)
+
+
+def _caches(query: Query, caches: str, pools: str, unit: str, pool_unit: int) -> Objects:
+    """Caches with their pools. pool_unit: of a pool's I/O size, per KB."""
+    objects: Objects = {}
+    for name, kind, *values in query(caches):
+        # Each is one value, or the configured value and the run value.
+        width = len(values) // 3
+        size, strategy, partitions = (values[at : at + width] for at in range(0, len(values), width))
+        objects[_text(name)] = {
             "type": Setting(_text(kind)),
-            "size": Setting(f"{_number(size)} KB"),
-            "replacement": Setting(_text(strategy)),
-            "partitions": Setting(_number(partitions)),
+            "size": Setting(*(f"{_number(value)} {unit}" for value in size)),
+            "replacement": Setting(*map(_text, strategy)),
+            "partitions": Setting(*map(_number, partitions)),
         }
-        for name, kind, size, strategy, partitions in query(MON_CACHES)
-    }
-    for name, io_size, size, wash, apf in query(MON_POOLS):
-        sizes = Setting(f"{_number(size)} KB")
-        _add_pool(objects, name, str(int(io_size) // 1024), sizes, f"{_number(wash)} KB", apf)
+    for name, io_size, *size, wash, apf in query(pools):
+        pool, attributes = f"{int(io_size) // pool_unit}K pool", objects.get(_text(name), {})
+        attributes[f"{pool} size"] = Setting(*(f"{_number(value)} {unit}" for value in size))
+        attributes[f"{pool} wash"] = Setting(f"{_number(wash)} KB")
+        attributes[f"{pool} APF percent"] = Setting(_number(apf))
     return _without_main_pools(objects)
 
 
@@ -363,13 +351,6 @@ def read_old_caches(query: Query) -> Objects:
     for name, io_size, size in query(OLD_POOLS):
         objects.get(_text(name), {})[f"{int(io_size) // 1024}K pool size"] = Setting(f"{_number(size)} KB")
     return objects
-
-
-def _add_pool(objects: Objects, cache: object, io_size: str, size: Setting, wash: str, apf: object) -> None:
-    pool, attributes = f"{io_size}K pool", objects.get(_text(cache), {})
-    attributes[f"{pool} size"] = size
-    attributes[f"{pool} wash"] = Setting(wash)
-    attributes[f"{pool} APF percent"] = Setting(_number(apf))
 
 
 def read_engines(query: Query, sql: str = ENGINES) -> Objects:

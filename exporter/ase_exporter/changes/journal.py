@@ -105,30 +105,26 @@ class Journal:
                 await self._grafana.close()
             self._start_poster()
 
-    def on_snapshot(self, target: str, config_snapshot: ConfigSnapshot) -> None:
+    def on_snapshot(self, target: str, snapshot: ConfigSnapshot) -> None:
         """Queue a snapshot of a target ('' for the host) for comparison; returns at once."""
+        _, known = self._last_snapshots.get(target, (0.0, None))
         earlier = self._pending.get(target)
-        if config_snapshot.encoded_parts is None:
-            if earlier is None and target in self._last_snapshots and target not in self._unsaved:
-                self._last_snapshots[target] = (config_snapshot.at, self._last_snapshots[target][1])
-                self._confirmed[target] = config_snapshot.at
-                self._taken[target] = config_snapshot.monotonic
-                return
-            known = earlier.encoded_parts if earlier else self._last_snapshots.get(target, (0.0, None))[1]
-            if known is None:
-                return
-            config_snapshot = replace(config_snapshot, encoded_parts=known)
         if earlier is not None:
-            config_snapshot = replace(config_snapshot, events=earlier.events + config_snapshot.events)
-        self._pending[target] = config_snapshot
+            snapshot = replace(snapshot, events=earlier.events + snapshot.events)
+        elif snapshot.encoded_parts == known and not snapshot.events and target not in self._unsaved:
+            # The usual case takes neither a comparison nor a transaction of its own.
+            self._last_snapshots[target] = (snapshot.at, known)
+            self._confirmed[target] = snapshot.at
+            self._taken[target] = snapshot.monotonic
+            return
+        self._pending[target] = snapshot
         self._work.set()
 
     async def annotate(self, change: Change) -> None:
         """Add a user's annotation; one with a known id is ignored as a repetition. Raises StoreError."""
         if not await self._in_store(lambda: self._store.add(change, self._posts)):
             return
-        self._recent[change.target].append(change)
-        self._count(change)
+        self._note(change)
         if MAINTENANCE in change.tags:
             self._maintenance[change.id] = change
         self._wake_poster()
@@ -244,19 +240,20 @@ class Journal:
 
     def _take_pending(self) -> None:
         pending, self._pending = self._pending, {}
-        for target, config_snapshot in pending.items():
-            changes = self._compare(target, config_snapshot)
-            self._unsaved.setdefault(target, []).extend(changes)
+        for target, snapshot in pending.items():
+            _, known = self._last_snapshots.get(target, (0.0, None))
+            changes = self._compare(target, snapshot)
+            if changes or target in self._unsaved or self._last_snapshots[target][1] != known:
+                self._unsaved.setdefault(target, []).extend(changes)
+            else:
+                self._confirmed[target] = snapshot.at
             for change in changes:
-                self._recent[target].append(change)
-                self._count(change)
+                self._note(change)
                 log.info("%s: %s", target or HOST, change.describe())
 
-    def _compare(self, target: str, config_snapshot: ConfigSnapshot) -> list[Change]:
-        if config_snapshot.encoded_parts is None:
-            return []
-        new = decode(config_snapshot.encoded_parts)
-        seen_at, old_bytes = self._last_snapshots.get(target, (config_snapshot.at, None))
+    def _compare(self, target: str, snapshot: ConfigSnapshot) -> list[Change]:
+        new = decode(snapshot.encoded_parts)
+        seen_at, old_bytes = self._last_snapshots.get(target, (snapshot.at, None))
         old: Parts = {}
         if old_bytes is not None:
             try:
@@ -265,30 +262,22 @@ class Journal:
                 log.error(
                     "the last snapshot of %s cannot be read (%s); this one is the new baseline", target, error
                 )
-        not_before = self._not_before(target, config_snapshot, seen_at)
-        self._taken[target] = config_snapshot.monotonic
+        not_before = self._not_before(target, snapshot, seen_at)
+        self._taken[target] = snapshot.monotonic
         merged = merge(old, new)
-        self._last_snapshots[target] = (config_snapshot.at, encode(merged))
+        self._last_snapshots[target] = (snapshot.at, encode(merged))
         if not old:
             return []
-        return from_differences(
-            target,
-            compare(old, new),
-            at=config_snapshot.at,
-            not_before=not_before,
-            moments=dict(config_snapshot.moments),
-            events=config_snapshot.events,
-            last_read=config_snapshot.last_read,
-        )
+        return from_differences(target, compare(old, new), snapshot, not_before)
 
-    def _not_before(self, target: str, config_snapshot: ConfigSnapshot, seen_at: float) -> float:
+    def _not_before(self, target: str, snapshot: ConfigSnapshot, seen_at: float) -> float:
         """The time of the last snapshot by the clock of this one, which may have been set in between."""
         taken = self._taken.get(target)
-        if taken is not None and config_snapshot.monotonic is not None:
-            by_monotonic = config_snapshot.at - max(0.0, config_snapshot.monotonic - taken)
+        if taken is not None and snapshot.monotonic is not None:
+            by_monotonic = snapshot.at - max(0.0, snapshot.monotonic - taken)
             if abs(by_monotonic - seen_at) > CLOCK_TOLERANCE:
                 return by_monotonic
-        return min(seen_at, config_snapshot.at)
+        return min(seen_at, snapshot.at)
 
     def _save(self) -> None:
         for target in list(self._unsaved):
@@ -307,7 +296,8 @@ class Journal:
             log.error("Grafana was unavailable for too long: %d annotations are dropped", dropped)
         self.dropped += dropped
 
-    def _count(self, change: Change) -> None:
+    def _note(self, change: Change) -> None:
+        self._recent[change.target].append(change)
         key = (change.target, change.kind)
         self._totals[key] = self._totals.get(key, 0) + 1
 

@@ -63,14 +63,14 @@ class Event:
 class ConfigSnapshot:
     """The configuration of one server or host at one time.
 
-    at: Unix time. encoded_parts: see `encode`; None if they equal those of the previous snapshot. moments: kind ->
-    Unix time since which its value holds, for kinds whose source has that time (a restart). monotonic: when it was
-    taken by the monotonic clock, if known: the wall clock may have jumped since the snapshot before. last_read: key ->
-    Unix time of the last reading of a part that the snapshot before lacked.
+    at: Unix time. encoded_parts: see `encode`. moments: kind -> Unix time since which its value holds, for kinds whose
+    source has that time (a restart). monotonic: when it was taken by the monotonic clock, if known: the wall clock may
+    have jumped since the snapshot before. last_read: key -> Unix time of the last reading of a part that the snapshot
+    before lacked.
     """
 
     at: float
-    encoded_parts: bytes | None
+    encoded_parts: bytes
     moments: Mapping[str, float] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     monotonic: float | None = None

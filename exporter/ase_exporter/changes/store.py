@@ -9,6 +9,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -42,24 +43,8 @@ CREATE TABLE IF NOT EXISTS posts (
     tries INTEGER NOT NULL DEFAULT 0, settle_at REAL);
 """
 _NUMBER = (int, float)
-# Codes of errors that say nothing against the file: of its directory, of the disk, of other processes, of our SQL.
-_NOT_DAMAGED = frozenset(
-    (
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_ABORT,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_INTERRUPT,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_AUTH,
-        sqlite3.SQLITE_CONSTRAINT,
-        sqlite3.SQLITE_MISUSE,
-    )
-)
+# Names of errors that come from a damaged file. The others come from its directory, the disk or other processes.
+_DAMAGED = re.compile("SQLITE_(ERROR|INTERNAL|CORRUPT|SCHEMA|TOOBIG|MISMATCH|FORMAT|NOTADB)")
 _COLUMNS = "id, target, kind, name, old, new, at, not_before, end, who, source, tags, failed"
 
 Action = Literal["create", "finish"]
@@ -187,12 +172,16 @@ class Store:
             " WHERE settle_at IS NULL OR settle_at <= ?"
             " ORDER BY settle_at IS NOT NULL, posts.seq LIMIT 1"
         )
-        while row := self._run(lambda db: db.execute(sql, (now,)).fetchone()):
-            number = row[0]
-            if change := _change(row[4:]):
-                return Post(number, row[1], row[2], change, row[3])
-            self._run(lambda db, number=number: db.execute("DELETE FROM posts WHERE seq = ?", (number,)))  # type: ignore[misc]
-        return None
+
+        def read(db: sqlite3.Connection) -> Post | None:
+            while row := db.execute(sql, (now,)).fetchone():
+                number, action, tries, grafana_id, *fields = row
+                if change := _change(fields):
+                    return Post(number, action, tries, change, grafana_id)
+                db.execute("DELETE FROM posts WHERE seq = ?", (number,))
+            return None
+
+        return self._run(read)
 
     def begin_post(self, post: Post) -> None:
         """Count a try before the request is sent: from then on it may have arrived."""
@@ -264,16 +253,15 @@ class Store:
 
     def _is_damaged(self, error: sqlite3.Error) -> bool:
         """Whether an error comes from a damaged file, rather than one that is full, locked, or not accessible."""
-        code = getattr(error, "sqlite_errorcode", None)
-        if code is None:
+        name = getattr(error, "sqlite_errorname", None)
+        if name is None:
             return isinstance(error, sqlite3.DatabaseError) and not isinstance(
                 error, sqlite3.ProgrammingError
             )
-        if code == sqlite3.SQLITE_READONLY and self._directory:
+        if name == "SQLITE_READONLY" and self._directory:
             # The header says so, not the file system.
             return os.access(self._path, os.W_OK) and os.access(self._directory, os.W_OK)
-        # Extended codes have the code in their lowest byte.
-        return (code & 0xFF) not in _NOT_DAMAGED
+        return bool(_DAMAGED.match(name))
 
     def _move_aside(self, error: sqlite3.Error) -> None:
         if self._directory is None:

@@ -21,18 +21,8 @@ class ChangeLog:
     def note(self, snapshot: ConfigSnapshot) -> None:
         """Compare a snapshot with the one before; the first one is the baseline."""
         not_before, self._seen_at = self._seen_at, snapshot.at
-        if snapshot.encoded_parts is None:
-            return
         old, new = self._parts, decode(snapshot.encoded_parts)
         self._parts = merge(old, new)
         if old:
-            found = from_differences(
-                self._target,
-                compare(old, new),
-                at=snapshot.at,
-                not_before=not_before,
-                moments=dict(snapshot.moments),
-                events=snapshot.events,
-                last_read=snapshot.last_read,
-            )
+            found = from_differences(self._target, compare(old, new), snapshot, not_before)
             self.changes = (*self.changes, *found)[-MAX_CHANGES:]

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,7 +43,7 @@ def test_a_jump_of_our_clock_between_two_snapshots_leaves_the_time_of_the_change
 
 
 def test_snapshots_without_a_change_in_between_count_for_the_earliest_time() -> None:
-    unchanged = replace(snapshot(1e9 + 60 - 3600, 560.0, ""), encoded_parts=None)
+    unchanged = snapshot(1e9 + 60 - 3600, 560.0, "5000")
     (change,) = changes(snapshot(1e9, 500.0, "5000"), unchanged, snapshot(1e9 + 120 - 3600, 620.0, "9000"))
     assert change.not_before == 1e9 + 60 - 3600
 
@@ -55,9 +54,8 @@ def test_a_restart_whose_time_is_off_by_an_hour_is_not_taken_for_exact(wrong: fl
     difference = Difference("restart", "server", "2026-01-01", "2026-01-02")
 
     def made(moment: float) -> Change:
-        (found,) = from_differences(
-            "S", [difference], moments={"restart": moment}, at=1060.0, not_before=1000.0
-        )
+        restarted = ConfigSnapshot(1060.0, b"", moments={"restart": moment})
+        (found,) = from_differences("S", [difference], restarted, not_before=1000.0)
         return found
 
     exact = made(1030.0)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import resource
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import yaml
 from tests.exporter.changes.journal_process import snapshot_of
 from tests.exporter.running_exporter import exporter
 
@@ -19,11 +21,14 @@ from ase_exporter.changes.store import FILE, ChangeFilter, open_store, read_hist
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.errors import UserError
 
+DAMAGE = yaml.safe_load(Path(__file__).with_name("damage.yaml").read_text(encoding="utf-8"))
 MANY = 200
 
 
-def history(directory: Path) -> None:
-    """A history with changes of two targets, in the state directory."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history with changes of two targets, in a state directory."""
+    directory = tmp_path_factory.mktemp("written")
     store, now = open_store(directory), time.time()
     for number in range(MANY):
         made = Change(new_id(), "PROD", "option", f"option {number}", "1", "2", now, now - 60, who="sa")
@@ -31,6 +36,13 @@ def history(directory: Path) -> None:
     note = Change(new_id(), "", ANNOTATION, "patch", "", "", now, None, tags=("maintenance",))
     store.add(note, post=False)
     store.close()
+    return directory
+
+
+@pytest.fixture
+def state(tmp_path: Path, written: Path) -> Path:
+    """A copy of that state directory."""
+    return Path(shutil.copytree(written, tmp_path / "state"))
 
 
 def work_with(directory: Path) -> list[Change]:
@@ -52,60 +64,34 @@ def work_with(directory: Path) -> list[Change]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("damage", "left"),
-    [
-        ("UPDATE changes SET name = cast(x'63ff80' as text) WHERE seq = 7", MANY + 1),
-        ("UPDATE changes SET tags = '[' WHERE seq = 7", MANY),
-        ("UPDATE changes SET tags = '7' WHERE seq = 7", MANY),
-        ("UPDATE changes SET at = 'x' WHERE seq = 7", MANY),
-        ("UPDATE changes SET end = x'00' WHERE seq = 7", MANY),
-        ("UPDATE changes SET target = x'ff' WHERE seq = 7", MANY),
-        ("UPDATE totals SET count = 'x'", MANY + 1),
-        ("UPDATE snapshots SET at = 'x'", MANY + 1),
-        ("UPDATE snapshots SET snapshot = 7", MANY + 1),
-        ("DROP TABLE snapshots", MANY + 1),
-        ("UPDATE changes SET at = 9e999 WHERE seq = 7", MANY),
-        ("UPDATE changes SET at = -1e300, not_before = 1e300 WHERE seq = 7", MANY),
-        ("UPDATE changes SET end = 253402300800 WHERE seq = 7", MANY),
-        ("CREATE TRIGGER t AFTER INSERT ON snapshots BEGIN DELETE FROM changes; END", 0),
-        (
-            "CREATE VIEW v AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
-            0,
-        ),
-        ("ALTER TABLE changes RENAME COLUMN who TO whom", 0),
-        ("ALTER TABLE snapshots RENAME COLUMN at TO seen", 0),
-    ],
-)
-def test_a_row_that_cannot_be_read_costs_itself(tmp_path: Path, damage: str, left: int) -> None:
-    history(tmp_path)
-    with sqlite3.connect(tmp_path / FILE) as database:
+@pytest.mark.parametrize(("damage", "left"), DAMAGE)
+def test_a_row_that_cannot_be_read_costs_itself(state: Path, damage: str, left: int) -> None:
+    with sqlite3.connect(state / FILE) as database:
         database.execute(damage)
     database.close()
-    assert len(work_with(tmp_path)) == left
-    assert len(work_with(tmp_path)) == left
+    assert len(work_with(state)) == left
+    assert len(work_with(state)) == left
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_damaged_byte_costs_no_more_than_the_history(tmp_path: Path, seed: int) -> None:
-    history(tmp_path)
+def test_any_damaged_byte_costs_no_more_than_the_history(state: Path, seed: int) -> None:
     chance = random.Random(seed)
-    data = bytearray((tmp_path / FILE).read_bytes())
+    data = bytearray((state / FILE).read_bytes())
     for _ in range(chance.choice((1, 1, 8, 64))):
         # The first pages hold the schema.
         at = chance.randrange(chance.choice((100, 8192, len(data))))
         data[at] ^= 1 << chance.randrange(8)
-    (tmp_path / FILE).write_bytes(data)
-    work_with(tmp_path)
+    (state / FILE).write_bytes(data)
+    work_with(state)
 
 
 @pytest.mark.parametrize("filled", [False, True], ids=["new", "old"])
 def test_a_state_directory_that_is_full_does_not_keep_the_exporter_from_starting(
-    tmp_path: Path, filled: bool
+    tmp_path: Path, written: Path, filled: bool
 ) -> None:
     state = tmp_path / "state"
     if filled:
-        history(state)
+        shutil.copytree(written, state)
     full: Callable[[], None] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 1 << 30))  # noqa: E731
     options = [f"--state-dir={state}"]
     with exporter(tmp_path, "targets: []\nhost: {}\n", options, before=full) as running:
@@ -133,15 +119,14 @@ def test_a_view_that_never_ends_in_place_of_the_changes_is_refused(tmp_path: Pat
     assert (tmp_path / f"{FILE}.damaged").exists()
 
 
-def test_many_posts_of_damaged_changes_are_left_out(tmp_path: Path) -> None:
-    history(tmp_path)
-    with sqlite3.connect(tmp_path / FILE) as database:
+def test_many_posts_of_damaged_changes_are_left_out(state: Path) -> None:
+    with sqlite3.connect(state / FILE) as database:
         database.execute(
             "INSERT INTO posts (change_id, action) SELECT change_id, action FROM posts, (SELECT 1 FROM changes LIMIT 9)"
         )
         database.execute("UPDATE changes SET tags = '['")
     database.close()
-    store = open_store(tmp_path)
+    store = open_store(state)
     assert store.next_post(time.time()) is None
     assert store.queued() == 0
     store.close()

@@ -12,7 +12,7 @@ from tests.simulator.tds.running import running
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.changes.change import Change, from_differences
 from ase_exporter.changes.detect import ConfigWatcher, Query, volatile
-from ase_exporter.changes.snapshot import Difference, Event, Part, compare, decode
+from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, Part, compare, decode
 from ase_exporter.clock import Clock
 from ase_simulator.model import load_scenario
 from ase_simulator.server import Listener
@@ -36,19 +36,18 @@ def simulated(scenario: str) -> Iterator[tuple[Query, Callable[[float], None]]]:
         connection.close()
 
 
-def snapshot(watch: ConfigWatcher, query: Query, before: dict[str, Part]) -> dict[str, Part]:
-    """The parts of a snapshot, or the previous ones if nothing changed."""
-    encoded = watch.take_snapshot(query).encoded_parts
-    return before if encoded is None else decode(encoded)
+def snapshot(query: Query, watch: ConfigWatcher | None = None) -> dict[str, Part]:
+    """The parts of a snapshot."""
+    return decode((watch or ConfigWatcher(60)).take_snapshot(query).encoded_parts)
 
 
 def test_a_simulated_day_of_idling_is_no_change() -> None:
     with simulated("idle") as (query, advance):
         watch = ConfigWatcher(60)
-        first = last = snapshot(watch, query, {})
+        first = last = snapshot(query, watch)
         for _ in range(24):
             advance(3600)
-            parts_now = snapshot(watch, query, last)
+            parts_now = snapshot(query, watch)
             assert compare(last, parts_now) == []
             last = parts_now
     assert {"option", "cache", "engine", "database", "restart", "version", "thread_pool"} <= first.keys()
@@ -71,13 +70,13 @@ def test_the_memscale_scenario_has_one_mark_at_each_switch_of_features() -> None
     marks: dict[int, set[str]] = {}
     with simulated("memscale") as (query, advance):
         watch = ConfigWatcher(60)
-        last = snapshot(watch, query, {})
+        last = snapshot(query, watch)
         # Runs of ten minutes, with snapshots after 200 s and after 500 s.
         advance(200)
         for half in range(19):
             ((step,),) = query("select Step from master..simScenario")
             assert step == half // 2 + 1
-            parts_now = snapshot(watch, query, last)
+            parts_now = snapshot(query, watch)
             if changed := compare(last, parts_now):
                 assert step not in marks, "a second mark at one switch"
                 marks[step] = {difference.name for difference in changed}
@@ -111,7 +110,7 @@ def option(name: str, value: int, run: int) -> tuple[object, ...]:
 def test_options_that_the_server_changes_itself_are_not_reported(name: str) -> None:
     def parts_now(value: int) -> dict[str, Part]:
         rows = [option(name, value, value), option("max memory", 1, 1)]
-        return snapshot(ConfigWatcher(60), scripted({"sysconfigures": rows}), {})
+        return snapshot(scripted({"sysconfigures": rows}))
 
     assert compare(parts_now(1), parts_now(2)) == []
     assert list(parts_now(1)["option"].objects) == ["max memory"]
@@ -122,7 +121,7 @@ def test_states_of_a_database_are_not_its_options() -> None:
 
     def parts_now(status: int, status2: int) -> dict[str, Part]:
         answers: dict[str, object] = {"spt_values": bits, "status2": [("trading", status, status2, 0)]}
-        return snapshot(ConfigWatcher(60), scripted(answers), {})
+        return snapshot(scripted(answers))
 
     assert compare(parts_now(0, 0), parts_now(32, 16)) == []
     assert compare(parts_now(0, 0), parts_now(8, 0)) == [
@@ -136,7 +135,7 @@ def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
         "AllocatedKB from": [("default data cache", 2048, 8192), ("default data cache", 16384, 4096)],
         "monEngine": [(0, "online")],
     }
-    parts = snapshot(ConfigWatcher(60), scripted(answers), {})
+    parts = snapshot(scripted(answers))
     assert parts["cache"].objects["default data cache"].keys() == {
         "replacement",
         "partitions",
@@ -148,10 +147,10 @@ def test_versions_before_15_7_are_read_from_the_monitoring_tables() -> None:
 def test_a_snapshot_that_costs_the_connection_leaves_no_state() -> None:
     healthy: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
     watch = ConfigWatcher(60)
-    watch.take_snapshot(scripted(healthy))
+    first = watch.take_snapshot(scripted(healthy))
     with pytest.raises(DatabaseError):
         watch.take_snapshot(scripted({**healthy, "@@version": DatabaseError("lost", "gone")}))
-    assert watch.take_snapshot(scripted(healthy)).encoded_parts is None
+    assert watch.take_snapshot(scripted(healthy)).encoded_parts == first.encoded_parts
 
 
 def test_a_snapshot_is_taken_early_enough_for_the_next_scrape_to_show_it() -> None:
@@ -166,32 +165,24 @@ def test_a_snapshot_is_taken_early_enough_for_the_next_scrape_to_show_it() -> No
     assert taken == [0, 45, 90, 135, 180]
 
 
-def changes(*differences: Difference, **known: Any) -> list[Change]:
-    return from_differences(
-        "PROD",
-        differences,
-        at=1000.0,
-        not_before=940.0,
-        moments=known.get("moments", {}),
-        events=known.get("events", ()),
-    )
+def changes(*events: Event) -> list[Change]:
+    return from_differences("PROD", (), ConfigSnapshot(1000.0, b"", events=events), not_before=940.0)
 
 
 def test_trace_flags_are_known_from_the_audit_trail_alone() -> None:
-    events = [
+    (change,) = changes(
         Event(970.0, "set switch", "8399", "", "off", "on", "jane"),
         Event(971.0, "set switch", "3604", "", "off", "on", "jane"),
         Event(900.0, "set switch", "8399", "", "off", "on", "jane"),
-    ]
-    (change,) = changes(events=events)
+    )
     assert (change.kind, change.name, change.new, change.who) == ("trace_flag", "8399", "on", "jane")
 
 
 def test_an_event_counts_once_however_its_time_compares_with_the_last_snapshot() -> None:
     late = Event(939.5, "set switch", "8399", "", "off", "on", "jane", seen_before=False)
     again = Event(941.0, "set switch", "8399", "", "off", "on", "jane", seen_before=True)
-    assert len(changes(events=[late])) == 1
-    assert changes(events=[again]) == []
+    assert len(changes(late)) == 1
+    assert changes(again) == []
 
 
 def test_a_snapshot_knows_which_events_the_previous_one_had() -> None:
@@ -207,6 +198,5 @@ def test_a_snapshot_knows_which_events_the_previous_one_had() -> None:
 def test_boot_times_are_read_as_the_server_writes_them() -> None:
     answers: dict[str, object] = {"@@boottime": [(datetime(2026, 5, 4, 10, 30, 0, 123000), 60)]}
     found = ConfigWatcher(60).take_snapshot(scripted(answers))
-    assert found.encoded_parts is not None
     assert decode(found.encoded_parts)["restart"].objects["server"][""].value == "2026-05-04 10:30:00"
     assert found.moments["restart"] == pytest.approx(found.at - 60)

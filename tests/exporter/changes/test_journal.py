@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.exporter.changes.journal_process import snapshot_of
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
 from ase_exporter.changes.journal import MAX_RECENT, Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
-from ase_exporter.changes.snapshot import ConfigSnapshot
+from ase_exporter.changes.snapshot import Event
 from ase_exporter.changes.store import ChangeFilter, Store, StoreError
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.metrics.exposition import render_text
@@ -73,11 +74,21 @@ async def test_an_unchanged_snapshot_moves_not_before(tmp_path: Path) -> None:
         journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
         await settled(journal)
         confirmed = time.time()
-        journal.on_snapshot("PROD", ConfigSnapshot(confirmed, None))
+        journal.on_snapshot("PROD", replace(snapshot_of({"a": "1"}), at=confirmed))
     async with started(tmp_path) as again:
         again.on_snapshot("PROD", snapshot_of({"a": "2"}))
         await eventually(lambda: len(again.recent("PROD")) == 1)
         assert again.recent("PROD")[0].not_before == confirmed
+
+
+async def test_a_trace_flag_is_seen_though_nothing_else_has_changed(tmp_path: Path) -> None:
+    async with started(tmp_path) as journal:
+        journal.on_snapshot("PROD", snapshot_of({"a": "1"}))
+        await settled(journal)
+        event = Event(time.time(), "dbcc traceon", "8399", "", "", "on", "jane", seen_before=False)
+        journal.on_snapshot("PROD", replace(snapshot_of({"a": "1"}), events=(event,)))
+        await eventually(lambda: len(journal.recent("PROD")) == 1)
+        assert (journal.recent("PROD")[0].kind, journal.recent("PROD")[0].name) == ("trace_flag", "8399")
 
 
 async def test_an_annotation_without_a_target_is_shown_for_every_target() -> None:

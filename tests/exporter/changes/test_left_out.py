@@ -35,7 +35,6 @@ class Server:
         self.closed: set[str] = set()
         self.slow, self.seconds, self.spent = "", 3.0, 0.0
         self.entered: list[tuple[str, bool]] = []
-        self.parts: dict[str, Part] = {}
 
     def query(self, sql: str) -> Sequence[Sequence[Any]]:
         """The answer to a statement."""
@@ -58,8 +57,7 @@ class Server:
         """A snapshot and its parts; the next one is due."""
         found = self.watch.take_snapshot(self.query)
         self.now += CYCLE
-        self.parts = self.parts if found.encoded_parts is None else decode(found.encoded_parts)
-        return found, self.parts
+        return found, decode(found.encoded_parts)
 
 
 @pytest.mark.parametrize("source", ["sysconfigures", "@@version", "@@boottime", "ch_events", "d.dbid"])
@@ -164,14 +162,7 @@ def test_a_change_while_a_part_was_left_out_is_dated_by_the_last_reading_of_it()
     server.now += HOUR
     server.answers |= {"sysconfigures": [option("max memory", 2, 2)], "@@version": [("ASE 2",)]}
     found, new = server.snapshot()
-    dated = from_differences(
-        "PROD",
-        compare(old, new),
-        at=found.at,
-        not_before=late.at,
-        moments={},
-        last_read=found.last_read,
-    )
+    dated = from_differences("PROD", compare(old, new), found, not_before=late.at)
     assert {change.kind: change.not_before for change in dated} == {"option": first.at, "version": late.at}
 
 

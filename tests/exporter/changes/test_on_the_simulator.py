@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyodbc
 import pytest
+import yaml
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
+from tests.exporter.running_exporter import configuration
 from tests.simulator.tds.running import Running, running
 
 from ase_simulator.model import load_scenario
@@ -53,35 +56,21 @@ def dba() -> Iterator[Dba]:
 
 
 @pytest.fixture
-def exporter(
-    tmp_path_factory: pytest.TempPathFactory, dba: Dba, grafana: GrafanaStandIn
-) -> Iterator[Serving]:
-    directory = tmp_path_factory.mktemp("exporter")
-    (directory / "token").write_text(TOKEN)
-    serving = Serving(
-        directory,
-        json.dumps(
-            {
-                "targets": [{"name": "SIM", "host": "127.0.0.1", "port": dba.simulator.port}],
-                "auth": {"default": {"user": "ase_exporter", "password": "exporter"}},
-                # It is scraped without a pause, which the budget would answer by looking for changes less often.
-                "scrape": {"budget": None},
-                "changes": {
-                    "interval": "1s",
-                    "grafana": {"url": grafana.url, "token_file": str(directory / "token")},
-                },
-            }
-        ),
+def exporter(tmp_path: Path, dba: Dba, grafana: GrafanaStandIn) -> Iterator[Serving]:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    # It is scraped without a pause, which the budget would answer by looking for changes less often.
+    configured = configuration(
+        {"SIM": ("127.0.0.1", dba.simulator.port)},
+        auth={"default": {"user": "ase_exporter", "password": "exporter"}},
+        scrape={"budget": None},
+        changes={"interval": "1s", "grafana": {"url": grafana.url, "token_file": str(token)}},
     )
-    assert _wait_for_baseline(serving)
+    serving = Serving(tmp_path, configured)
+    baseline = 'ase_exporter_collector_success{collector="changes"} 1.0'
+    assert serving.wait_until(lambda: baseline in serving.get("/probe?target=SIM"))
     yield serving
     serving.stop()
-
-
-def _wait_for_baseline(serving: Serving) -> bool:
-    return serving.wait_until(
-        lambda: 'ase_exporter_collector_success{collector="changes"} 1.0' in serving.get("/probe?target=SIM")
-    )
 
 
 def found(exporter: Serving) -> list[Found]:
@@ -91,34 +80,7 @@ def found(exporter: Serving) -> list[Found]:
     return [(c["kind"], c["name"], c["old"], c["new"]) for c in reversed(listed)]
 
 
-STEPS: list[tuple[str, list[Found]]] = [
-    ("sp_configure 'number of locks', 210000", [("option", "number of locks", "200000", "210000")]),
-    ("sp_configure 'lock spinlock ratio', 40", [("option", "lock spinlock ratio", "20", "40")]),
-    (
-        "sp_cacheconfig 'default data cache', 'cache_partition=16'",
-        [("cache", "default data cache: partitions", "8", "16")],
-    ),
-    (
-        "sp_cacheconfig 'orders cache', '64M'",
-        [
-            (
-                "cache",
-                "orders cache",
-                "",
-                "4K pool APF percent 10, 4K pool wash 13107 KB, partitions 1, replacement strict LRU, "
-                "size 64 MB, type Mixed",
-            )
-        ],
-    ),
-    ("sp_bindcache 'orders cache', 'orders'", [("binding", "orders", "", "orders cache")]),
-    ("sp_unbindcache 'orders'", [("binding", "orders", "orders cache", "")]),
-    ("sp_engine 'offline', 7", [("thread_pool", "syb_default_pool: size", "8", "7")]),
-    ("sp_engine 'online'", [("thread_pool", "syb_default_pool: size", "7", "8")]),
-    (
-        "sp_dboption orders, 'trunc log on chkpt', true",
-        [("database", "orders: trunc log on chkpt", "off", "on")],
-    ),
-]
+STEPS = yaml.safe_load(Path(__file__).with_name("steps.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.timeout(400)
@@ -130,10 +92,10 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
     def more_than(number: int) -> bool:
         return exporter.wait_until(lambda: len(found(exporter)) > number)
 
-    for sql, changes in STEPS:
+    for sql, change in STEPS:
         dba.run(sql)
         assert more_than(len(expected)), sql
-        expected += changes
+        expected.append(tuple(change))
         assert found(exporter) == expected, sql
     dba.run("dbcc monitor('clear', 'all', 'on')")
     assert more_than(len(expected))
