@@ -32,7 +32,7 @@ MeasureName = Annotated[str, Field(max_length=MAX_NAME, json_schema_extra={"enum
 class Arguments(BaseModel):
     """No arguments."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
 class Window(Arguments):
@@ -46,82 +46,66 @@ class Window(Arguments):
 class HotSpinlocks(Window):
     """A window, and how many spinlocks."""
 
-    top: Annotated[int, Field(ge=1, le=50, description="How many spinlocks.")] = 10
+    top: Annotated[int, Field(ge=1, le=50)] = 10
+    """How many spinlocks."""
 
 
 class Changes(Window):
     """A window of a day, and how many changes."""
 
     start: Start = "now-24h"
-    limit: Annotated[int, Field(ge=1, le=200, description="How many changes, the newest.")] = 50
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    """How many changes, the newest."""
 
 
 class Compare(Arguments):
     """One of: change; before and after; runs."""
 
     server: Server
-    change: Annotated[
-        str | None,
-        Field(max_length=MAX_NAME, description="A change: the id or the text that the tool changes gives."),
-    ] = None
+    change: Annotated[str | None, Field(max_length=MAX_NAME)] = None
+    """A change: the id or the text that the tool changes gives."""
     before: Span | None = None
     after: Span | None = None
-    runs: Annotated[
-        str | None, Field(max_length=90, description="START..END, split into runs by the changes in it.")
-    ] = None
-    length: Annotated[Seconds, Field(description="Maximum seconds of a window around a change.")] = 1800.0
-    settle: Annotated[Seconds, Field(description="Seconds left out after a change.")] = 60.0
-    measures: Annotated[
-        list[MeasureName] | None, Field(max_length=50, description="Only these measures. Default: all.")
-    ] = None
-    everything: Annotated[
-        bool,
-        Field(description="Also rows without evidence of a difference; otherwise they are only counted."),
-    ] = False
+    runs: Annotated[str | None, Field(max_length=90)] = None
+    """START..END, split into runs by the changes in it."""
+    length: Seconds = 1800.0
+    """Maximum seconds of a window around a change."""
+    settle: Seconds = 60.0
+    """Seconds left out after a change."""
+    measures: Annotated[list[MeasureName] | None, Field(max_length=50)] = None
+    """Only these measures. Default: all."""
+    everything: bool = False
+    """Also rows without evidence of a difference; otherwise they are only counted."""
 
 
 class Alerts(Arguments):
     """Which alerts."""
 
-    server: Annotated[
-        str, Field(max_length=MAX_NAME, description="Only alerts of this server. Default: of all.")
-    ] = ""
-    state: Annotated[
-        Literal["firing", "pending", "all"], Field(description="pending: seen, but not yet for long enough.")
-    ] = "firing"
-    runbooks: Annotated[bool, Field(description="With the runbook of each alert.")] = True
+    server: Annotated[str, Field(max_length=MAX_NAME)] = ""
+    """Only alerts of this server. Default: of all."""
+    state: Literal["firing", "pending", "all"] = "firing"
+    """pending: seen, but not yet for long enough."""
+    runbooks: bool = True
+    """With the runbook of each alert."""
 
 
 class Query(Arguments):
     """A PromQL expression, at a time or over a range."""
 
-    promql: Annotated[
-        str,
-        Field(
-            min_length=1, max_length=MAX_QUERY, description="PromQL; names: resource ase-exporter://metrics."
-        ),
-    ]
+    promql: Annotated[str, Field(min_length=1, max_length=MAX_QUERY)]
+    """PromQL; names: resource ase-exporter://metrics."""
     at: Annotated[Time, Field(description="The time of an instant query.")] = "now"
-    start: Annotated[Time | None, Field(description="With end: a range query; at most 31 days.")] = None
+    start: Time | None = None
+    """With end: a range query; at most 31 days."""
     end: Time | None = None
-    step: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=604800,
-            allow_inf_nan=False,
-            description="Seconds between points. Default: about 100 points.",
-        ),
-    ] = None
+    step: Annotated[float | None, Field(gt=0, le=604800, allow_inf_nan=False)] = None
+    """Seconds between points. Default: about 100 points."""
 
 
 class SysmonReport(Arguments):
     """Which reports of the directory."""
 
-    path: Annotated[
-        str,
-        Field(max_length=500, description="A file below the directory of reports. Default: list the files."),
-    ] = ""
-    against: Annotated[
-        str, Field(max_length=500, description="An earlier report to compare with: what changed since.")
-    ] = ""
+    path: Annotated[str, Field(max_length=500)] = ""
+    """A file below the directory of reports. Default: list the files."""
+    against: Annotated[str, Field(max_length=500)] = ""
+    """An earlier report to compare with: what changed since."""

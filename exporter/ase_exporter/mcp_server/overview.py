@@ -1,21 +1,35 @@
-"""The tools servers, hot_spinlocks and advise."""
+"""The tools servers, diagnose, hot_spinlocks and advise."""
 
 from ase_exporter.advise.advice import Advice
 from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.advise.report import PREDICTION
-from ase_exporter.analysis import moment
+from ase_exporter.analysis import Prometheus, moment
+from ase_exporter.analysis.diagnosing import diagnose_window
 from ase_exporter.analysis.evidence import evidence, require_spinlocks
 from ase_exporter.compare.marks import ask_exporter
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Span
+from ase_exporter.diagnosis.account import Account
+from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.errors import UserError
 from ase_exporter.mcp_server import inputs
-from ase_exporter.mcp_server.answers import Advised, Certainty, FindingOf, KnownServer, Servers, Spinlocks
-from ase_exporter.mcp_server.certainty import certainty
-from ase_exporter.mcp_server.sources import Sources
+from ase_exporter.mcp_server.answers import (
+    Advised,
+    Certainty,
+    Diagnosed,
+    FindingOf,
+    KnownServer,
+    PartOf,
+    Servers,
+    Spinlocks,
+)
+from ase_exporter.mcp_server.sources import Sources, certainty
 
 MAX_RANGE = 31 * 86400.0
 MAX_SERVERS = 1000
+# Seconds before the window in which a change may be the cause, and how many changes are listed.
+CHANGES_BEFORE = 3600.0
+MAX_CHANGES = 10
 _SHOWN = ("protects", "current", "steps", "cautions", "sources")
 
 
@@ -57,6 +71,50 @@ def servers(sources: Sources, arguments: inputs.Arguments) -> Servers:
     if len(known) > MAX_SERVERS:
         notes.append(f"{len(known) - MAX_SERVERS} more servers are left out")
     return Servers.of(servers=known[:MAX_SERVERS], notes=notes)
+
+
+def diagnose(sources: Sources, arguments: inputs.Window) -> Diagnosed:
+    """Why a server is slow, or that nothing is wrong, in a window: causes by the session time that each explains.
+
+    Give the time since which it is slow as start: it is compared with the time before. What is not judged is not
+    well: say so, and name the option that it needs.
+    """
+    selector, span = window(sources, arguments)
+    with sources.connect() as prometheus:
+        found, covered = diagnose_window(prometheus, selector, span)
+        changes = sources.changes(prometheus, arguments.server, span.start - CHANGES_BEFORE, span.end)
+        sure = certainty(prometheus, selector, span, covered.seconds if covered else None)
+        fired = _alerts_fired(prometheus, selector, span)
+    return Diagnosed.of(
+        server=arguments.server,
+        window=covered or span,
+        says=f"{found.word}: {found.text}",
+        level=found.level,
+        causes=found.findings,
+        account=_account(found.account),
+        not_judged=found.unknown,
+        changes=changes[-MAX_CHANGES:],
+        alerts_fired=fired,
+        certainty=sure,
+    )
+
+
+def _alerts_fired(prometheus: Prometheus, selector: str, span: Span) -> list[str]:
+    width = f"[{max(1, round(span.seconds))}s]"
+    fired = prometheus.query(f'last_over_time(ALERTS{{alertstate="firing", {selector}}}{width})', span.end)
+    return sorted({each.labels.get("alertname", "") for each in fired})
+
+
+def _account(account: Account) -> list[PartOf]:
+    return [
+        PartOf(
+            part=definition.title,
+            sessions=account.parts.get(name),
+            share=account.share(name),
+            session_seconds_per_transaction=account.per_transaction(name),
+        )
+        for name, definition in catalogue().account.items()
+    ]
 
 
 def hot_spinlocks(sources: Sources, arguments: inputs.HotSpinlocks) -> Spinlocks:

@@ -8,7 +8,7 @@ from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting, diagnosing, history, inputs, overview, querying, sysmon_files
+from ase_exporter.mcp_server import alerting, history, inputs, overview, querying, sysmon_files
 from ase_exporter.mcp_server.answers import Answer
 from ase_exporter.mcp_server.sources import Sources
 
@@ -54,7 +54,7 @@ TOOLS = {
     run.__name__: Tool(run)
     for run in (
         overview.servers,
-        diagnosing.diagnose,
+        overview.diagnose,
         overview.hot_spinlocks,
         history.changes,
         history.compare,
