@@ -2,11 +2,9 @@
 
 import asyncio
 import contextlib
-import gzip
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +23,6 @@ from ase_exporter.config import Config, Scrape
 from ase_exporter.errors import UserError
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.declared import OWN
-from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
 from ase_exporter.web.change_routes import ChangeHandlers
@@ -33,16 +30,14 @@ from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import (
     Exposition,
     accepts_gzip,
-    content_type,
     exposition,
     wants_created,
     wants_openmetrics,
 )
 from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.web_config import WebConfig
-from ase_exporter.web.write_access import NO_WRITE_ACCESS, WriteAccess
+from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeReply
 from ase_exporter.workers.pool import BusyError, WorkerPool
 from ase_exporter.workers.target_state import TargetState
 from ase_exporter.workers.totals_register import TotalsRegister
@@ -78,9 +73,10 @@ class ExporterApp:
         _log_problems(loaded)
         self.config = config = loaded.config
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
-        self.judge = self._new_judge(config)
-        self.recorded = _recorded(config)
+        self.judge: VerdictService | None = None
+        self.recorded: RecordedStates | None = None
         self._judging: asyncio.Task[None] | None = None
+        self._ask_prometheus(config)
         self._totals = TotalsRegister(state_directory)
         self._logins = LoginLedger(state_directory)
         self._halted: set[tuple[str, int]] = set()
@@ -116,7 +112,8 @@ class ExporterApp:
             self._next_reload = None
             try:
                 await self._reload()
-            except UserError:
+            except UserError as error:
+                log.error("configuration not loaded, keeping the old one: %s", error)
                 self.metrics.load_failed()
                 raise
 
@@ -136,8 +133,7 @@ class ExporterApp:
         await self._replace_host(config)
         await self.journal.configure(config.changes, _host_watch(config))
         self._stop_judging()
-        self.judge = self._new_judge(config)
-        self.recorded = _recorded(config)
+        self._ask_prometheus(config)
         self._start_judging()
         self.metrics.loaded()
         log.info("configuration loaded, targets: %d", len(config.targets))
@@ -163,19 +159,21 @@ class ExporterApp:
         """Metrics of a target that its worker does not have: its changes, and verdicts on them."""
         return [*target_families(self.journal, target), *(self.judge.families(target) if self.judge else ())]
 
-    def _new_judge(self, config: Config) -> "VerdictService | None":
-        if config.verdicts is None:
-            return None
-        # It imports numpy, which only verdicts need.
-        from ase_exporter.analysis.predicted import with_prediction
-        from ase_exporter.compare.verdicts import VerdictService
+    def _ask_prometheus(self, config: Config) -> None:
+        """Prepare what takes a Prometheus, if the configuration has one."""
+        self.judge = self.recorded = None
+        if config.verdicts:
+            # They import numpy, which only verdicts need.
+            from ase_exporter.analysis.predicted import with_prediction
+            from ase_exporter.compare.verdicts import VerdictService
+            from ase_exporter.web.recorded_states import RecordedStates
 
-        return VerdictService(
-            config.verdicts,
-            self.journal,
-            lambda: [target.name for target in self.config.targets],
-            with_prediction,
-        )
+            self.judge = VerdictService(config.verdicts, self.journal, self.names, with_prediction)
+            self.recorded = RecordedStates(config.verdicts)
+
+    def names(self) -> list[str]:
+        """The names of the configured targets."""
+        return [target.name for target in self.config.targets]
 
     def _start_judging(self) -> None:
         if self.judge:
@@ -229,9 +227,7 @@ class ExporterApp:
         pool.admit(target)
         return target.name
 
-    async def scrape(
-        self, request: Request, target: str, *, asked: float, compress: bool, module: str = ""
-    ) -> ScrapeReply:
+    async def scrape(self, request: Request, target: str, *, asked: float, module: str = "") -> Response:
         """Scrape a target within the timeout of the request. asked: when it came (monotonic)."""
         timeout = _timeout(request, self.config.scrape)
         margin = min(self.config.scrape.margin, timeout / 2)
@@ -242,14 +238,13 @@ class ExporterApp:
             collectors=frozenset(names) if names else None,
             openmetrics=wants_openmetrics(request),
             created=wants_created(request),
-            compress=compress,
+            compress=accepts_gzip(request),
             module=module,
         )
-        if reply.body:
-            return reply
-        # The worker is gone.
-        body = render_bytes([OWN.value("ase_up", 0.0)], openmetrics=wants_openmetrics(request))
-        return replace(reply, body=gzip.compress(body) if compress else body)
+        if not reply.body:
+            # The worker is gone.
+            return exposition(request, [OWN.value("ase_up", 0.0)])
+        return Exposition(request, memoryview(reply.body))
 
 
 class _Handlers:
@@ -260,8 +255,10 @@ class _Handlers:
     def routes(self) -> list[Route]:
         """All routes, their responses counted."""
         exporter = self._exporter
-        changes = ChangeHandlers(
-            exporter.journal, lambda: [target.name for target in exporter.config.targets]
+        access, changes = self._access, ChangeHandlers(exporter.journal, exporter.names)
+        reload = protected(self.reload, access.lifecycle, RELOADING)
+        annotate, finish = (
+            protected(each, access.annotations, ANNOTATING) for each in (changes.annotate, changes.finish)
         )
         return [
             self._counted("/", self.landing),
@@ -270,10 +267,10 @@ class _Handlers:
             self._counted("/targets", self.targets),
             self._counted("/-/healthy", self.healthy),
             self._counted("/-/ready", self.ready),
-            self._counted("/-/reload", self._access.reload(self.reload), "POST", "PUT"),
+            self._counted("/-/reload", reload, "POST", "PUT"),
             self._counted("/changes", changes.changes),
-            self._counted("/annotations", self._access.annotate(changes.annotate), "POST"),
-            self._counted("/annotations/{id}/finish", self._access.annotate(changes.finish), "POST"),
+            self._counted("/annotations", annotate, "POST"),
+            self._counted("/annotations/{id}/finish", finish, "POST"),
         ]
 
     def _counted(self, path: str, handler: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:
@@ -298,7 +295,7 @@ class _Handlers:
             *host_families(exporter.journal),
             *exporter.metrics.families(),
         ]
-        return exposition(request, render_bytes(families, openmetrics=wants_openmetrics(request)))
+        return exposition(request, families)
 
     async def probe(self, request: Request) -> Response:
         asked = time.monotonic()
@@ -316,10 +313,7 @@ class _Handlers:
                 text = "no target of that name is configured, and probe_allowlist does not allow it\n"
                 return PlainTextResponse(text, 403)
             return PlainTextResponse("no such target is configured\n", 404)
-        compress = accepts_gzip(request)
-        reply = await self._exporter.scrape(request, name, asked=asked, compress=compress, module=module)
-        headers = {"Content-Encoding": "gzip"} if compress else {}
-        return Exposition(memoryview(reply.body), media_type=content_type(request), headers=headers)
+        return await self._exporter.scrape(request, name, asked=asked, module=module)
 
     async def targets(self, _: Request) -> Response:
         """Targets for Prometheus's HTTP service discovery."""
@@ -347,7 +341,6 @@ class _Handlers:
         try:
             await self._exporter.reload()
         except UserError as error:
-            log.error("configuration not loaded, keeping the old one: %s", error)
             return PlainTextResponse(f"not loaded, keeping the old configuration: {error}\n", 500)
         return PlainTextResponse("loaded\n")
 
@@ -386,8 +379,8 @@ def landing_page(
     )
 
 
-def create_app(exporter: ExporterApp, access: WriteAccess = NO_WRITE_ACCESS) -> Starlette:
-    """The ASGI application; its lifespan starts and stops the workers. access: what callers may change."""
+def create_app(exporter: ExporterApp, access: WriteAccess | None = None) -> Starlette:
+    """The ASGI application; its lifespan starts and stops the workers. access: None changes nothing."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -397,16 +390,7 @@ def create_app(exporter: ExporterApp, access: WriteAccess = NO_WRITE_ACCESS) -> 
         finally:
             await exporter.stop()
 
-    return Starlette(routes=_Handlers(exporter, access).routes(), lifespan=lifespan)
-
-
-def _recorded(config: Config) -> "RecordedStates | None":
-    if config.verdicts is None:
-        return None
-    # It imports numpy, which an exporter without `verdicts` may do without.
-    from ase_exporter.web.recorded_states import RecordedStates
-
-    return RecordedStates(config.verdicts)
+    return Starlette(routes=_Handlers(exporter, access or WriteAccess()).routes(), lifespan=lifespan)
 
 
 def _log_problems(loaded: Loaded) -> None:

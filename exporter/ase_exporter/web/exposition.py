@@ -2,11 +2,15 @@
 
 import gzip
 import re
+from collections.abc import Iterable
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPENMETRICS
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from ase_exporter.metrics.exposition import render_bytes
+from ase_exporter.metrics.families import Family
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 # Bytes that are passed to the socket at a time.
@@ -14,7 +18,13 @@ PIECE = 256 * 1024
 
 
 class Exposition(Response):
-    """A response of up to many megabytes, sent in pieces as the socket takes them."""
+    """Up to many megabytes, sent in pieces as the socket takes them. body: in the encoding that the caller accepts."""
+
+    def __init__(self, request: Request, body: memoryview | bytes) -> None:
+        media_type = OPENMETRICS if wants_openmetrics(request) else TEXT
+        super().__init__(body, media_type=media_type)
+        if accepts_gzip(request):
+            self.headers["Content-Encoding"] = "gzip"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -41,14 +51,7 @@ def accepts_gzip(request: Request) -> bool:
     return False
 
 
-def content_type(request: Request) -> str:
-    """The content type of the format that the caller gets."""
-    return OPENMETRICS if wants_openmetrics(request) else TEXT
-
-
-def exposition(request: Request, body: bytes) -> Response:
-    """A response with metrics, compressed if the caller accepts that."""
-    if not accepts_gzip(request):
-        return Exposition(body, media_type=content_type(request))
-    compressed = gzip.compress(body, compresslevel=1, mtime=0)
-    return Exposition(compressed, media_type=content_type(request), headers={"Content-Encoding": "gzip"})
+def exposition(request: Request, families: Iterable[Family]) -> Response:
+    """A response with these metrics, compressed if the caller accepts that."""
+    body = render_bytes(families, openmetrics=wants_openmetrics(request))
+    return Exposition(request, gzip.compress(body, 1, mtime=0) if accepts_gzip(request) else body)

@@ -136,10 +136,9 @@ async def _serve(
     reloads: set[asyncio.Task[None]] = set()
 
     async def reload() -> None:
-        try:
+        # It is in the log.
+        with contextlib.suppress(UserError):
             await exporter.reload()
-        except UserError as error:
-            log.error("configuration not loaded, keeping the old one: %s", error)
 
     def on_hangup() -> None:
         task = asyncio.create_task(reload())

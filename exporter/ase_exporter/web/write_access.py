@@ -8,8 +8,9 @@ from starlette.responses import PlainTextResponse, Response
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-LIFECYCLE_OPTION = "--web.enable-lifecycle"
-ANNOTATIONS_OPTION = "--web.enable-annotations"
+# What is said while they are off.
+RELOADING = "reloading over HTTP is off; --web.enable-lifecycle enables it"
+ANNOTATING = "annotations are off; --web.enable-annotations enables them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +20,11 @@ class WriteAccess:
     lifecycle: bool = False
     annotations: bool = False
 
-    def reload(self, handler: Handler) -> Handler:
-        """The handler of /-/reload, protected."""
-        return _protected(
-            handler, self.lifecycle, f"reloading over HTTP is off; {LIFECYCLE_OPTION} enables it"
-        )
 
-    def annotate(self, handler: Handler) -> Handler:
-        """A handler of annotations, protected."""
-        return _protected(
-            handler, self.annotations, f"annotations are off; {ANNOTATIONS_OPTION} enables them"
-        )
+def protected(handler: Handler, enabled: bool, when_off: str) -> Handler:
+    """The handler, if it is enabled, for callers that are no page of another origin."""
 
-
-NO_WRITE_ACCESS = WriteAccess()
-
-
-def _protected(handler: Handler, enabled: bool, when_off: str) -> Handler:
-    async def protected(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         if not enabled:
             return PlainTextResponse(f"{when_off}\n", 403)
         if _is_from_another_origin(request):
@@ -47,7 +35,7 @@ def _protected(handler: Handler, enabled: bool, when_off: str) -> Handler:
             return PlainTextResponse("expected Content-Type: application/json\n", 400)
         return await handler(request)
 
-    return protected
+    return answer
 
 
 def _is_from_another_origin(request: Request) -> bool:

@@ -13,7 +13,6 @@ from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.store import Store, StoreError
 from ase_exporter.config.changes import ChangesConfig
 from ase_exporter.web.change_routes import ChangeHandlers
-from ase_exporter.web.write_access import WriteAccess
 
 
 @pytest.fixture
@@ -26,11 +25,11 @@ def client() -> Iterator[TestClient]:
         yield
         await journal.stop()
 
-    handlers, access = ChangeHandlers(journal, lambda: ["PROD"]), WriteAccess(annotations=True)
+    handlers = ChangeHandlers(journal, lambda: ["PROD"])
     routes = [
         Route("/changes", handlers.changes),
-        Route("/annotations", access.annotate(handlers.annotate), methods=["POST"]),
-        Route("/annotations/{id}/finish", access.annotate(handlers.finish), methods=["POST"]),
+        Route("/annotations", handlers.annotate, methods=["POST"]),
+        Route("/annotations/{id}/finish", handlers.finish, methods=["POST"]),
     ]
     with TestClient(Starlette(routes=routes, lifespan=lifespan)) as client:
         yield client

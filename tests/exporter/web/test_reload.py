@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -52,20 +53,22 @@ def logins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logins]:
     logins.proceed.set()
 
 
-@asynccontextmanager
-async def started(server: Simulated, password: str) -> AsyncIterator[ExporterApp]:
-    """An app of one target, of which no worker is left."""
+def one(server: Simulated, password: str) -> Config:
+    """A configuration of one target."""
     host, port = server.address
-    loaded = Loaded.of(
-        Config(
-            targets=(Target(name="ONE", host=host, port=port),),
-            auth={"default": Auth(user="monitor", password=password)},
-            scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
-            workers=1,
-        )
+    return Config(
+        targets=(Target(name="ONE", host=host, port=port),),
+        auth={"default": Auth(user="monitor", password=password)},
+        scrape=Scrape(timeout=60.0, connect_timeout=60.0, budget=None),
+        workers=1,
     )
+
+
+@asynccontextmanager
+async def started(file: list[Config]) -> AsyncIterator[ExporterApp]:
+    """An app, of which no worker is left. file: holds the configuration that is loaded now."""
     before = set(psutil.Process().children())
-    app = ExporterApp(lambda: loaded, loaded)
+    app = ExporterApp(lambda: Loaded.of(file[0]), Loaded.of(file[0]))
     await app.start()
     try:
         yield app
@@ -74,12 +77,12 @@ async def started(server: Simulated, password: str) -> AsyncIterator[ExporterApp
     assert set(psutil.Process().children()) <= before
 
 
-def scrape(app: ExporterApp) -> "asyncio.Task[ScrapeReply]":
-    return asyncio.create_task(app.pool.scrape("ONE", time.monotonic() + 60))
+def scrape(app: ExporterApp, name: str = "ONE") -> "asyncio.Task[ScrapeReply]":
+    return asyncio.create_task(app.pool.scrape(name, time.monotonic() + 60))
 
 
 async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:
-    async with started(server, PASSWORD) as app:
+    async with started([one(server, PASSWORD)]) as app:
         in_flight = scrape(app)
         await logins.until(1)
         await app.reload()
@@ -95,7 +98,7 @@ async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: L
 
 
 async def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated, logins: Logins) -> None:
-    async with started(server, "wrong") as app:
+    async with started([one(server, "wrong")]) as app:
         for number in range(5):
             logins.proceed.clear()
             in_flight = scrape(app)
@@ -109,11 +112,56 @@ async def test_a_login_in_flight_during_each_reload_is_counted(server: Simulated
         assert 1 <= logins.begun <= LOGIN_ATTEMPTS
 
 
+async def test_reloads_do_not_get_a_login_locked(server: Simulated, logins: Logins) -> None:
+    logins.proceed.set()
+    refused = one(server, "wrong")
+    file = [refused]
+    async with started(file) as app:
+        for _ in range(6):
+            assert not (await scrape(app)).summary.up
+            await app.reload()
+        # The same server and login by another name.
+        file[0] = replace(refused, targets=(replace(refused.targets[0], name="ALIAS"),))
+        await app.reload()
+        assert not (await scrape(app, "ALIAS")).summary.up
+        assert 1 <= logins.begun <= LOGIN_ATTEMPTS
+        # Another password of that login is tried at once.
+        file[0] = one(server, PASSWORD)
+        await app.reload()
+        assert (await scrape(app)).summary.up
+
+
+async def test_reloads_that_come_at_once_are_two_at_most_and_the_last_one_reads_the_last_file() -> None:
+    loaded = Loaded.of(Config())
+    begun, going = threading.Event(), threading.Event()
+    loads: list[None] = []
+
+    def load() -> Loaded:
+        loads.append(None)
+        begun.set()
+        assert going.wait(60)
+        return loaded
+
+    app = ExporterApp(load, loaded)
+    await app.start()
+    first = asyncio.create_task(app.reload())
+    await asyncio.to_thread(begun.wait, 60)
+    others = [asyncio.create_task(app.reload()) for _ in range(40)]
+    await asyncio.sleep(0)
+    assert len(loads) == 1
+    going.set()
+    await asyncio.gather(first, *others)
+    assert len(loads) == 2
+    await app.reload()
+    assert len(loads) == 3
+    await app.stop()
+
+
 async def test_a_reload_whose_workers_cannot_be_started_keeps_the_old_ones(
     server: Simulated, logins: Logins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logins.proceed.set()
-    async with started(server, PASSWORD) as app:
+    async with started([one(server, PASSWORD)]) as app:
         assert (await scrape(app)).summary.up
         before = app.pool.pids
         with monkeypatch.context() as patch:
