@@ -252,7 +252,7 @@ class RowMapper:
         numbers: Any = []
         if group.counters or group.ranked:
             unique = columns if rows.first_rows is None else rows.summed_by_key(columns)
-            generations = None if self._generation is None else rows.per_key(table.listed(self._generation))
+            generations = None if self._generation is None else rows.per_key(_keys(table, [self._generation]))
             deltas = totals.growth(rows.keys, unique, now, generations, sums=self._grouped)
             if group.ranked:
                 previous = self._rank(totals, group, table, rows, deltas)

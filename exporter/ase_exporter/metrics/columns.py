@@ -4,10 +4,13 @@ Columns of many rows are numpy arrays (or `TextColumn`), which handle a thousand
 Columns of few rows are plain lists, and numpy, which costs 15 MB, is then not even imported.
 """
 
+from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import sub
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +103,24 @@ def column_names(result: "Columns | Sequence[Row]") -> tuple[str, ...]:
         return result.names
     description = getattr(result[0], "cursor_description", ()) if result else ()
     return tuple([column[0] for column in description])
+
+
+class PackedNumbers(msgspec.Struct, forbid_unknown_fields=True):
+    """An array as it lies in memory, to be saved. kind: as `array.array` has it."""
+
+    kind: Literal["q", "d"]
+    data: bytes
+
+    @classmethod
+    def of(cls, numbers: "NDArray[Any]") -> "PackedNumbers":
+        """All numbers of an array."""
+        return cls("d" if numbers.dtype.kind == "f" else "q", numbers.tobytes())
+
+    def tolist(self) -> list[Any]:
+        """The numbers. Raises ValueError if the last one is torn."""
+        numbers = array(self.kind)
+        numbers.frombytes(self.data)
+        return numbers.tolist()
 
 
 def listed(column: Any) -> list[Any]:

@@ -31,14 +31,18 @@ and a fall of raw values:
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from operator import sub
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ase_exporter.metrics.columns import added, cell, filled, listed, minus, negative, row_at
+import msgspec
+
+from ase_exporter.metrics.columns import PackedNumbers, added, cell, filled, listed, minus, negative, row_at
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.epochs import (
     Change,
+    Count,
     EpochReading,
     Epochs,
     Identity,
@@ -50,8 +54,14 @@ from ase_exporter.metrics.epochs import (
 from ase_exporter.metrics.families import Family
 
 Width = Literal["int", "unsigned int", "wide"]
-Key = tuple[Hashable, ...]
+Key = tuple[str | int | float | None, ...]
+Labels = tuple[str, ...] | str
 Raw = int | float
+if TYPE_CHECKING:
+    # A list or an array of numbers.
+    Column = Any
+else:
+    Column = list[Raw] | PackedNumbers
 
 EVENT_KINDS = ("clear", "dip", "not_young", "other_server", "reset", "restart", "start_moved", "wrap")
 # A wrap is plausible if it implies at most this many times the row's last pace, plus some slack.
@@ -148,43 +158,49 @@ class Absence(NamedTuple):
     row: tuple[Raw, ...]
 
 
-class TableCounters:
-    """The counters of one table: last raw values per row, totals per series.
+class TableCounters(
+    msgspec.Struct, array_like=True, dict=True, eq=False, forbid_unknown_fields=True
+):  # dict: for what is not saved
+    """The counters of one table: last raw values per row, totals per series. Its fields are what `saved_totals` keeps.
 
-    Rows are identified by key, series by number (see `series`). Columns have the order of `widths`. What has no
-    underscore is what `saved_totals` keeps.
-    reads: number of readings; read_at: monotonic time of the last one; keys, values, growth: its rows, their raw values
-    and growth by column; growth_seconds: how long that took to grow. absent: rows that have vanished; forgotten:
-    checksums of those that are not remembered. generations: per row. labels: of each series, by number; series_read:
-    when it was read last. totals: per column, one value per series number. renumbered: changes when series get other
-    numbers. top_rows: if only the top rows have series of their own, those rows and their rank values. latest, seen:
-    time of the newest event, and how often each event of that time was seen, by checksum. marks: of each instance
-    when its rows were last read. holes: cells that were unknown at the first reading or when they were re-based, by row
-    and index of the column.
+    Rows are identified by key, series by number (see `series`). Columns have the order of `widths`.
+    reads: number of readings; read_at: monotonic time of the last one; keys, values, growth_of_rows: its rows, their
+    raw values and growth by column; growth_seconds: how long that took to grow. absent: rows that have vanished;
+    forgotten: checksums of those that are not remembered. generations: per row. labels: of each series, by number;
+    series_read: when it was read last. totals: per column, one value per series number. top_rows: if only the top rows
+    have series of their own, those rows and their rank values. latest, seen: time of the newest event, and how often
+    each event of that time was seen, by checksum. marks: of each instance when its rows were last read. holes: cells
+    that were unknown at the first reading or when they were re-based, by row and index of the column.
+    renumbered: changes when series get other numbers.
     """
 
-    def __init__(self, widths: tuple[Width, ...]) -> None:
-        self.widths = widths
-        self.reads = 0
-        self.read_at = 0.0
-        self.keys: Sequence[Key] = ()
-        self.values: list[Any] = [[] for _ in widths]
-        self.growth_of_rows: list[Any] = []
-        self.growth_seconds = 0.0
-        self.absent: dict[Key, Absence] = {}
-        self.forgotten: set[int] = set()
-        self.generations: dict[Key, object] = {}
-        self.labels: list[Hashable] = []
-        self.series_read: list[float] = []
-        self.totals: list[Any] = [[] for _ in widths]
+    widths: tuple[Width, ...]
+    reads: Count = 0
+    read_at: float = 0.0
+    keys: Sequence[Key] = ()
+    values: list[Column] = []
+    growth_of_rows: list[Column] = []
+    growth_seconds: float = 0.0
+    absent: dict[Key, Absence] = {}
+    forgotten: set[int] = set()
+    generations: dict[Key, Key] = {}
+    labels: list[Labels] = []
+    series_read: list[float] = []
+    totals: list[Column] = []
+    top_rows: dict[Key, float] = {}
+    latest: datetime | None = None
+    seen: dict[int, Count] = {}
+    marks: dict[Instance, Mark] = {}
+    holes: set[tuple[Key, Count]] = set()
+
+    def __post_init__(self) -> None:
+        """Look up rows and series by what has been restored."""
+        self.values = list(map(listed, self.values)) or [[] for _ in self.widths]
+        self.growth_of_rows = list(map(listed, self.growth_of_rows))
+        self.totals = list(map(listed, self.totals)) or [[] for _ in self.widths]
         self.renumbered = 0
-        self.top_rows: dict[Key, float] = {}
-        self.latest: Any = None
-        self.seen: Counter[int] = Counter()
-        self.marks: dict[Instance, Mark] = {}
-        self.holes: set[tuple[Key, int]] = set()
-        self._series: dict[Hashable, int] = {}
-        self._indexes: dict[Key, int] = {}
+        self._indexes = {key: index for index, key in enumerate(self.keys)}
+        self._series = {labels: number for number, labels in enumerate(self.labels)}
         # The series number of each row at the last `add`, and whether rows share a series.
         self._owners: Sequence[int] = ()
         self._shared = False
@@ -199,11 +215,6 @@ class TableCounters:
         self._store = store
         self._by_instance = by_instance
 
-    def index(self) -> None:
-        """Look up rows and series by what has been restored."""
-        self._indexes = {key: index for index, key in enumerate(self.keys)}
-        self._series = {labels: number for number, labels in enumerate(self.labels)}
-
     @property
     def counts_reading(self) -> bool:
         """Whether the latest reading adds to the totals; the first one does only if they start at raw values."""
@@ -214,7 +225,7 @@ class TableCounters:
         """Rows remembered, vanished ones included."""
         return len(self._indexes) + len(self.absent)
 
-    def series(self, labels: Hashable) -> int:
+    def series(self, labels: Labels) -> int:
         """The number of the series with these labels, which is kept until `renumbered` changes."""
         number = self._series.get(labels)
         if number is None:
@@ -231,7 +242,7 @@ class TableCounters:
         keys: Sequence[Key],
         columns: Sequence[Any],
         now: float,
-        generations: Sequence[object] | None = None,
+        generations: Sequence[Key] | None = None,
         *,
         sums: bool = False,
     ) -> list[Any]:
@@ -324,7 +335,7 @@ class TableCounters:
         if fresh:
             newest = max(row[time] for row in fresh)
             same = Counter(_checksum(tuple(row)) for row in fresh if row[time] == newest)
-            self.seen = self.seen + same if newest == self.latest else same
+            self.seen = Counter(self.seen) + same if newest == self.latest else same
             self.latest = newest
         return fresh
 
@@ -348,7 +359,7 @@ class TableCounters:
     def _instances(self, keys: Sequence[Key]) -> set[Instance]:
         return {key[-1] for key in keys} if self._by_instance else {None}
 
-    def _before(self, keys: Sequence[Key], generations: Sequence[object] | None) -> list[Any]:
+    def _before(self, keys: Sequence[Key], generations: Sequence[Key] | None) -> list[Any]:
         """The values from which each row's growth is counted, by column; zero if it counts from its start."""
         if keys is self.keys:
             before = self.values
@@ -540,7 +551,7 @@ class TableCounters:
         keys: Sequence[Key],
         columns: list[Any],
         deltas: list[Any],
-        generations: Sequence[object] | None,
+        generations: Sequence[Key] | None,
         now: float,
         elapsed: float,
     ) -> None:

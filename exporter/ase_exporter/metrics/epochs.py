@@ -6,12 +6,15 @@ own clock; `counters` then asks whether the values agree. Everything else that m
 re-base: they go on from the new values, and what happened between the two readings is not counted.
 """
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
 
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 # InstanceID on Cluster Edition, None elsewhere.
-Instance = Hashable
+Instance = str | int | float | None
 Change = Literal["", "clear", "rebase", "restart"]
 Notice = Literal["restart", "start_moved", "other_server"]
 
@@ -50,12 +53,12 @@ class EpochReading(NamedTuple):
 class Mark(NamedTuple):
     """How often an instance has restarted, been re-based and been cleared."""
 
-    restarts: int = 0
-    rebases: int = 0
-    clears: int = 0
+    restarts: Count = 0
+    rebases: Count = 0
+    clears: Count = 0
 
 
-class _Epoch(NamedTuple):
+class KnownEpoch(NamedTuple):
     """An instance at its last reading, and the monotonic time of that."""
 
     reading: EpochReading
@@ -63,15 +66,16 @@ class _Epoch(NamedTuple):
     mark: Mark
 
 
-@dataclass(slots=True)
-class Epochs:
-    """The epochs of all instances of one server. version: changes with any mark."""
+class Epochs(msgspec.Struct, forbid_unknown_fields=True):
+    """The epochs of all instances of one server, as `saved_totals` keeps them.
 
-    identity: Identity = field(default_factory=Identity)
+    version: changes with any mark. rebases: counts for instances that are not known, too.
+    """
+
+    identity: Identity = Identity()
     version: int = 0
-    _of: dict[Instance, _Epoch] = field(default_factory=dict)
-    # Counts for instances that are not known, too.
-    _rebases: int = 0
+    instances: dict[Instance, KnownEpoch] = {}
+    rebases: Count = 0
 
     def identify(self, identity: Identity) -> Notice | None:
         """Note who answers after a login; returns `other_server` if it is another one than before."""
@@ -84,7 +88,7 @@ class Epochs:
 
     def lose(self) -> Notice | None:
         """Note that a new connection cannot tell the start: any server may answer."""
-        if not self._of:
+        if not self.instances:
             return None
         self._rebase_all()
         return "start_moved"
@@ -92,9 +96,9 @@ class Epochs:
     def observe(self, readings: Mapping[Instance, EpochReading], now: float) -> dict[Instance, Notice]:
         """Note the starts of the instances that are there. now: monotonic. Others keep what is known of them."""
         notices: dict[Instance, Notice] = {}
-        last = max(self._of.values(), key=lambda epoch: epoch.read_at, default=None)
+        last = max(self.instances.values(), key=lambda epoch: epoch.read_at, default=None)
         for instance, reading in readings.items():
-            known = self._of.get(instance)
+            known = self.instances.get(instance)
             if known is None:
                 mark = Mark() if last is None else _mark_of_joined(last, reading, now)
             else:
@@ -103,61 +107,39 @@ class Epochs:
                     notices[instance] = notice
             if known is None or mark != known.mark:
                 self.version += 1
-            self._of[instance] = _Epoch(reading, now, mark)
+            self.instances[instance] = KnownEpoch(reading, now, mark)
         return notices
 
     def mark(self, instance: Instance) -> Mark:
         """The mark of an instance, which a table keeps to see later what has changed."""
-        known = self._of.get(instance)
+        known = self.instances.get(instance)
         mark = known.mark if known else Mark()
-        return mark._replace(rebases=mark.rebases + self._rebases)
+        return mark._replace(rebases=mark.rebases + self.rebases)
 
     def age(self, instance: Instance) -> float:
         """Seconds from the start of an instance to its last reading, by its own clock; 0 if not known."""
-        known = self._of.get(instance)
+        known = self.instances.get(instance)
         return known.reading.server_time - known.reading.started if known else 0.0
 
     def joint_mark(self) -> Mark:
         """A mark for rows that belong to all instances: the restart of one explains falls, but implies none."""
-        marks = [epoch.mark for epoch in self._of.values()]
+        marks = [epoch.mark for epoch in self.instances.values()]
         clears = sum(mark.clears + mark.restarts for mark in marks)
-        return Mark(0, self._rebases + sum(mark.rebases for mark in marks), clears)
+        return Mark(0, self.rebases + sum(mark.rebases for mark in marks), clears)
 
     @property
     def single(self) -> bool:
         """Whether the server is no cluster, as far as is known."""
-        return self._of.keys() <= {None}
-
-    def saved(self) -> "SavedEpochs":
-        """The state from which `restore` continues."""
-        instances: list[SavedInstance] = [
-            (instance, *epoch.reading, epoch.read_at, epoch.mark)  # type: ignore[misc]  # InstanceID is a number
-            for instance, epoch in self._of.items()
-        ]
-        return self.identity.name, self.identity.node, self._rebases, instances
-
-    @classmethod
-    def restored(cls, saved: "SavedEpochs", shift: float) -> "Epochs":
-        """The epochs of another store. shift: added to its monotonic times."""
-        name, node, rebases, instances = saved
-        of: dict[Instance, _Epoch] = {
-            instance: _Epoch(EpochReading(started, cleared, server_time), read_at + shift, Mark(*mark))
-            for instance, started, cleared, server_time, read_at, mark in instances
-        }
-        return cls(Identity(name, node), 1, of, rebases)
+        return self.instances.keys() <= {None}
 
     def _rebase_all(self) -> None:
-        self._rebases += 1
+        self.rebases += 1
         self.version += 1
         # What is known of the starts is another server's.
-        self._of = {
+        self.instances = {
             instance: epoch._replace(reading=EpochReading(float("nan"), None, float("nan")))
-            for instance, epoch in self._of.items()
+            for instance, epoch in self.instances.items()
         }
-
-
-SavedInstance = tuple[int | str | None, float, float | None, float, float, tuple[int, int, int]]
-SavedEpochs = tuple[str, str, int, list[SavedInstance]]
 
 
 def change(old: Mark, new: Mark) -> Change:
@@ -169,7 +151,7 @@ def change(old: Mark, new: Mark) -> Change:
     return "clear" if new.clears != old.clears else ""
 
 
-def _mark_of_joined(last: _Epoch, reading: EpochReading, now: float) -> Mark:
+def _mark_of_joined(last: KnownEpoch, reading: EpochReading, now: float) -> Mark:
     """The mark of an instance that was not there before: its rows count from zero only if it has just started.
 
     last: the latest reading of any other.
@@ -177,7 +159,7 @@ def _mark_of_joined(last: _Epoch, reading: EpochReading, now: float) -> Mark:
     return Mark(restarts=1) if _is_later(last, reading, now) else Mark(rebases=1)
 
 
-def _next_mark(known: _Epoch, reading: EpochReading, now: float) -> tuple[Mark, Notice | None]:
+def _next_mark(known: KnownEpoch, reading: EpochReading, now: float) -> tuple[Mark, Notice | None]:
     """The mark after another reading of an instance, and what was noticed."""
     last, mark = known.reading, known.mark
     if last.started != last.started:
@@ -191,7 +173,7 @@ def _next_mark(known: _Epoch, reading: EpochReading, now: float) -> tuple[Mark, 
     return mark._replace(rebases=mark.rebases + 1), "start_moved"
 
 
-def _is_later(last: _Epoch, reading: EpochReading, now: float) -> bool:
+def _is_later(last: KnownEpoch, reading: EpochReading, now: float) -> bool:
     """Whether an instance has provably started after that reading."""
     drift = (reading.server_time - last.reading.server_time) - (now - last.read_at)
     return (

@@ -142,8 +142,8 @@ def replay(kind: str, readings: list[Reading]) -> Iterator[tuple[Reading, list[l
         numbers = list(reading.rows)
         columns = [[reading.rows[number][column] for number in numbers] for column in range(COLUMNS)]
         deltas = table.growth([(number,) for number in numbers], columns, reading.now)
-        table.add([table.series((number,)) for number in numbers], deltas)
-        yield reading, [[totals[table.series((number,))] for totals in table.totals] for number in range(3)]
+        table.add([table.series(str(number)) for number in numbers], deltas)
+        yield reading, [[totals[table.series(str(number))] for totals in table.totals] for number in range(3)]
 
 
 def check_truth(history: tuple[str, list[Reading]]) -> None:
@@ -231,7 +231,7 @@ def test_columns_as_arrays_count_as_lists_do(history: tuple[str, list[Reading]])
                 if store is other and numbers and (every == 1 or step % every):
                     columns = [np.array(column) for column in columns]
                 deltas = table.growth(list(keys) if store is plain else keys, columns, reading.now)
-                table.add([table.series(key) for key in keys], deltas)
+                table.add([table.series(str(key)) for key in keys], deltas)
                 totals.append([list(column) for column in table.totals])
             assert totals[0] == totals[1]
             assert plain.events == other.events

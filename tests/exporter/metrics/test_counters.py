@@ -1,13 +1,12 @@
 """TableCounters: wraps, clears, resets, restarts and events, one case each."""
 
-from collections.abc import Hashable
 from datetime import datetime
 
 import pytest
 
 from ase_exporter.metrics import counters
 from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
-from ase_exporter.metrics.epochs import EpochReading, Identity
+from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 
 
 def read(table: TableCounters, now: float, **rows: int | None) -> dict[str, float]:
@@ -162,7 +161,7 @@ def test_a_clear_counts_what_fell_from_zero_and_leaves_the_rest() -> None:
 def test_instances_of_a_cluster_restart_leave_and_join_alone() -> None:
     store = CounterStore()
     table = store.table("t", ["wide"], by_instance=True)
-    starts: dict[Hashable, float] = {1: 0.0, 2: 0.0}
+    starts: dict[Instance, float] = {1: 0.0, 2: 0.0}
 
     def reading(now: float, **rows: int) -> dict[str, float]:
         store.observe({each: EpochReading(start, 0.0, now) for each, start in starts.items()}, now)
@@ -195,8 +194,8 @@ def test_rows_that_were_forgotten_do_not_count_from_zero(monkeypatch: pytest.Mon
 def test_a_new_generation_counts_from_zero() -> None:
     store = CounterStore()
     table = store.table("t", ["wide"])
-    table.growth([("a",)], [[100]], 0, [datetime(2024, 1, 1)])
-    assert table.growth([("a",)], [[150]], 15, [datetime(2024, 1, 2)]) == [[150]]
+    table.growth([("a",)], [[100]], 0, [("2024-01-01",)])
+    assert table.growth([("a",)], [[150]], 15, [("2024-01-02",)]) == [[150]]
     assert +store.events == {"reset": 1}
 
 

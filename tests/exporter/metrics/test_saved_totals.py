@@ -12,7 +12,7 @@ import pytest
 
 from ase_exporter.clock import Clock
 from ase_exporter.metrics import saved_totals
-from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.counters import CounterStore, TableCounters
 from ase_exporter.metrics.epochs import EpochReading, Identity
 from ase_exporter.metrics.saved_totals import TotalsError, check, encode, restore
 
@@ -44,7 +44,7 @@ def saved() -> bytes:
     scraped(store, {"a": 10, "b": 20}, 0.0)
     scraped(store, {"a": 25}, 15.0)
     table = store.table("two", ["wide", "int"])
-    keys, generations = [("x", 1), (None, 2)], [datetime(2026, 1, 1), None]
+    keys, generations = [("x", 1), (None, 2)], [("2026-01-01",), (None,)]
     for now in (0.0, 15.0):
         columns = [np.array([5 + now, 7.5]), [1, 2]]
         deltas = table.growth(keys, columns, now, generations)
@@ -85,7 +85,7 @@ def test_what_is_saved_is_continued_whole() -> None:
     assert store.created == 1e9
     assert scraped(store, {"a": 30, "b": 21}, 30.0) == {"a": 20, "b": 1}
     table = store.table("two", ["wide", "int"])
-    moved = [datetime(2026, 1, 2), None]
+    moved = [("2026-01-02",), (None,)]
     assert table.growth([("x", 1), (None, 2)], [[23.0, 8.0], [3, 2]], 30.0, moved) == [[23.0, 0.5], [3, 0]]
     log = store.table("log", ["wide"])
     assert log.new_events([(datetime(2026, 1, 1), "text"), (datetime(2026, 1, 1), "more")], 0, 30.0) == [
@@ -145,20 +145,22 @@ def signed(packed: bytes) -> bytes:
     return saved_totals._MAGIC + zlib.crc32(packed).to_bytes(4, "big") + packed
 
 
+def forged(content: type[msgspec.Struct], state: list[Any], parts: dict[str, Any]) -> None:
+    names = [field.name for field in msgspec.structs.fields(content)]
+    for part, value in parts.items():
+        state[names.index(part)] = value
+
+
 def with_table(**parts: Any) -> bytes:
     """The saved totals with parts of a table replaced, and a right checksum."""
     state = msgspec.msgpack.decode(saved()[HEAD + 4 :])
-    names = [field.name for field in msgspec.structs.fields(saved_totals._Table)]
-    for part, value in parts.items():
-        state[6]["t"][names.index(part)] = value
+    forged(TableCounters, state[6]["t"], parts)
     return signed(msgspec.msgpack.encode(state))
 
 
 def with_store(**parts: Any) -> bytes:
     state = msgspec.msgpack.decode(saved()[HEAD + 4 :])
-    names = [field.name for field in msgspec.structs.fields(saved_totals._Store)]
-    for part, value in parts.items():
-        state[names.index(part)] = value
+    forged(saved_totals._Store, state, parts)
     return signed(msgspec.msgpack.encode(state))
 
 
