@@ -1,12 +1,12 @@
 """The conformance list: T-SQL that any ASE answers, what it answers, and how clients may write the values."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 
-from ase_simulator.results import Affected, Column, Message, Result, Rows, Type
+from ase_simulator.results import Type
 
 LONG_TEXT = "a text of some length, " * 8
 BYTES = bytes(range(64))
@@ -120,7 +120,6 @@ COUNTED = (
     "select n from #counted order by n"
 )
 PREPARED = "select TableName, TableID from master..monTables where TableName = ? and TableID > ?"
-PREPARED_TYPES = [Type("varchar", 30), Type("int")]
 PROCEDURE = "conformance_double"
 CREATE_PROCEDURE = (
     f"create procedure {PROCEDURE} @n int, @twice int = null output as "
@@ -138,51 +137,3 @@ def call_by_batch(procedure: str, argument: int) -> str:
         f"declare @status int, @output int exec @status = {procedure} {argument}, @output output "
         "select @status status, @output output"
     )
-
-
-_INT = Type("int")
-_NUMBER = Column("n", _INT, False)
-_WORD = Column("word", Type("varchar", 5), False)
-_TABLE = Column("TableName", Type("varchar", 30), False)
-_BIG_ROWS = 60_000
-
-
-def scripted_answers() -> dict[str, Callable[[], list[Result]]]:
-    """The list's answers for a backend that knows no T-SQL; its types are added by `scripted_types`."""
-    return {
-        "select 1": lambda: [Rows([_NUMBER], [(1,)])],
-        ALIVE: lambda: [Rows([_NUMBER], [(42,)])],
-        MISSING_TABLE: lambda: [Message(208, 16, 1, "no_such_table not found.")],
-        PRINT: lambda: [Message(0, 10, 1, "hello from the server")],
-        SEVERAL_SETS: lambda: [
-            Rows([_NUMBER, _WORD], [(1, "one")]),
-            Message(0, 10, 1, "in between"),
-            Rows([_NUMBER, _WORD], []),
-            Rows([_NUMBER, _WORD], [(3, "three"), (4, "four")]),
-        ],
-        COUNTED: lambda: [Affected(1), Affected(1), Affected(2), Rows([_NUMBER], [(6,), (7,)])],
-        CREATE_PROCEDURE: list,
-        call_by_batch(PROCEDURE, 21): lambda: [
-            Rows([_NUMBER], [(21,)]),
-            Rows([Column("status", _INT), Column("output", _INT)], [(7, 42)]),
-        ],
-        PREPARED: lambda: [Rows([_TABLE, _NUMBER], [("monEngine", 17)])],
-        PREPARED.replace("?", "'monEngine'", 1).replace("?", "0"): lambda: [
-            Rows([_TABLE, _NUMBER], [("monEngine", 17)])
-        ],
-        BIG: lambda: [Rows([_NUMBER, _WORD], ((n, "row") for n in range(_BIG_ROWS)))],
-        BIG_COUNT: lambda: [Rows([_NUMBER], [(_BIG_ROWS,)])],
-    }
-
-
-def scripted_types(missing: Collection[str]) -> dict[str, Callable[[], list[Result]]]:
-    cases = known(missing)
-    nullable = [case for case in cases if case.type.name != "bit"]
-    return {
-        select_values(cases): lambda: [
-            Rows([Column("c", c.type, False) for c in cases], [[c.value for c in cases]])
-        ],
-        select_nulls(nullable): lambda: [
-            Rows([Column("c", c.type) for c in nullable], [[None for _ in nullable]])
-        ],
-    }

@@ -30,8 +30,8 @@ def test_login_with_a_wrong_password(client: Client) -> None:
     assert "Login failed" in errors[0][1]
 
 
-def test_values_of_all_types(client: Client, target: Target) -> None:
-    known = cases.known({*client.missing, *target.missing})
+def test_values_of_all_types(client: Client) -> None:
+    known = cases.known(client.missing)
     answer = client.batch(cases.select_values(known))
     row = _last(answer, len(known))
     wrong = [
@@ -42,8 +42,8 @@ def test_values_of_all_types(client: Client, target: Target) -> None:
     assert wrong == []
 
 
-def test_null_of_all_types(client: Client, target: Target) -> None:
-    known = [case for case in cases.known({*client.missing, *target.missing}) if case.type.name != "bit"]
+def test_null_of_all_types(client: Client) -> None:
+    known = [case for case in cases.known(client.missing) if case.type.name != "bit"]
     answer = client.batch(cases.select_nulls(known))
     row = _last(answer, len(known))
     assert [case.sql_type for case, shown in zip(known, row, strict=True) if shown not in NULLS] == []
@@ -86,7 +86,7 @@ def test_parameters(client: Client) -> None:
     assert answer.errors == []
 
 
-def test_a_procedure_with_output_parameters(client: Client, target: Target) -> None:
+def test_a_procedure_with_output_parameters(client: Client) -> None:
     answer = client.call(cases.PROCEDURE, 21)
     assert ["21"] in answer.rows
     if answer.status is None:

@@ -143,17 +143,10 @@ def check(sample: Sample) -> None:
     )
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=25, phases=PHASES)
-@given(data=st.data())
-def test_figures_survive_the_way_through_the_report(layout: Layout, data: st.DataObject) -> None:
-    check(data.draw(samples(layout)))
+EXAMPLES = [25, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=1000, phases=PHASES)
-@given(data=st.data())
-def test_figures_of_a_thousand_samples_survive(layout: Layout, data: st.DataObject) -> None:
-    check(data.draw(samples(layout)))
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_figures_survive_the_way_through_the_report(layout: Layout, examples: int) -> None:
+    settings(max_examples=examples, phases=PHASES)(given(samples(layout))(check))()

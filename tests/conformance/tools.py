@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.conformance.cases import call_by_batch
@@ -18,23 +18,14 @@ _SEPARATOR = "\ngo\n"
 
 
 class Tool:
-    """command: the whole command line but for the password, which `secret` adds.
-
-    parse: standard output to rows. interrupts: Ctrl-C cancels the batch and not the program.
-    """
+    """command: the whole command line; PASSWORD stands for the password. parse: standard output to rows."""
 
     def __init__(
-        self,
-        name: str,
-        command: Callable[[str], Sequence[str]],
-        password: str,
-        folder: Path,
-        *,
-        parse: Callable[[str], list[Row]],
+        self, name: str, command: str, password: str, folder: Path, parse: Callable[[str], list[Row]]
     ) -> None:
         self.name = name
         self.missing: dict[str, str] = {}
-        self._command = command
+        self._command = command.split()
         self._password = password
         self._environment = {
             **os.environ,
@@ -83,7 +74,7 @@ class Tool:
     def _open(self, password: str) -> subprocess.Popen[str]:
         # Who runs the tests in the background may have Ctrl-C ignored, which a child would inherit.
         return subprocess.Popen(
-            ["env", "--default-signal=INT", *self._command(password)],
+            ["env", "--default-signal=INT", *(word.replace("PASSWORD", password) for word in self._command)],
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -108,35 +99,22 @@ class Tool:
         return transcript
 
 
-def tools(port: int, user: str, password: str, folder: Path) -> list[Tool]:
-    """tsql and fisql, configured to reach the server as SIMULATED."""
+def tool(name: str, port: int, user: str, password: str, folder: Path) -> Tool:
+    """tsql or fisql, configured to reach the server as SIMULATED."""
     (folder / "freetds.conf").write_text(
         f"[SIMULATED]\nhost = 127.0.0.1\nport = {port}\ntds version = 5.0\nclient charset = UTF-8\n"
     )
-    return [
-        Tool(
-            "tsql",
-            lambda secret: ["tsql", "-S", "SIMULATED", "-U", user, "-P", secret, "-o", "fhq"],
-            password,
-            folder,
-            parse=lambda text: [list[str | None](line.split("\t")) for line in text.splitlines()],
-        ),
-        Tool(
-            "fisql",
-            lambda secret: [
-                *["fisql", "-S", "SIMULATED", "-s", "|"],
-                *["-w", "60000", "-U"],
-                user,
-                "-P",
-                secret,
-            ],
-            password,
-            folder,
-            parse=_bars,
-        ),
-    ]
+    options, parse = _TOOLS[name]
+    return Tool(name, f"{name} -S SIMULATED -U {user} -P PASSWORD {options}", password, folder, parse)
+
+
+def _tabs(text: str) -> list[Row]:
+    return [list[str | None](line.split("\t")) for line in text.splitlines()]
 
 
 def _bars(text: str) -> list[Row]:
     lines = [line for line in text.splitlines() if line]
     return [[field.strip() for field in line.split("|")] for line in lines]
+
+
+_TOOLS = {"tsql": ("-o fhq", _tabs), "fisql": ("-s | -w 60000", _bars)}
