@@ -1,11 +1,13 @@
 """TableCounters: wraps, clears, resets, restarts and events, one case each."""
 
 from datetime import datetime
+from pathlib import Path
 
 import pytest
+import yaml
 
 from ase_exporter.metrics import counters
-from ase_exporter.metrics.counters import CounterStore, TableCounters, Width
+from ase_exporter.metrics.counters import CounterStore, TableCounters
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 
 
@@ -25,137 +27,27 @@ def read_sum(table: TableCounters, now: float, *slots: int | None) -> float:
     return float(table.totals[0][table.series("all")])
 
 
-@pytest.mark.parametrize(
-    ("width", "before", "last", "after", "growth"),
-    [
-        ("int", (1 << 31) - 200, (1 << 31) - 100, 50, 150),
-        ("int", (1 << 31) - 200, (1 << 31) - 100, -(1 << 31) + 50, 150),
-        ("int", -200, -100, 50, 150),
-        ("unsigned int", (1 << 32) - 200, (1 << 32) - 100, 50, 150),
-        ("unsigned int", -200, -100, 50, 150),
-    ],
-)
-def test_a_wrap_counts_the_growth_across_the_edge(
-    width: Width, before: int, last: int, after: int, growth: int
-) -> None:
-    store = CounterStore()
-    table = store.table("t", [width])
-    read(table, 0, a=before)
-    total = read(table, 15, a=last)["a"]
-    assert read(table, 30, a=after)["a"] - total == growth
-    assert +store.events == {"wrap": 1}
+CASES = yaml.safe_load(Path(__file__).with_name("counters.yaml").read_text(encoding="utf-8"))
 
 
-def test_a_counter_that_falls_far_from_its_edge_counts_from_zero() -> None:
-    store = CounterStore()
-    table = store.table("t", ["int"])
-    read(table, 0, a=1_000_000)
-    read(table, 15, a=1_000_100)
-    assert read(table, 30, a=7) == {"a": 107}
-    assert +store.events == {"reset": 1}
-
-
-def test_a_small_fall_is_no_growth() -> None:
-    store = CounterStore()
-    table = store.table("t", ["wide"])
-    read(table, 0, a=1_000_000)
-    assert read(table, 15, a=999_990) == {"a": 0}
-    assert read(table, 30, a=1_000_010) == {"a": 20}
-    assert +store.events == {"dip": 1}
-
-
-def observe(
-    store: CounterStore, now: float, started: float = 0.0, cleared: float = 0.0, instance: int | None = None
-) -> None:
-    """The server's clock is the exporter's."""
-    store.observe({instance: EpochReading(started, cleared, now)}, now)
-
-
-def test_a_restart_counts_what_fell_from_zero_and_of_the_rest_what_is_certain() -> None:
-    store = CounterStore()
-    table = store.table("t", ["int"])
-    observe(store, 0)
-    read(table, 0, a=10, b=900, c=800)
-    observe(store, 15, started=5)
-    assert read(table, 15, a=30, b=5, c=6) == {"a": 20, "b": 5, "c": 6}
-    assert +store.events == {"restart": 1}
-
-
-@pytest.mark.parametrize(
-    ("started", "kind"), [(-3, "start_moved"), (3, "start_moved"), (100, "start_moved"), (25, "not_young")]
-)
-def test_a_start_that_moves_without_a_restart_leaves_a_gap(started: float, kind: str) -> None:
-    told: list[str] = []
+@pytest.mark.parametrize("name", CASES)
+def test_readings_give_these_totals(name: str) -> None:
+    case, told = CASES[name], list[str]()
     store = CounterStore(on_rebase=told.append)
-    table = store.table("t", ["int"])
-    observe(store, 0)
-    read(table, 0, a=1000)
-    observe(store, 15)
-    read(table, 15, a=1100)
-    observe(store, 30, started=started)
-    assert read(table, 30, a=90_000) == {"a": 100}
-    observe(store, 45, started=started)
-    assert read(table, 45, a=90_010) == {"a": 110}
-    assert len(told) == store.events[kind] == 1
-
-
-def test_a_clock_that_was_set_proves_no_restart() -> None:
-    store = CounterStore()
-    table = store.table("t", ["int"])
-    observe(store, 0)
-    read(table, 0, a=1000)
-    store.observe({None: EpochReading(3000.0, 0.0, 3615.0)}, 15)
-    assert read(table, 15, a=900) == {"a": 0}
-    assert store.events["start_moved"] == 1
-
-
-def test_a_cell_that_is_unknown_at_its_base_starts_at_what_it_has_then() -> None:
-    store = CounterStore()
-    table = store.table("t", ["wide"])
-    store.identify(Identity("ASE1", "aa"), {None: EpochReading(-100.0, 0.0, 0.0)}, 0)
-    assert [read(table, 0, a=None), read(table, 15, a=1000), read(table, 30, a=1010)] == [
-        {"a": 0},
-        {"a": 0},
-        {"a": 10},
-    ]
-    store.identify(Identity("ASE1", "bb"), {None: EpochReading(-100.0, 0.0, 45.0)}, 45)
-    grown = [read(table, 45, a=None), read(table, 60, a=90_000), read(table, 75, a=90_005)]
-    assert grown == [{"a": 10}, {"a": 10}, {"a": 15}]
-
-
-def test_another_server_behind_the_address_is_a_new_base() -> None:
-    store = CounterStore()
-    table = store.table("t", ["int"])
-    store.identify(Identity("ASE1", "aa"), {None: EpochReading(-100.0, 0.0, 0.0)}, 0)
-    read(table, 0, a=1000, b=1)
-    for now, identity, growth in ((15, Identity("ASE2", "aa"), 0), (30, Identity("ASE2", "bb"), 0)):
-        store.identify(identity, {None: EpochReading(now - 5.0, 0.0, now)}, now)
-        assert read(table, now, a=50 + now)["a"] == growth
-    store.identify(Identity("ASE2"), {None: EpochReading(25.0, 0.0, 45.0)}, 45)
-    # A row of the name that the first server had may have been there all the time.
-    assert read(table, 45, a=85, b=3) == {"a": 5, "b": 0}
-    assert +store.events == {"other_server": 2}
-
-
-def test_a_server_that_does_not_say_when_it_started_may_be_any() -> None:
-    store = CounterStore()
-    table = store.table("t", ["int"])
-    store.identify(Identity("ASE1"), {None: EpochReading(-100.0, 0.0, 0.0)}, 0)
-    read(table, 0, a=1000)
-    store.identify(Identity("ASE1"), None, 15)
-    assert read(table, 15, a=9_000_000) == {"a": 0}
-    assert store.events["start_moved"] == 1
-
-
-def test_a_clear_counts_what_fell_from_zero_and_leaves_the_rest() -> None:
-    store = CounterStore()
-    table = store.table("t", ["int"])
-    observe(store, 0)
-    read(table, 0, a=(1 << 31) - 100, b=900)
-    read(table, 15, a=(1 << 31) - 50, b=900)
-    observe(store, 30, cleared=20)
-    assert read(table, 30, a=20, b=910) == {"a": 70, "b": 10}
-    assert +store.events == {"clear": 1}
+    table = store.table("t", [case["width"]])
+    for step, reading in enumerate(case["readings"]):
+        now = step * 15.0
+        epochs: dict[Instance, EpochReading] | None = None
+        if "started" in reading:
+            cleared, clock = reading.get("cleared", 0.0), reading.get("clock", now)
+            epochs = {None: EpochReading(reading["started"], cleared, clock)}
+        if "identity" in reading:
+            store.identify(Identity(*reading["identity"]), epochs, now)
+        elif epochs:
+            store.observe(epochs, now)
+        assert read(table, now, **reading["rows"]) == reading["totals"], step
+    assert +store.events == case["events"]
+    assert len(told) == case.get("told", 0)
 
 
 def test_instances_of_a_cluster_restart_leave_and_join_alone() -> None:
