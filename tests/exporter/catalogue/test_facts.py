@@ -107,7 +107,7 @@ def test_unsigned_columns_are_converted_where_the_server_knows_bigint() -> None:
     def select(version: str) -> str:
         tables = {"monNetworkIO": {"PacketsSent": "unsigned int", "PacketsReceived": "int"}}
         facts = ServerFacts(parse_version(version), tables=tables, roles=frozenset({"mon_role"}))
-        return next(each for each in plan(CATALOGUE, facts) if each.name == "network").statements[0]
+        return next(each for each in plan(CATALOGUE, facts) if each.name == "network").statement
 
     assert select("16.0") == (
         "select PacketsSent = convert(bigint, PacketsSent), PacketsReceived from master..monNetworkIO"
@@ -128,7 +128,7 @@ def test_spinlocks_are_summed_by_the_server_unless_their_counters_may_wrap() -> 
             }
         }
         facts = ServerFacts(parse_version("16.0"), tables=tables, roles=frozenset({"mon_role"}))
-        return next(each for each in plan(CATALOGUE, facts) if each.name == "spinlocks").statements[0]
+        return next(each for each in plan(CATALOGUE, facts) if each.name == "spinlocks").statement
 
     assert select("bigint", SpinlockSlotID="int") == (
         "select SpinlockName, InstanceID, Grabs = sum(convert(bigint, Grabs)), "
@@ -145,8 +145,8 @@ def test_columns_are_spelled_as_the_server_spells_them() -> None:
     tables = {"monNetworkIO": {"PACKETSSENT": "int", "bytessent": "int"}}
     facts = ServerFacts(parse_version("15.0"), tables=tables, roles=frozenset({"mon_role"}))
     (network,) = [each for each in plan(CATALOGUE, facts, {}) if each.name == "network"]
-    assert network.statements == ("select PACKETSSENT, bytessent from master..monNetworkIO",)
-    names = {family.name for family in network.families([[(1, 2)]], CounterStore(), 0.0)}
+    assert network.statement == "select PACKETSSENT, bytessent from master..monNetworkIO"
+    names = {family.name for family in network.families([(1, 2)], CounterStore(), 0.0)}
     assert names == {"ase_network_packets_total", "ase_network_bytes_total"}
 
 

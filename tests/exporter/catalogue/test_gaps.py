@@ -51,7 +51,7 @@ def test_without_mon_role_the_grant_is_named_and_the_rest_still_read(running: RU
             assert {"server", "configuration", "processes", "run_queues"} <= readable
             for collector in planned:
                 if collector.name in ("server", "configuration", "processes"):
-                    assert query(collector.statements[0])
+                    assert query(collector.statement)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_login_script_makes_a_login_that_reads_all_and_changes_nothing(runni
             assert facts.roles == {"mon_role"}
             for collector in plan(CATALOGUE, facts):
                 if collector.available:
-                    query(collector.statements[0])
+                    query(collector.statement)
 
 
 def test_what_only_another_version_has_comes_without_sql(running: RUNNING) -> None:

@@ -47,8 +47,8 @@ def read_everything(server: Simulated, selection: dict[str, bool]) -> tuple[Serv
         facts = read_facts(query)
         for number, collector in enumerate(plan(CATALOGUE, facts, selection)):
             if collector.available:
-                results = RefusedDatabases("ONE").ask(collector.statements, query)
-                made += collector.families(results, counters, float(number))
+                rows = RefusedDatabases("ONE").ask(collector.statement, query)
+                made += collector.families(rows, counters, float(number))
     return facts, made
 
 
@@ -102,7 +102,7 @@ def test_resources_are_read_by_a_login_that_may_ask_for_them(simulated: Callable
             for collector in plan(CATALOGUE, read_facts(query), EVERYTHING)
             if collector.name == "resource_usage"
         ]
-        made = resources.families([query(resources.statements[0])], CounterStore(), 0.0)
+        made = resources.families(query(resources.statement), CounterStore(), 0.0)
     used = next(family for family in made if family.name == "ase_resource_used")
     by_resource = dict(used.samples)
     assert by_resource["number of user connections",] == pytest.approx(1, abs=1000)
@@ -123,6 +123,6 @@ def test_custom_metrics_are_read_from_the_server(simulated: Callable[..., Simula
     assert problems == []
     with simulated("16.0 SP04", "quiet-oltp").login("monitor") as query:
         (mine,) = [each for each in plan(catalogue, read_facts(query)) if each.name == "sessions"]
-        (family,) = mine.families([query(mine.statements[0])], CounterStore(), 0.0)
+        (family,) = mine.families(query(mine.statement), CounterStore(), 0.0)
     assert family.name == "ase_custom_sessions"
     assert sum(value for _, value in family.samples) > 1

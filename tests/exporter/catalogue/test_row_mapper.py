@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.exporter.catalogue.shapes import COLLECTOR, SMP
+from pydantic import TypeAdapter
 
 from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.columns import Columns
@@ -19,6 +20,8 @@ from ase_exporter.metrics.counters import DIP_LASTS, CounterStore
 from ase_exporter.metrics.epochs import EpochReading
 from ase_exporter.metrics.families import Family
 
+COLLECTOR = TypeAdapter(Collector)
+SMP = ServerFacts(parse_version("16.0 SP04"), page_size=4096, utc_offset=timedelta(hours=2))
 CLUSTER = ServerFacts(parse_version("Adaptive Server Enterprise/15.7/EBF 1 Cluster Edition SP138/P"))
 WAITS = {"help": "Times waited.", "column": "Waits"}
 

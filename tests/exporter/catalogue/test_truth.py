@@ -18,7 +18,7 @@ def exported(query: Callable[[str], Any], counters: CounterStore, now: float) ->
     """ase_cache_searches_total of the default data cache, by one more scrape."""
     for collector in plan(CATALOGUE, read_facts(query), SELECTION):
         assert collector.available, collector.detail
-        families = collector.families([query(sql) for sql in collector.statements], counters, now)
+        families = collector.families(query(collector.statement), counters, now)
     (family,) = [each for each in families if each.name == "ase_cache_searches_total"]
     return dict(family.samples)[(CACHE,)]
 

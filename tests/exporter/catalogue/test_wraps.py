@@ -13,7 +13,6 @@ from tests.exporter.simulated import Simulated
 from ase_exporter.catalogue import PlannedCollector, ServerFacts, load_catalogue, plan, read_facts
 from ase_exporter.catalogue.facts import ROLES
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.plan import is_of_other_edition
 from ase_exporter.catalogue.row_mapper import RowMapper
 from ase_exporter.metrics.counters import CounterStore
 from ase_simulator.schema.profiles import profiles
@@ -76,7 +75,7 @@ def exported(
 ) -> dict[str, float]:
     """The sum of each metric after one reading."""
     rows = [tuple(cells.values())] if is_shown(CATALOGUE.collectors[planned.name], cells) else []
-    families = planned.families([rows], store, now)
+    families = planned.families(rows, store, now)
     return {family.name: sum(value for _, value in family.samples) for family in families}
 
 
@@ -84,7 +83,7 @@ def expected_columns(facts: ServerFacts) -> set[tuple[str, str]]:
     """The int columns of all counters of the catalogue that this server has, by collector; not of events."""
     found = set()
     for name, collector in CATALOGUE.collectors.items():
-        if collector.events or is_of_other_edition(collector, facts):
+        if collector.events or not collector.is_of(facts.cluster):
             continue
         kinds = {
             c.lower(): kind

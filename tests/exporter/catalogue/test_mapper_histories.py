@@ -1,0 +1,186 @@
+"""Arrays, what a mapper keeps from reading to reading, and processes that continue change nothing that is exported."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.exporter.catalogue.test_row_mapper import COLLECTOR, SMP
+
+from ase_exporter.catalogue.row_mapper import RowMapper
+from ase_exporter.clock import Clock
+from ase_exporter.metrics.columns import Columns, Row, TextColumn
+from ase_exporter.metrics.counters import CounterStore
+from ase_exporter.metrics.epochs import EpochReading
+from ase_exporter.metrics.exposition import render_openmetrics, render_text
+from ase_exporter.metrics.families import Family, SampleArray
+from ase_exporter.metrics.saved_totals import encode, restore
+from ase_exporter.metrics.series_limits import limit_series
+
+COLUMNS = {
+    "Name": "varchar",
+    "Slot": "int",
+    "State": "varchar",
+    "Grabs": "bigint",
+    "Waits": "int",
+    "Ratio": "float",
+    "Since": "datetime",
+}
+METRICS: dict[str, Any] = {
+    "ase_x_grabs_total": {"help": "Counted.", "column": "Grabs"},
+    "ase_x_time_seconds_total": {
+        "help": "Timed.",
+        "by": "mode",
+        "columns": {"user": "Waits", "system": "Grabs"},
+        "unit": "milliseconds",
+    },
+    "ase_x_sum_total": {"help": "All of them.", "column": "Ratio", "total": True},
+    "ase_x_bytes": {"help": "Held.", "column": "Waits", "unit": "server pages"},
+    "ase_x_ratios": {"help": "Two kinds.", "by": "kind", "columns": {"a": "Ratio", "b": "Waits"}},
+    "ase_x_rows": {"help": "Rows.", "count": True},
+    "ase_x_states": {"help": "Rows.", "count": True, "total": True, "labels": {"state": "State"}},
+    "ase_x_info": {"help": "One for each.", "labels": {"state": "State"}},
+    "ase_x_since_timestamp_seconds": {"help": "Its time.", "column": "Since", "unit": "timestamp"},
+}
+A_SERIES_A_ROW = {"name": "Name", "slot": "Slot"}
+SHAPES: dict[str, dict[str, Any]] = {
+    "a series a row": {"labels": A_SERIES_A_ROW},
+    "rows that share series": {"labels": {"name": "Name"}, "key": ["Slot"]},
+    "rows that nothing tells apart": {"labels": {"name": "Name"}},
+    "no labels": {"key": ["Name", "Slot"]},
+    "ranked": {"labels": A_SERIES_A_ROW, "top": {"by": ["Grabs", "Waits"]}},
+    "generations": {"labels": A_SERIES_A_ROW, "generation": "Since"},
+}
+CLOCK = Clock(lambda: 0.0, lambda: 0.0)
+Rows = list[tuple[Any, ...]]
+
+
+def readings(seed: int) -> Iterator[Rows]:
+    """Rows that grow, stay, wrap, are cleared, vanish, come back, change order, have NULLs and negative values."""
+    chance = random.Random(seed)
+    dates = [None, datetime(1900, 1, 1), datetime(2026, 1, 2, 3, 4), datetime(2026, 5, 6)]
+    rows: list[list[Any]] = [
+        [f'ü"{slot % 4}"\\', slot, "online", chance.randrange(1 << 40), chance.randrange(1 << 31), 0.1, dates[2]]
+        for slot in range(9)
+    ]  # fmt: skip
+    for _ in range(25):
+        for row in rows:
+            row[3] += chance.choice([0, 0, 7, 10**9])
+            row[4] = (row[4] + chance.choice([0, 1, 10**8])) % (1 << 31)
+            row[5] += chance.choice([0, 0.3, 1e15])
+            match chance.randrange(60):
+                case 0:
+                    row[3:6] = [0, 0, 0.0]
+                case 1:
+                    row[4] = -1
+                case 2:
+                    row[2], row[6] = chance.choice(["offline", "online"]), chance.choice(dates)
+        shown = [tuple(row) for row in rows]
+        match chance.randrange(8):
+            case 0:
+                shown = [row for row in shown if chance.random() < 0.7]
+            case 1:
+                chance.shuffle(shown)
+            case 2:
+                place = chance.randrange(2, 7)
+                shown = [
+                    (*row[:place], None, *row[place + 1 :]) if chance.random() < 0.5 else row for row in shown
+                ]
+        yield shown
+        if chance.random() < 0.3:
+            yield shown
+
+
+def as_arrays(rows: Rows) -> Columns | Rows:
+    """As the driver's memory gives it: arrays but where there are NULLs and dates."""
+    columns = list(map(list, zip(*rows, strict=True)))
+    made = [column if {type(cell) for cell in column} & {type(None), datetime} else
+            texts(column) if isinstance(column[0], str) else np.array(column) for column in columns]  # fmt: skip
+    return Columns(made, len(rows)) if rows else rows
+
+
+def texts(column: list[str]) -> TextColumn:
+    units = [text.encode("utf-16-le") for text in column]
+    width = max(map(len, units)) // 2 + 2
+    memory = np.frombuffer(b"".join(unit.ljust(2 * width, b"\0") for unit in units), "<u2")
+    return TextColumn(memory.reshape(-1, width), np.array([len(unit) // 2 for unit in units]))
+
+
+class Way:
+    """One way to read the same table. form: of its rows, by reading. renewed: the mapper is a new one each time.
+
+    continued: how often a process ends and another one continues its totals.
+    """
+
+    def __init__(
+        self,
+        shape: str,
+        form: Callable[[int, Rows], Columns | Sequence[Row]] = lambda _, rows: rows,
+        *,
+        renewed: bool = False,
+        continued: float = 0.0,
+    ) -> None:
+        self.store = CounterStore()
+        self._shape, self._form = shape, form
+        self._renewed, self._continued = renewed, continued
+        self._chance = random.Random(0)
+        self._made: list[tuple[list[Family], str]] = []
+        self._start()
+
+    def _start(self) -> None:
+        collector = {"help": "A table.", "table": "monX", "metrics": METRICS, **SHAPES[self._shape]}
+        self._mapper = RowMapper("x", COLLECTOR.validate_python(collector), COLUMNS, SMP, 3)
+
+    def read(self, step: int, rows: Rows, epoch: EpochReading) -> list[Family]:
+        if ends := self._chance.random() < self._continued:
+            saved = encode(self.store, CLOCK)
+            restore(store := CounterStore(), saved, CLOCK)
+            self.store = store
+        if ends or self._renewed:
+            self._start()
+        self.store.observe({None: epoch}, epoch.server_time)
+        made = self._mapper.families(self._form(step, rows), self.store, epoch.server_time)
+        self._made.append((made, render_text(made)))
+        return made
+
+    def assert_nothing_changed_later(self) -> None:
+        """The families of a collector that is not due are exposed again."""
+        for made, text in self._made:
+            assert render_text(made) == text
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_way_to_read_a_table_gives_the_text_of_a_new_mapper(shape: str, seed: int) -> None:
+    plain, kept = Way(shape, renewed=True), Way(shape)
+    arrays = Way(shape, lambda _, rows: as_arrays(rows))
+    mixed = Way(shape, lambda step, rows: as_arrays(rows) if step % 3 else rows)
+    ways = [kept, arrays, mixed, Way(shape, continued=0.15)]
+    chance, started, cleared = random.Random(seed), 0.0, 0.0
+    for step, rows in enumerate(readings(seed)):
+        now = step * 15.0
+        started = now - 1 if chance.random() < 0.1 else started
+        cleared = now - 1 if chance.random() < 0.1 else cleared
+        epoch = EpochReading(started, cleared, now)
+        expected = plain.read(step, rows, epoch)
+        for way in ways:
+            made = way.read(step, rows, epoch)
+            assert render_text(made) == render_text(expected)
+            assert render_openmetrics(made) == render_openmetrics(expected)
+            assert render_text(limit_series({"x": made}, 20)) == render_text(
+                limit_series({"x": expected}, 20)
+            )
+            assert way.store.events == plain.store.events
+        assert encode(kept.store, CLOCK) == encode(plain.store, CLOCK)
+    for way in ways:
+        way.assert_nothing_changed_later()
+
+
+def test_large_tables_stay_arrays_if_every_row_has_its_own_series() -> None:
+    """What makes it quick: arrays from the driver to the text."""
+    way = Way("a series a row", lambda _, rows: as_arrays(rows))
+    for step, rows in enumerate(readings(2)):
+        made = way.read(step, rows, EpochReading(0.0, 0.0, step * 15.0))
+    assert [type(family.samples) for family in made if family.name == "ase_x_grabs_total"] == [SampleArray]
