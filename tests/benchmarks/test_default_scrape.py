@@ -163,7 +163,7 @@ def default_statements(server: int) -> list[str]:
         facts = read_facts(lambda sql: connection.query(sql, deadline))
         for collector in plan(catalogue, facts):
             if collector.available and not collector.interval:
-                found.extend(collector.statements)
+                found.append(collector.statement)
         connection.close()
 
     # Nothing of the driver may run on the main thread.

@@ -43,7 +43,7 @@ def _statements(catalogue: Catalogue) -> Iterator[str]:
             }
             facts = ServerFacts(version, tables=tables, roles=roles)
             for planned in plan(catalogue, facts, everything):
-                yield from planned.statements
+                yield planned.statement
     yield from PROCEDURES
     yield from server_facts.ROLES
     for module in (text, server_facts, detect, target_scraper, runner):

@@ -4,17 +4,15 @@
     facts = read_facts(query)                       # query(sql) -> rows
     for collector in plan(catalogue, facts, {"processes": True}):
         if collector.available:
-            results = [query(sql) for sql in collector.statements]
-            families = collector.families(results, counters, time.monotonic())
+            families = collector.families(query(collector.statement), counters, time.monotonic())
 
 In the order of the data: model (the shape of the YAML), load (files -> Catalogue), facts (what a server has), plan
 (catalogue x facts -> SQL), labels, row_series and row_mapper (rows -> families), ranking (top rows), gaps (what is
-missing and how to fix it), messages (server messages -> reasons), reference (docs/metrics.md).
+missing and how to fix it), reference (docs/metrics.md).
 """
 
-from ase_exporter.catalogue.facts import ServerFacts, read_facts, read_identity
+from ase_exporter.catalogue.facts import Reason, ServerFacts, read_facts, read_identity, unavailable_reason
 from ase_exporter.catalogue.load import Catalogue, load_catalogue
-from ase_exporter.catalogue.messages import Reason, unavailable_reason
 from ase_exporter.catalogue.plan import PlannedCollector, plan
 
 __all__ = [

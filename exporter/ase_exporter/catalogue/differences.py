@@ -11,7 +11,6 @@ from typing import Literal
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition
 
 # Documented columns that no collector reads: labels of single processes, texts, plans, obsolete columns.
 _NOT_EXPORTED = Path(__file__).with_name("not_exported.csv")
@@ -40,8 +39,7 @@ def type_mismatches(
     """The columns of enabled collectors that have another type than their metrics need. selection: as for `plan`."""
     return [
         mismatch
-        for name, collector in catalogue.collectors.items()
-        if is_chosen(name, collector, selection) and not is_of_other_edition(collector, facts)
+        for name, collector in catalogue.chosen(selection, facts.cluster).items()
         for mismatch in _mismatches(name, collector, facts.tables.get(collector.table or "", {}))
     ]
 

@@ -4,13 +4,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, cast
 
-from ase_exporter.catalogue.messages import Reason, unavailable_reason
+from ase_exporter.ase.database_error import known_of_message
 from ase_exporter.catalogue.versions import Version, parse_version
 from ase_exporter.metrics.epochs import EpochReading, Identity, Instance
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
+# Why a collector is not available; '' if it is.
+Reason = Literal[
+    "",
+    "no_role",
+    "switched_off",
+    "table_missing",
+    "version",
+    "columns_missing",
+    "database_loading",
+    "server_shutdown",
+    "error",
+]
 
 SERVER = "select @@version, @@servername, @@maxpagesize"
 # Who checked the password: ase, ldap, pam, kerberos. Unknown before 12.5.4.
@@ -42,29 +54,6 @@ _EPOCH = datetime(1970, 1, 1)
 _MAX_DATES = 10_000
 
 
-class UtcTimes:
-    """Converts the server's local dates to UTC, each date once.
-
-    A date keeps its time when the server's offset changes: at the change to daylight saving time, the server's
-    start must not move.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[datetime, float] = {}
-
-    def seconds(self, date: datetime, utc_offset: timedelta) -> float:
-        """Seconds since the epoch. utc_offset: the server's present local time minus UTC."""
-        seconds = self._known.pop(date, None)
-        if seconds is None:
-            # A date minus the offset may be later than any date.
-            seconds = (date - _EPOCH - utc_offset).total_seconds()
-        # The date that has not been used for longest comes first.
-        self._known[date] = seconds
-        if len(self._known) > _MAX_DATES:
-            del self._known[next(iter(self._known))]
-        return seconds
-
-
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
     """What the plan depends on.
@@ -73,7 +62,8 @@ class ServerFacts:
     none (no_role without mon_role). roles: the active ones. options: run values of the configuration, by name.
     utc_offset: the server's local time minus UTC. page_size: bytes. wait_events: id -> (class, description).
     authentication: @@authmech. caches: names of data caches. databases: id -> name. incomplete: a select did not end
-    in time. utc_times: keeps converted dates from one reading of the facts to the next.
+    in time. utc_times: converted dates, which are kept from one reading of the facts to the next: when the server's
+    offset changes at the change to daylight saving time, its start must not move.
     """
 
     version: Version
@@ -89,7 +79,7 @@ class ServerFacts:
     caches: frozenset[str] = frozenset()
     databases: Mapping[int, str] = field(default_factory=dict)
     incomplete: bool = False
-    utc_times: UtcTimes = field(default_factory=UtcTimes, compare=False)
+    utc_times: dict[datetime, float] = field(default_factory=dict, compare=False)
 
     @property
     def cluster(self) -> bool:
@@ -98,7 +88,12 @@ class ServerFacts:
 
     def utc_seconds(self, date: datetime) -> float:
         """A date of the server in seconds since the epoch."""
-        return self.utc_times.seconds(date, self.utc_offset)
+        known = self.utc_times
+        # The date that has not been used for longest comes first. A date minus the offset may be later than any date.
+        known[date] = known.pop(date, (date - _EPOCH - self.utc_offset).total_seconds())
+        if len(known) > _MAX_DATES:
+            del known[next(iter(known))]
+        return known[date]
 
 
 def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts:
@@ -128,12 +123,12 @@ def read_facts(query: Query, previous: ServerFacts | None = None) -> ServerFacts
         roles.add("mon_role")
     facts["roles"] = frozenset(roles)
     facts["incomplete"] = False
-    for name, sql, read_row in (("options", OPTIONS, _option), ("databases", DATABASES, _database)):
-        rows = _rows_in_time(query, sql)
-        if rows is None:
+    options, databases = _rows_in_time(query, OPTIONS), _rows_in_time(query, DATABASES)
+    facts["options"] = {str(name).strip(): int(value or 0) for name, value in options or ()}
+    facts["databases"] = {int(number): str(name).strip() for number, name in databases or ()}
+    for name, found in (("options", options), ("databases", databases)):
+        if found is None:
             facts |= {name: getattr(previous, name, {}), "incomplete": True}
-        else:
-            facts[name] = dict(map(read_row, rows))
     language = " where Language = 'en_US'" if facts["version"] >= parse_version("15.7") else ""
     rows, reason = _rows(query, COLUMNS + language)
     if not rows and reason != "no_role" and language:
@@ -172,7 +167,7 @@ def read_identity(query: Query, facts: ServerFacts) -> tuple[Identity, dict[Inst
         return identity, None
     spelled = ", ".join(columns[column.lower()] for column in wanted)
     rows, _ = _rows(query, f"select ReadAt = getdate(), {spelled} from master..monState")
-    seconds = [[_seconds(cell) if isinstance(cell, datetime) else None for cell in row[:3]] for row in rows]
+    seconds = [[seconds_of(cell) if isinstance(cell, datetime) else None for cell in row[:3]] for row in rows]
     readings = {
         row[3] if facts.cluster else None: EpochReading(started, cleared, read_at)
         for row, (read_at, started, cleared) in zip(rows, seconds, strict=True)
@@ -181,16 +176,14 @@ def read_identity(query: Query, facts: ServerFacts) -> tuple[Identity, dict[Inst
     return identity, readings or None
 
 
-def _seconds(date: datetime) -> float:
+def unavailable_reason(number: int | None) -> Reason:
+    """Why a collector is not available, by the message of its query; '' if the message has another cause."""
+    return cast(Reason, known_of_message(number, "reason"))
+
+
+def seconds_of(date: datetime) -> float:
+    """A date of the server in seconds of its own clock."""
     return (date - _EPOCH).total_seconds()
-
-
-def _option(row: Sequence[Any]) -> tuple[str, int]:
-    return str(row[0]).strip(), int(row[1] or 0)
-
-
-def _database(row: Sequence[Any]) -> tuple[int, str]:
-    return int(row[0]), str(row[1]).strip()
 
 
 def _stripped(rows: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
-from ase_exporter.catalogue.plan import is_chosen, is_of_other_edition, lacks_version
+from ase_exporter.catalogue.plan import lacks_version
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.untrusted.encoders import sql_identifier
 
@@ -45,13 +45,8 @@ def find_gaps(
     selection: as for `plan`. login: the exporter's login name, for the SQL. A collector is listed under each of
     its causes, so that fixing one does not reveal the next.
     """
-    wanted = {
-        name: collector
-        for name, collector in catalogue.collectors.items()
-        if is_chosen(name, collector, selection) and not is_of_other_edition(collector, facts)
-    }
     causes: dict[_Cause, dict[str, Iterable[str]]] = {}
-    for name, collector in wanted.items():
+    for name, collector in catalogue.chosen(selection, facts.cluster).items():
         for cause in _causes(collector, facts, login):
             causes.setdefault(cause, {})[name] = collector.metrics
         if lost := _lost_metrics(collector, facts):

@@ -1,6 +1,6 @@
 """Loads the catalogue: the built-in files, and those in the user's directories."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,14 @@ class Catalogue:
     collectors: dict[str, Collector] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
     custom: set[str] = field(default_factory=set)
+
+    def chosen(self, selection: Mapping[str, bool] | None, cluster: bool) -> dict[str, Collector]:
+        """The collectors that are enabled and exist in this edition. selection: overrides their defaults."""
+        return {
+            name: collector
+            for name, collector in self.collectors.items()
+            if (selection or {}).get(name, collector.default) and collector.is_of(cluster)
+        }
 
 
 def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.model import Lookup
 
 # What a spinlock protects, by prefix of its name; the first match counts. Sources: DbxTune's texts and names seen
 # on real servers.
@@ -45,20 +46,16 @@ def spinlock_class(name: str, caches: frozenset[str]) -> str:
     return next((kind for prefix, kind in _spinlock_prefixes() if name.startswith(prefix)), "other")
 
 
-def lookup(name: str, facts: ServerFacts) -> Callable[[Any], str]:
-    """The translation that a label's `lookup` names. Raises ValueError if there is none."""
-    if name == "spinlock_class":
-        return lambda value: spinlock_class(str(value).strip(), facts.caches)
-    if name == "wait_event":
-        return lambda value: facts.wait_events.get(value, ("", str(value)))[1]
-    if name == "wait_class":
-        return lambda value: facts.wait_events.get(value, ("unknown", ""))[0]
-    if name == "log_problem":
-        return lambda value: log_problem(str(value))
-    if name == "database":
-        return lambda value: facts.databases.get(value, str(value))
-    if name == "version":
-        return lambda value: str(facts.version)
-    if name == "edition":
-        return lambda value: "cluster" if facts.cluster else "smp"
-    raise ValueError(f"unknown lookup {name!r}")
+def lookup(name: Lookup, facts: ServerFacts) -> Callable[[Any], str]:
+    """The translation that a label's `lookup` names."""
+    edition = "cluster" if facts.cluster else "smp"
+    translations: dict[Lookup, Callable[[Any], str]] = {
+        "spinlock_class": lambda value: spinlock_class(str(value).strip(), facts.caches),
+        "wait_event": lambda value: facts.wait_events.get(value, ("", str(value)))[1],
+        "wait_class": lambda value: facts.wait_events.get(value, ("unknown", ""))[0],
+        "log_problem": lambda value: log_problem(str(value)),
+        "database": lambda value: facts.databases.get(value, str(value)),
+        "version": lambda _: str(facts.version),
+        "edition": lambda _: edition,
+    }
+    return translations[name]

@@ -257,6 +257,10 @@ class Collector(Strict):
                 if not NAME.match(label) or label in FORBIDDEN_LABELS:
                     raise ValueError(f"metric {name!r}: label {label!r} is reserved or malformed")
 
+    def is_of(self, cluster: bool) -> bool:
+        """Whether it exists in Cluster Edition, or else in the other one (smp)."""
+        return self.edition is None or (self.edition == "cluster") == cluster
+
     def all_columns(self) -> list[ColumnName]:
         """Every column that it may read, including InstanceID, in the order of the select."""
         named = [

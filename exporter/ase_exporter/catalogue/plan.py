@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.facts import Reason, ServerFacts
 from ase_exporter.catalogue.load import Catalogue
-from ase_exporter.catalogue.messages import Reason
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.row_mapper import READ_AT, OnUnreadable, RowMapper, is_narrow
 from ase_exporter.catalogue.versions import parse_version
@@ -23,7 +22,7 @@ class PlannedCollector:
 
     reason and detail (one line): why it is not available; `gaps` knows the SQL that fixes it.
     interval: seconds between readings, 0 for every scrape.
-    statements: selects without parameters, one for each result that `families` takes.
+    statement: a select without parameters, whose rows `families` takes.
     columns: the names that its result must have, in lower case; empty if the catalogue does not know them, as of
     procedures and custom statements.
     """
@@ -32,7 +31,7 @@ class PlannedCollector:
     interval: float = 0
     reason: Reason = ""
     detail: str = ""
-    statements: tuple[str, ...] = ()
+    statement: str = ""
     mapper: RowMapper | None = None
     columns: tuple[str, ...] = ()
 
@@ -55,20 +54,15 @@ class PlannedCollector:
 
     def families(
         self,
-        results: Sequence[Columns | Sequence[Row]],
+        rows: Columns | Sequence[Row],
         counters: CounterStore,
         now: float,
         on_unreadable: OnUnreadable | None = None,
     ) -> list[Family]:
-        """The families of one reading. results: per statement, in select order. now: monotonic seconds.
-
-        on_unreadable: see `RowMapper.families`; by default, columns that cannot be read raise UnreadableError.
-        """
+        """The families of one reading, as `RowMapper.families` makes them."""
         if self.mapper is None:
             raise ValueError(f"collector {self.name} is not available: {self.detail}")
-        if on_unreadable is None:
-            return self.mapper.families(results[0], counters, now)
-        return self.mapper.families(results[0], counters, now, on_unreadable)
+        return self.mapper.families(rows, counters, now, on_unreadable)
 
 
 def plan(
@@ -84,19 +78,8 @@ def plan(
     """
     return [
         _plan_one(name, collector, facts, top, names_known=name not in catalogue.custom)
-        for name, collector in catalogue.collectors.items()
-        if is_chosen(name, collector, selection) and not is_of_other_edition(collector, facts)
+        for name, collector in catalogue.chosen(selection, facts.cluster).items()
     ]
-
-
-def is_chosen(name: str, collector: Collector, selection: Mapping[str, bool] | None) -> bool:
-    """Whether a collector is enabled."""
-    return (selection or {}).get(name, collector.default)
-
-
-def is_of_other_edition(collector: Collector, facts: ServerFacts) -> bool:
-    """Whether the collector exists only in the other edition (smp or cluster)."""
-    return collector.edition is not None and (collector.edition == "cluster") != facts.cluster
 
 
 def lacks_version(collector: Collector, facts: ServerFacts) -> bool:
@@ -125,7 +108,7 @@ def _plan_one(
     select = _select(collector, columns, facts, grouped=grouped)
     known = collector.table is not None or (names_known and select.startswith("select "))
     names = tuple(map(str.lower, columns)) if known else ()
-    return PlannedCollector(name, collector.interval, statements=(select,), mapper=mapper, columns=names)
+    return PlannedCollector(name, collector.interval, statement=select, mapper=mapper, columns=names)
 
 
 def _obstacle(collector: Collector, facts: ServerFacts) -> tuple[Reason, str]:

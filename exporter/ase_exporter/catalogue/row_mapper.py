@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
-from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.facts import ServerFacts, seconds_of
 from ase_exporter.catalogue.labels import INSTANCE_LABEL, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, leading, shares
@@ -41,11 +41,6 @@ _WIDTHS: dict[str, Width] = {
 
 # The server's time of the reading, beside the start of the server and the last clearing of its counters.
 READ_AT = "ReadAt"
-_ZERO = datetime(1970, 1, 1)
-
-
-def _raise_unreadable(problem: str) -> None:
-    raise UnreadableError(problem)
 
 
 class RowMapper:
@@ -121,12 +116,12 @@ class RowMapper:
         rows: Columns | Sequence[Row],
         counters: CounterStore,
         now: float,
-        on_unreadable: OnUnreadable = _raise_unreadable,
+        on_unreadable: OnUnreadable | None = None,
     ) -> list[Family]:
         """The families of one reading, without empty ones. now: monotonic seconds.
 
-        If `on_unreadable` returns, columns that cannot be read count as NULL. Raises UnreadableError, with
-        nothing counted, for another number of columns, and for labels and keys of another type.
+        If `on_unreadable` is given and returns, columns that cannot be read count as NULL. Raises UnreadableError,
+        with nothing counted, for others, another number of columns, and labels and keys of another type.
         """
         received = rows if isinstance(rows, Columns) else Columns.of_rows(rows, len(self.columns))
         table = self._readable(received, on_unreadable)
@@ -165,7 +160,7 @@ class RowMapper:
         instances = table.listed(self._indexes["InstanceID"]) if self._by_instance else [None] * count
         # An unknown time of the start is not another start.
         return {
-            instance: EpochReading(_seconds(started), cleared and _seconds(cleared), _seconds(read_at))
+            instance: EpochReading(seconds_of(started), cleared and seconds_of(cleared), seconds_of(read_at))
             for instance, started, cleared, read_at in zip(instances, *cells, strict=True)
             if started is not None and read_at is not None
         }
@@ -209,7 +204,7 @@ class RowMapper:
             self._groups[key] = MetricGroup(RowLabels(labels, self._indexes, self._facts), ranked)
         return self._groups[key]
 
-    def _readable(self, table: Columns, on_unreadable: OnUnreadable) -> Columns:
+    def _readable(self, table: Columns, on_unreadable: OnUnreadable | None) -> Columns:
         """The table with plain numbers, and NULL for impossible ones and in columns of another type than expected."""
         # Checked before anything is counted: a counter that once held a text would be wrong for ever.
         if len(table.columns) < len(self.columns):
@@ -223,12 +218,12 @@ class RowMapper:
                 columns[index] = [None] * len(table)
                 wrong = ", ".join(sorted(kind.__name__ for kind in found - types))
                 problem = f"column {list(self.columns)[index]} holds {wrong}, expected {_EXPECTED[types]}"
-                if index in self._identity:
+                if on_unreadable is None or index in self._identity:
                     raise UnreadableError(f"{self.name}: {problem}")
                 unreadable.append(problem)
             elif types is _NUMBERS and not found.isdisjoint((float, Decimal)):
                 columns[index] = _possible(columns[index])
-        if unreadable:
+        if unreadable and on_unreadable:
             on_unreadable(f"{self.name}: {'; '.join(unreadable)}")
         return Columns(columns, len(table))
 
@@ -338,10 +333,6 @@ def _keys(rows: Columns, indexes: Sequence[int]) -> list[Key]:
     """The key of each row, of texts and numbers alone, so that it can be saved."""
     columns = [[cell if type(cell) in _PLAIN else str(cell) for cell in rows.listed(at)] for at in indexes]
     return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
-
-
-def _seconds(date: datetime) -> float:
-    return (date - _ZERO).total_seconds()
 
 
 def _column(table: Columns, value: ValueSource) -> Any:

@@ -230,9 +230,9 @@ class TargetCheck:
             if not each.available:
                 yield Statements(f"collector {each.name}: never on this server: {each.detail}", ())
             elif obstacle := obstacles[each.name]:
-                yield Statements(f"collector {each.name}: {pace}, but not yet: {obstacle}", each.statements)
+                yield Statements(f"collector {each.name}: {pace}, but not yet: {obstacle}", (each.statement,))
             else:
-                yield Statements(f"collector {each.name}: {pace}", each.statements)
+                yield Statements(f"collector {each.name}: {pace}", (each.statement,))
 
     def _sysmon_statements(self) -> Iterable[Statements]:
         if settings := self._target.sysmon:
@@ -278,10 +278,10 @@ class TargetCheck:
         for collector in planned:
             self._limit = min(self._deadline, time.monotonic() + self._timeout * _COLLECTOR_SHARE)
             try:
-                answers = refused.ask(collector.statements, self._query)
+                rows = refused.ask(collector.statement, self._query)
                 tolerate = (lambda problem: None) if collector.name in mismatched else None
                 self._collected[collector.name] = collector.families(
-                    answers, counters, time.monotonic(), tolerate
+                    rows, counters, time.monotonic(), tolerate
                 )
             except UnreadableError as error:
                 failed.setdefault(str(error), []).append(collector.name)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
-from ase_exporter.metrics.columns import cell, listed
+from ase_exporter.metrics.columns import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class SeriesLabels:
         self.rendered: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
 
 
-class SampleArray(Sequence[Sample]):
+class SampleArray:
     """Samples of series that last: their label values, and a list or an array with one value for each."""
 
     __slots__ = ("series", "values")
@@ -75,17 +75,6 @@ class SampleArray(Sequence[Sample]):
 
     def __len__(self) -> int:
         return len(self.series.values)
-
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        if isinstance(index, slice):
-            return list(zip(self.series.values[index], listed(self.values[index]), strict=True))
-        return self.series.values[index], cell(self.values, index)
 
     def __iter__(self) -> Iterator[Sample]:
         return zip(self.series.values, listed(self.values), strict=True)

@@ -213,7 +213,7 @@ class ModuleCollector:
         batch_error: DatabaseError | None = None
         started = self._monotonic()
         try:
-            selects = [self.refused_databases.without(collector.statements[0]) for collector in quick]
+            selects = [self.refused_databases.without(collector.statement) for collector in quick]
             for rows in connection.query_batch(selects, lambda: self._limit(result)):
                 # Rows are handed on once the next result has begun; their own began when those before were.
                 answers.append((rows, started, self._monotonic() - started))
@@ -229,7 +229,7 @@ class ModuleCollector:
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
         for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
-            self._add_families(collector, [rows], result, connection, read_at, seconds, batched=True)
+            self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             # Which of them has cost the connection is not known: each is read alone next time.
             self._failing.update(collector.name for collector in quick[len(answers) :])
@@ -241,8 +241,7 @@ class ModuleCollector:
 
     def _is_quick(self, collector: PlannedCollector, connection: Connection) -> bool:
         """Whether it may be read in a batch: one select of few rows that did not fail last time."""
-        sql, *others = collector.statements
-        if others or not collector.columns or (collector.by_columns and connection.is_large(sql)):
+        if not collector.columns or (collector.by_columns and connection.is_large(collector.statement)):
             return False
         return self._batch_works and collector.name not in self._failing | self._unreadable.keys()
 
@@ -250,7 +249,7 @@ class ModuleCollector:
         started, limit = self._monotonic(), self._limit(result)
         query = connection.query_columns if collector.by_columns else connection.query
         try:
-            answers = self.refused_databases.ask(collector.statements, lambda sql: query(sql, limit))
+            rows = self.refused_databases.ask(collector.statement, lambda sql: query(sql, limit))
         except DatabaseError as error:
             self._record_failure(collector, error, result, self._monotonic() - started)
             if not error.usable:
@@ -258,7 +257,7 @@ class ModuleCollector:
             log.warning("target %s: collector %s: %s", self._target, collector.name, error)
         else:
             read_at = self._monotonic()
-            self._add_families(collector, answers, result, connection, read_at, read_at - started)
+            self._add_families(collector, rows, result, connection, read_at, read_at - started)
 
     def _limit(self, result: ScrapeResult) -> float:
         return self._timing.limit(result.deadline, self._clock)
@@ -266,7 +265,7 @@ class ModuleCollector:
     def _add_families(
         self,
         collector: PlannedCollector,
-        answers: Sequence[Columns | list[Row]],
+        rows: Columns | list[Row],
         result: ScrapeResult,
         connection: Connection,
         read_at: float,
@@ -274,10 +273,10 @@ class ModuleCollector:
         *,
         batched: bool = False,
     ) -> None:
-        """Turn the answers to a collector's statements, complete at `read_at`, into families.
+        """Turn the answer to a collector's statement, complete at `read_at`, into families.
 
         A column that cannot be read costs its metrics, another number of columns the collector. Raises
-        DatabaseError if the answers were damaged on their way.
+        DatabaseError if the answer was damaged on its way.
         """
         started, reason, families = self._monotonic(), "internal", list[Family]()
         problems: list[str] = []
@@ -289,9 +288,9 @@ class ModuleCollector:
         result.summary.up = True
         try:
             try:
-                if problem := next(filter(None, map(collector.mismatch, answers)), ""):
+                if problem := collector.mismatch(rows):
                     raise UnreadableError(problem)
-                families = collector.families(answers, self.counters, read_at, on_unreadable)
+                families = collector.families(rows, self.counters, read_at, on_unreadable)
             except UnreadableError as error:
                 on_unreadable(str(error))
             for family in families:

@@ -6,7 +6,7 @@ local temporary database of Cluster Edition opens on its own instance alone (969
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 from ase_exporter.ase.database_error import DatabaseError, known_of_message
@@ -46,25 +46,25 @@ class RefusedDatabases:
         waiting = [name for name in self._refused.failures if self._refused.seconds_left(name, now)]
         return sql.replace(_LIST, ", ".join([_LIST, *map(sql_literal, waiting)]))
 
-    def ask(self, statements: Sequence[str], query: Callable[[str], Answer]) -> list[Answer]:
-        """The answers to the statements, asked again without each database that refuses. Raises DatabaseError."""
+    def ask(self, sql: str, query: Callable[[str], Answer]) -> Answer:
+        """The answer to a select, asked again without each database that refuses. Raises DatabaseError."""
         for _ in range(MAX_NEW):
             try:
-                return self._asked(statements, query)
+                return self._asked(sql, query)
             except DatabaseError as error:
-                if not any(_LIST in sql for sql in statements) or not self._note(error):
+                if _LIST not in sql or not self._note(error):
                     raise
-        return self._asked(statements, query)
+        return self._asked(sql, query)
 
-    def _asked(self, statements: Sequence[str], query: Callable[[str], Answer]) -> list[Answer]:
-        answers = [query(self.without(sql)) for sql in statements]
-        if any(_LIST in sql for sql in statements):
+    def _asked(self, sql: str, query: Callable[[str], Answer]) -> Answer:
+        answer = query(self.without(sql))
+        if _LIST in sql:
             now = self._clock.monotonic()
             # Those that were tried again and did not refuse.
             for name in list(self._refused.failures):
                 if not self._refused.seconds_left(name, now):
                     self._refused.clear(name)
-        return answers
+        return answer
 
     def _note(self, error: DatabaseError) -> bool:
         """Leave out the database that an error names; whether there is a new one."""

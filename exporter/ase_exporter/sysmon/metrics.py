@@ -85,7 +85,7 @@ def _process_kernel(report: Report, busy: Family, found: dict[str, Family]) -> N
     units.add(used)
     commits = found["ase_sysmon_committed_transactions_per_second"].samples
     if used > 0 and commits:
-        found["ase_sysmon_throughput_per_cpu_unit"].add(round(commits[0][1] / used, 1))
+        found["ase_sysmon_throughput_per_cpu_unit"].add(round(next(iter(commits))[1] / used, 1))
 
 
 def elapsed_seconds(report: Report) -> float:

@@ -121,7 +121,7 @@ class Replayer:
             self._facts = read_facts(self._playback.query, self._facts)
             self._planned = plan(self._catalogue, self._facts, self._module.collectors, SCREEN.top)
         # After a login, the scrape began later than the first statement.
-        known = [current[sql].at for each in self._planned for sql in each.statements if sql in current]
+        known = [current[each.statement].at for each in self._planned if each.statement in current]
         self._passed = min((at for at in known if at is not None), default=self._passed)
         collected: dict[str, list[Family]] = {}
         missing: dict[str, str] = {each.name: each.reason for each in self._planned if not each.available}
@@ -139,10 +139,10 @@ class Replayer:
 
     def _collect(self, collector: PlannedCollector, current: Mapping[str, Execution]) -> list[Family]:
         """Its families; none if it was not due in this scrape."""
-        answers = [self._playback.query(sql) for sql in collector.statements]
-        if not all(sql in current for sql in collector.statements):
+        rows = self._playback.query(collector.statement)
+        if collector.statement not in current:
             return []
-        return collector.families(answers, self._counters, self._passed, lambda problem: None)
+        return collector.families(rows, self._counters, self._passed, lambda problem: None)
 
 
 def _fatal(statements: Sequence[Execution]) -> DatabaseError | None:

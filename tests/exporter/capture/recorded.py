@@ -105,7 +105,7 @@ def capture_again(taken: Capture) -> Capture:
     """A capture of a replay by this exporter, of the collectors whose statements were recorded."""
     recorded = {each.sql for each in taken.statements}
     chosen = dict.fromkeys(catalogue().collectors, False)
-    chosen |= {each.name: recorded.issuperset(each.statements) for each in planned(taken)}
+    chosen |= {each.name: each.statement in recorded for each in planned(taken)}
     sample = next(filter(None, map(_SAMPLE.match, recorded)), None)
     hours, minutes, seconds = map(int, sample.groups() if sample else "000")
     with replay(parse(list(lines(taken)), "capture")) as address:

@@ -67,7 +67,7 @@ def test_a_capture_of_a_replay_equals_the_capture_and_gives_the_same_metrics(sou
     costs = [{each.name: each.samples for each in one.diagnostics} for one in (original[-1], replayed[-1])]
     for name in ("statements", "rows", "statement_seconds"):
         # A connection that records counts what it costs, too.
-        assert all(cost[f"ase_exporter_{name}_total"][0][1] > 0 for cost in costs)
+        assert all(sum(value for _, value in cost[f"ase_exporter_{name}_total"]) > 0 for cost in costs)
     for first, second in zip(original, replayed, strict=True):
         assert samples(second) == samples(first)
         assert len(samples(first)) > 5

@@ -151,4 +151,3 @@ def test_many_samples_equal_prometheus_client_scrape_after_scrape(
         plain = Family(*named, "Many.", labels, list(zip(texts, values.tolist(), strict=True)))
         assert render_text([family]) == reference([plain]) == reference([family])
         assert list(family.samples) == plain.samples
-        assert (family.samples[0], family.samples[1:]) == (plain.samples[0], plain.samples[1:])

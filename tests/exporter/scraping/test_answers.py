@@ -72,7 +72,7 @@ def recorded() -> tuple[ServerFacts, dict[str, Answer]]:
         facts = read_facts(query)
         answers = {}
         for planned in plan(CATALOGUE, facts):
-            for sql in planned.statements:
+            if sql := planned.statement:
                 rows = query(sql)
                 answers[sql] = answer(rows, described(rows))
     return facts, answers

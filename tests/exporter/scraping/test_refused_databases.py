@@ -77,16 +77,16 @@ def test_a_database_is_tried_again_later_and_comes_back() -> None:
     server = Refusing("tempdb_ase2", "x'; drop table t --")
     # The name in quotes ends at its own quote: it cannot be left out, and does not get into the select.
     with pytest.raises(DatabaseError):
-        refused.ask([SELECT], server.query)
+        refused.ask(SELECT, server.query)
     assert not any("drop" in sql for sql in server.asked)
     del server.databases[1]
     server.asked.clear()
     for _ in range(10):
-        assert refused.ask([SELECT], server.query) == [[(1,)]]
+        assert refused.ask(SELECT, server.query) == [(1,)]
     assert len(server.asked) == 10 and refused.reasons.keys() >= {"tempdb_ase2"}
     now[0] += FIRST_WAIT
     server.databases.clear()
-    refused.ask([SELECT], server.query)
+    refused.ask(SELECT, server.query)
     assert server.asked[-1] == SELECT and refused.reasons == {}
 
 
@@ -98,5 +98,5 @@ def test_other_errors_and_other_selects_are_left_alone() -> None:
             raise DatabaseError("query_failed", "database 'a'", number, usable=usable)
 
         with pytest.raises(DatabaseError):
-            refused.ask([sql], query)
+            refused.ask(sql, query)
     assert refused.reasons == {}
