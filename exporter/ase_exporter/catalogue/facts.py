@@ -167,7 +167,9 @@ def read_identity(query: Query, facts: ServerFacts) -> tuple[Identity, dict[Inst
         return identity, None
     spelled = ", ".join(columns[column.lower()] for column in wanted)
     rows, _ = _rows(query, f"select ReadAt = getdate(), {spelled} from master..monState")
-    seconds = [[seconds_of(cell) if isinstance(cell, datetime) else None for cell in row[:3]] for row in rows]
+    seconds = [
+        [server_seconds(cell) if isinstance(cell, datetime) else None for cell in row[:3]] for row in rows
+    ]
     readings = {
         row[3] if facts.cluster else None: EpochReading(started, cleared, read_at)
         for row, (read_at, started, cleared) in zip(rows, seconds, strict=True)
@@ -181,7 +183,7 @@ def unavailable_reason(number: int | None) -> Reason:
     return cast(Reason, known_of_message(number, "reason"))
 
 
-def seconds_of(date: datetime) -> float:
+def server_seconds(date: datetime) -> float:
     """A date of the server in seconds of its own clock."""
     return (date - _EPOCH).total_seconds()
 

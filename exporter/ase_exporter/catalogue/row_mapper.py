@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
-from ase_exporter.catalogue.facts import ServerFacts, seconds_of
+from ase_exporter.catalogue.facts import ServerFacts, server_seconds
 from ase_exporter.catalogue.labels import INSTANCE_LABEL, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, leading, shares
@@ -160,7 +160,9 @@ class RowMapper:
         instances = table.listed(self._indexes["InstanceID"]) if self._by_instance else [None] * count
         # An unknown time of the start is not another start.
         return {
-            instance: EpochReading(seconds_of(started), cleared and seconds_of(cleared), seconds_of(read_at))
+            instance: EpochReading(
+                server_seconds(started), cleared and server_seconds(cleared), server_seconds(read_at)
+            )
             for instance, started, cleared, read_at in zip(instances, *cells, strict=True)
             if started is not None and read_at is not None
         }
