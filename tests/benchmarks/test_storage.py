@@ -16,26 +16,18 @@ import httpx2
 import psutil
 import pytest
 import yaml
-from tests.benchmarks.test_rule_evaluation import prometheus_configuration, served
-from tests.exporter.clocks import ShiftedClock, opener
+from tests.benchmarks.test_rule_evaluation import prometheus_configuration, scrapes, served
 from tests.ports import free_block
-from tests.simulator.tds.running import running
 
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
+from ase_exporter.metrics.exposition import escape_label
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.number_formatting import format_number
-from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_simulator.model import load_scenario
-from ase_simulator.simulation import simulation
 
 SCENARIOS = ["idle", "quiet-oltp", "vldb", "memscale"]
 INTERVAL = 15
-SCRAPE_TIMEOUT = 60.0
 HOURS = 2
 SERVERS = 100
 # Long enough for the head of Prometheus and the caches of VictoriaMetrics to be as large as they get.
@@ -51,7 +43,7 @@ pytestmark = [
 def test_disk(scenario: str, tmp_path: Path) -> None:
     lines: list[tuple[str, float]] = []
     largest = 0
-    for at, families in scrapes(scenario, HOURS * 3600):
+    for at, families in scrapes(scenario, HOURS * 3600, INTERVAL):
         exposed = [(line, at) for line in exposition(families)]
         largest = max(largest, len(exposed))
         lines += exposed
@@ -68,7 +60,7 @@ def test_disk(scenario: str, tmp_path: Path) -> None:
 
 def test_memory(tmp_path: Path) -> None:
     """Of Prometheus with the shipped rules, of an agent, and of the VictoriaMetrics to which that writes."""
-    *_, (_, families) = scrapes("memscale", 600)
+    *_, (_, families) = scrapes("memscale", 600, INTERVAL)
     port = free_block(3)
     urls = [f"{HOST}:{port + number}" for number in range(3)]
     with served(families) as source, Processes(tmp_path) as processes:
@@ -104,40 +96,13 @@ def test_memory(tmp_path: Path) -> None:
                   f"{cpu / SECONDS:.2f} CPUs")  # fmt: skip
 
 
-def scrapes(scenario: str, seconds: float) -> Iterator[tuple[float, list[Family]]]:
-    """Unix time in a simulated server, and all that a scrape gives then, interval by interval."""
-    (server,) = load_scenario(scenario, speed=0)
-    shifted = ShiftedClock()
-    clock = shifted.clock
-    with running(lambda: simulation(server, None, HOST, 0)) as run:
-        target, auth = (
-            Target(name=scenario, host=HOST, port=run.port),
-            Auth(user="ase_exporter", password="exporter"),
-        )
-        catalogue = load_catalogue()[0]
-        scraper = TargetScraper(
-            target, auth, Module(), Scrape(), catalogue, clock=clock, open_connection=opener(clock)
-        )
-        for _ in range(int(seconds / INTERVAL)):
-            result = ScrapeResult(clock.monotonic() + SCRAPE_TIMEOUT, clock=clock)
-            scraper.scrape(result)
-            yield server.now().replace(tzinfo=None).timestamp(), result.all_families(stuck=False)
-            run.ask(lambda: server.world.clock.advance(INTERVAL))
-            shifted.ahead += INTERVAL
-        scraper.close()
-
-
 def exposition(families: Iterable[Family]) -> Iterator[str]:
     """Lines of the text format, with the labels that Prometheus adds."""
     for family in families:
         for values, value in family.samples:
             pairs = zip(("job", "instance", *family.labels), ("ase", "PROD1", *values), strict=True)
-            labels = ",".join(f'{name}="{escaped(text)}"' for name, text in pairs)
+            labels = ",".join(f'{name}="{escape_label(text)}"' for name, text in pairs)
             yield f"{family.name}{{{labels}}} {format_number(value)}"
-
-
-def escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def prometheus_bytes(lines: Sequence[tuple[str, float]], directory: Path) -> tuple[int, int]:
