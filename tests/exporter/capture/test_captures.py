@@ -22,7 +22,6 @@ from tests.exporter.clocks import ShiftedClock
 
 from ase_exporter.catalogue.facts import Reason
 from ase_exporter.commands.capture_report import capture_report
-from ase_exporter.metrics.exposition import render_text
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.sysmon.metrics import headlines
@@ -108,15 +107,6 @@ def test_names_types_and_help_are_stable_and_totals_never_fall(path: Path) -> No
                     before = totals.setdefault(family.name, {}).get(labels, 0.0)
                     assert value >= before >= 0.0, f"{family.name}{labels}: {before} to {value}"
                     totals[family.name][labels] = value
-
-
-@each_capture
-def test_promtool_accepts_the_metrics(path: Path) -> None:
-    _, families = scraped(path)[-1]
-    checked = subprocess.run(
-        ["promtool", "check", "metrics"], input=render_text(families), capture_output=True, text=True
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 @each_capture
