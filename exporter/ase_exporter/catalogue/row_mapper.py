@@ -13,7 +13,7 @@ from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, leading, shares
 from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource
 from ase_exporter.errors import UnreadableError
-from ase_exporter.metrics.columns import Columns, Row, listed, same
+from ase_exporter.metrics.columns import Columns, Row, at_indexes, listed, same
 from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
 from ase_exporter.metrics.epochs import EpochReading, Instance
 from ase_exporter.metrics.families import Family, Sample, SampleArray
@@ -151,20 +151,20 @@ class RowMapper:
         epoch = self._collector.epoch
         if epoch is None or not {epoch.started, READ_AT} <= self._indexes.keys():
             return {}
-        count = len(table)
-        columns = (epoch.started, epoch.cleared, READ_AT)
-        cells = [
-            table.listed(self._indexes[column]) if column in self._indexes else [None] * count
-            for column in columns
-        ]
-        instances = table.listed(self._indexes["InstanceID"]) if self._by_instance else [None] * count
+        unknown = [None] * len(table)
+
+        def cells(column: str) -> list[Any]:
+            return table.listed(self._indexes[column]) if column in self._indexes else unknown
+
+        instances = cells("InstanceID") if self._by_instance else unknown
+        rows = zip(instances, cells(epoch.started), cells(epoch.cleared), cells(READ_AT), strict=True)
         # An unknown time of the start is not another start.
         return {
             instance: EpochReading(
-                server_seconds(started), cleared and server_seconds(cleared), server_seconds(read_at)
+                server_seconds(started), cleared and server_seconds(cleared), server_seconds(at)
             )
-            for instance, started, cleared, read_at in zip(instances, *cells, strict=True)
-            if started is not None and read_at is not None
+            for instance, started, cleared, at in rows
+            if started is not None and at is not None
         }
 
     def _add_metric(self, name: str, metric: Metric) -> None:
@@ -264,8 +264,8 @@ class RowMapper:
                 owners, numbers = rows.series_numbers(totals, arrays=arrays)
                 totals.add(owners, deltas)
         found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
-        for index, (value, column) in enumerate(zip(group.counters, columns, strict=True)):
-            each = group.counted(index, totals, numbers)
+        for value, column, counted_so_far in zip(group.counters, columns, totals.totals, strict=True):
+            each = value.scaled(at_indexes(counted_so_far, numbers))
             if isinstance(column, list) and None in column:
                 pairs = zip(label_values, column, strict=True)
                 known = {labels for labels, cell in pairs if cell is not None}
@@ -273,14 +273,13 @@ class RowMapper:
                 found[value.metric].add_some(value.by, [sample for sample in counted if sample[0] in known])
             else:
                 found[value.metric].add(value.by, each)
-        for index, value in enumerate(group.gauges):
+        for value in group.gauges:
             column = _column(table, value)
-            if group.ranked:
+            if not group.ranked and len(rows.series) == len(column) and value.is_known(column):
+                found[value.metric].add(value.by, value.scaled(column))
+            else:
                 folded = value.folded(listed(column), label_values, self._facts.utc_seconds)
                 found[value.metric].add_some(value.by, folded)
-                continue
-            values, whole = group.shown(index, rows, column, self._facts.utc_seconds)
-            (found[value.metric].add if whole else found[value.metric].add_some)(value.by, values)
         return {name: values.samples(texts) for name, values in found.items()}
 
     def _rank(

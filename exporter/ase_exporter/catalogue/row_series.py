@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from operator import add
 from typing import Any, Literal
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
@@ -13,6 +14,8 @@ from ase_exporter.metrics.families import Sample, SampleArray, SeriesLabels
 
 # ASE reports "never" as a date before this.
 _FIRST_DATE = datetime(1971, 1, 1)
+
+_FOLDS: dict[str, Callable[[Any, Any], Any]] = {"sum": add, "max": max, "min": min}
 
 # The index at which a label is inserted among the label values of a row, and its value.
 ByLabel = tuple[int, str]
@@ -135,16 +138,10 @@ class ValueSource:
             cells = [(labels, cell) for labels, cell in cells if cell >= 0]
         if self.timestamp:
             cells = [(labels, utc_seconds(date)) for labels, date in cells if date > _FIRST_DATE]
+        fold = _FOLDS[self.fold]
         folded: dict[LabelValues, Raw] = {}
         for labels, cell in cells:
-            if labels not in folded:
-                folded[labels] = cell
-            elif self.fold == "sum":
-                folded[labels] += cell
-            else:
-                folded[labels] = (
-                    max(folded[labels], cell) if self.fold == "max" else min(folded[labels], cell)
-                )
+            folded[labels] = fold(folded[labels], cell) if labels in folded else cell
         return list(zip(folded, self.scaled(list(folded.values())), strict=True))
 
     def is_known(self, column: Any) -> bool:
@@ -203,27 +200,14 @@ class MetricGroup:
     labels: RowLabels
     ranked: bool
     rows: RowSeries | None = None
-    last_texts: SeriesTexts | None = None
+    last_texts: SeriesTexts = field(default_factory=lambda: SeriesTexts([]))
     counters: list[ValueSource] = field(default_factory=list)
     gauges: list[ValueSource] = field(default_factory=list)
     widths: list[Width] = field(default_factory=list)
 
-    def counted(self, index: int, totals: TableCounters, numbers: Any) -> Any:
-        """The totals of a column by series."""
-        return self.counters[index].scaled(at_indexes(totals.totals[index], numbers))
-
-    def shown(
-        self, index: int, rows: RowSeries, column: Any, utc_seconds: Callable[[datetime], float]
-    ) -> tuple[Any, bool]:
-        """The values of a gauge, and whether there is one for each series (else samples of some)."""
-        source = self.gauges[index]
-        if len(rows.series) == len(column) and source.is_known(column):
-            return source.scaled(column), True
-        return source.folded(listed(column), rows.label_values, utc_seconds), False
-
     def texts_of(self, series: list[LabelValues]) -> SeriesTexts:
         """What is kept of these series: the same as in the last reading, if it had the same ones."""
-        if self.last_texts is None or self.last_texts.series != series:
+        if self.last_texts.series != series:
             self.last_texts = SeriesTexts(series)
         return self.last_texts
 
