@@ -8,9 +8,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 from tests.planted import GRAFANA
 
 TOKEN = GRAFANA
@@ -67,25 +68,54 @@ class GrafanaStandIn:
         return [annotation["text"] for annotation in self.annotations]
 
 
+class Posted(msgspec.Struct):
+    """What Grafana takes: times in milliseconds, text, tags that are words."""
+
+    time: Annotated[int, msgspec.Meta(ge=1_000_000_000_000)]
+    text: Annotated[str, msgspec.Meta(min_length=1)]
+    tags: list[Annotated[str, msgspec.Meta(min_length=1)]]
+    timeEnd: Annotated[int, msgspec.Meta(ge=1_000_000_000_000)] | None = None  # noqa: N815  # Grafana's name
+
+
 class _Handler(BaseHTTPRequestHandler):
     grafana: GrafanaStandIn
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
-        body = self._body()
-        mood = self.grafana.mood
-        if not self._may_go_on(mood):
+    def _handle(self) -> None:
+        data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        mood, place = self.grafana.mood, urlsplit(self.path)
+        if mood == "401" or self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._answer(401, {"message": "Unauthorized"})
+        elif mood == "500":
+            self._answer(500, {"message": "Internal error"})
+        elif not place.path.startswith("/api/annotations"):
+            self._answer(404, {"message": "not found"})
+        elif self.command == "POST":
+            self._post(data, mood)
+        elif self.command == "GET":
+            wanted = set(parse_qs(place.query).get("tags", []))
+            self._answer(200, [a for a in reversed(self.grafana.annotations) if wanted <= set(a["tags"])])
+        else:
+            self._change(int(place.path.rpartition("/")[2]), data)
+
+    do_POST = do_GET = do_PATCH = do_DELETE = _handle  # noqa: N815  # http.server's names
+
+    def _post(self, data: bytes, mood: Mood) -> None:
+        try:
+            body = json.loads(data)
+            posted = msgspec.convert(body, Posted)
+        except ValueError as error:
+            # Also if the client was killed in the middle of it.
+            self._answer(400, {"message": str(error)})
             return
-        problem = _problem(body)
-        if problem:
-            self._answer(400, {"message": problem})
+        if posted.timeEnd is not None and posted.timeEnd < posted.time:
+            self._answer(400, {"message": "timeEnd: before time"})
             return
-        if mood == "hang":
+        if mood in ("hang", "hang_then_store"):
             self.grafana.let_go.wait(self.grafana.hang)
+        if mood == "hang":
             self.close_connection = True
             return
-        if mood == "hang_then_store":
-            self.grafana.let_go.wait(self.grafana.hang)
         number = self.grafana.store(body)
         if mood == "store_then_500":
             self._answer(500, {"message": "stored all the same"})
@@ -94,52 +124,16 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(200, {"id": number, "message": "Annotation added"})
 
-    def do_GET(self) -> None:
-        if not self._may_go_on(self.grafana.mood):
-            return
-        wanted = parse_qs(urlsplit(self.path).query).get("tags", [])
-        found = [a for a in reversed(self.grafana.annotations) if set(wanted) <= set(a["tags"])]
-        self._answer(200, found)
-
-    def do_PATCH(self) -> None:
-        body = self._body()
-        if not self._may_go_on(self.grafana.mood):
-            return
-        for annotation in self.grafana.annotations:
-            if str(annotation["id"]) == self.path.rpartition("/")[2]:
-                annotation.update(body)
-                self._answer(200, {"message": "Annotation patched"})
-                return
-        self._answer(404, {"message": "not found"})
-
-    def do_DELETE(self) -> None:
-        if not self._may_go_on(self.grafana.mood):
-            return
-        number = int(self.path.rpartition("/")[2])
+    def _change(self, number: int, data: bytes) -> None:
+        """Answer PATCH and DELETE."""
         with self.grafana._lock:
-            self.grafana.annotations[:] = [a for a in self.grafana.annotations if a["id"] != number]
-        self._answer(200, {"message": "Annotation deleted"})
-
-    def _may_go_on(self, mood: Mood) -> bool:
-        if mood == "401" or self.headers.get("Authorization") != f"Bearer {TOKEN}":
-            self._answer(401, {"message": "Unauthorized"})
-            return False
-        if mood == "500":
-            self._answer(500, {"message": "Internal error"})
-            return False
-        if not urlsplit(self.path).path.startswith("/api/annotations"):
-            self._answer(404, {"message": "not found"})
-            return False
-        return True
-
-    def _body(self) -> dict[str, Any]:
-        data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        try:
-            loaded: dict[str, Any] = json.loads(data)
-        except ValueError:
-            # The client was killed in the middle of it.
-            return {}
-        return loaded
+            found = [annotation for annotation in self.grafana.annotations if annotation["id"] == number]
+            for annotation in found:
+                if self.command == "DELETE":
+                    self.grafana.annotations.remove(annotation)
+                else:
+                    annotation.update(json.loads(data))
+        self._answer(200 if found or self.command == "DELETE" else 404, {"message": "done"})
 
     def _answer(self, status: int, body: object) -> None:
         self.grafana.answers.append((self.command, status))
@@ -155,17 +149,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args: object) -> None:
         """Quiet."""
-
-
-def _problem(body: dict[str, Any]) -> str:
-    """What Grafana would say about a payload: times in milliseconds, text, tags that are words."""
-    if not isinstance(body.get("time"), int) or body["time"] < 1_000_000_000_000:
-        return "time: expected milliseconds"
-    if not isinstance(body.get("text"), str) or not body["text"]:
-        return "text: expected something"
-    tags = body.get("tags")
-    if not isinstance(tags, list) or not all(isinstance(tag, str) and tag for tag in tags):
-        return "tags: expected words"
-    if "timeEnd" in body and body["timeEnd"] < body["time"]:
-        return "timeEnd: before time"
-    return ""

@@ -1,5 +1,6 @@
 """Snapshots of a server: simulated, over the real driver, and scripted."""
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,11 +8,13 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from tests.paths import DOCS
 from tests.simulator.tds.running import running
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
-from ase_exporter.changes.change import Change, from_differences
-from ase_exporter.changes.detect import ConfigWatcher, Query, volatile
+from ase_exporter.changes.change import KINDS, Change, from_differences
+from ase_exporter.changes.detect import SOURCES, ConfigWatcher, Query, volatile
+from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.snapshot import ConfigSnapshot, Difference, Event, Part, compare, decode
 from ase_exporter.clock import Clock
 from ase_simulator.model import load_scenario
@@ -200,3 +203,12 @@ def test_boot_times_are_read_as_the_server_writes_them() -> None:
     found = ConfigWatcher(60).take_snapshot(scripted(answers))
     assert decode(found.encoded_parts)["restart"].objects["server"][""].value == "2026-05-04 10:30:00"
     assert found.moments["restart"] == pytest.approx(found.at - 60)
+
+
+def test_every_kind_that_is_detected_or_documented_can_be_asked_for() -> None:
+    page = (DOCS / "changes.md").read_text(encoding="utf-8")
+    table = page.partition("| kind |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    kinds = {kind for cell in rows for kind in re.findall(r"`(\w+)`", cell)}
+    assert kinds == set(KINDS)
+    assert {source.kind for source in SOURCES} | HostWatcher().parts().keys() <= kinds

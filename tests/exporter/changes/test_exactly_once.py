@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn, Mood
-from tests.exporter.changes.serving import Serving
 from tests.paths import REPOSITORY
+from tests.programs import eventually
 
 CHANGES = 200
 
@@ -65,7 +65,7 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
     changed: dict[str, str] = {}
     kills = 0
     # The first snapshot is the baseline: it must be saved before anything changes.
-    assert Serving.wait_until(lambda: _count(baseline, "snapshots") == 1, 60)
+    eventually("the baseline", lambda: _count(baseline, "snapshots") == 1)
     for number in range(CHANGES):
         changed[f"option {number:03}"] = "1"
         victim.set(changed)
@@ -82,11 +82,10 @@ def test_each_of_200_changes_reaches_grafana_once_and_in_order(
             kills += 1
         time.sleep(0.03)
     grafana.mood = "ok"
-    complete = Serving.wait_until(lambda: len(set(grafana.texts())) == CHANGES, 120)
-    settled = Serving.wait_until(lambda: complete and _count(baseline, "posts") == 0, 60)
+    eventually("all changes", lambda: len(set(grafana.texts())) == CHANGES, 120)
+    eventually("an empty queue", lambda: _count(baseline, "posts") == 0)
     victim.kill()
     assert kills >= 10
-    assert complete and settled, f"{len(set(grafana.texts()))} of {CHANGES}, {_count(baseline, 'posts')} wait"
     names = [text.split(":")[0].removeprefix("option ") for text in grafana.texts()]
     assert names == sorted(f"option {number:03}" for number in range(CHANGES))
 

@@ -12,6 +12,7 @@ import yaml
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.running_exporter import configuration
+from tests.programs import eventually
 from tests.simulator.tds.running import Running, running
 
 from ase_simulator.model import load_scenario
@@ -45,7 +46,14 @@ class Dba:
         self.simulator.ask(self.server.restart)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def grafana() -> Iterator[GrafanaStandIn]:
+    standin = GrafanaStandIn()
+    yield standin
+    standin.close()
+
+
+@pytest.fixture(scope="module")
 def dba() -> Iterator[Dba]:
     (server,) = load_scenario("quiet-oltp", seed=1, speed=1.0, version=None)
     with running(lambda: Listener(SqlBackend(server), "127.0.0.1", 0)) as simulator:
@@ -55,9 +63,12 @@ def dba() -> Iterator[Dba]:
         yield found
 
 
-@pytest.fixture
-def exporter(tmp_path: Path, dba: Dba, grafana: GrafanaStandIn) -> Iterator[Serving]:
-    token = tmp_path / "token"
+@pytest.fixture(scope="module")
+def exporter(
+    tmp_path_factory: pytest.TempPathFactory, dba: Dba, grafana: GrafanaStandIn
+) -> Iterator[Serving]:
+    directory = tmp_path_factory.mktemp("exporter")
+    token = directory / "token"
     token.write_text(TOKEN)
     # It is scraped without a pause, which the budget would answer by looking for changes less often.
     configured = configuration(
@@ -66,9 +77,9 @@ def exporter(tmp_path: Path, dba: Dba, grafana: GrafanaStandIn) -> Iterator[Serv
         scrape={"budget": None},
         changes={"interval": "1s", "grafana": {"url": grafana.url, "token_file": str(token)}},
     )
-    serving = Serving(tmp_path, configured)
+    serving = Serving(directory, configured)
     baseline = 'ase_exporter_collector_success{collector="changes"} 1.0'
-    assert serving.wait_until(lambda: baseline in serving.get("/probe?target=SIM"))
+    eventually("the baseline", lambda: baseline in serving.get("/probe?target=SIM"))
     yield serving
     serving.stop()
 
@@ -80,6 +91,11 @@ def found(exporter: Serving) -> list[Found]:
     return [(c["kind"], c["name"], c["old"], c["new"]) for c in reversed(listed)]
 
 
+def more_than(exporter: Serving, number: int) -> None:
+    """Wait until /changes lists more."""
+    eventually("more changes", lambda: len(found(exporter)) > number)
+
+
 STEPS = yaml.safe_load(Path(__file__).with_name("steps.yaml").read_text(encoding="utf-8"))
 
 
@@ -88,21 +104,17 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
     dba: Dba, exporter: Serving, grafana: GrafanaStandIn
 ) -> None:
     expected: list[Found] = []
-
-    def more_than(number: int) -> bool:
-        return exporter.wait_until(lambda: len(found(exporter)) > number)
-
     for sql, change in STEPS:
         dba.run(sql)
-        assert more_than(len(expected)), sql
+        more_than(exporter, len(expected))
         expected.append(tuple(change))
         assert found(exporter) == expected, sql
     dba.run("dbcc monitor('clear', 'all', 'on')")
-    assert more_than(len(expected))
+    more_than(exporter, len(expected))
     assert [change[:2] for change in found(exporter)[len(expected) :]] == [("counters_cleared", "server")]
     before = len(expected) + 1
     dba.restart()
-    assert more_than(before)
+    more_than(exporter, before + 2)
     assert sorted(change[:2] for change in found(exporter)[before:]) == [
         ("cache", "default data cache: partitions (run value)"),
         ("option", "lock spinlock ratio (run value)"),
@@ -121,7 +133,7 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
         else f"{kind} {name}: {old or '(none)'} → {new or '(none)'}"
         for kind, name, old, new in found(exporter)
     ]
-    assert exporter.wait_until(lambda: len(grafana.annotations) >= len(texts))
+    eventually("all posts", lambda: len(grafana.annotations) >= len(texts))
     assert sorted(text.partition(" (seen at")[0].partition(", by")[0] for text in grafana.texts()) == sorted(
         texts
     )
@@ -131,12 +143,12 @@ def test_each_change_appears_once_with_its_values_in_list_metric_and_grafana(
 def test_what_changes_while_the_exporter_is_down_is_seen_at_start(dba: Dba, exporter: Serving) -> None:
     known = len(found(exporter))
     dba.run("sp_configure 'number of locks', 215000")
-    assert exporter.wait_until(lambda: len(found(exporter)) > known)
+    more_than(exporter, known)
     known = len(found(exporter))
     exporter.kill()
     dba.run("sp_configure 'number of locks', 220000")
     exporter.start()
-    assert exporter.wait_until(lambda: len(found(exporter)) > known)
+    more_than(exporter, known)
     (change,) = json.loads(exporter.get(f"/changes?format=json&limit={len(found(exporter)) - known}"))
     assert (change["name"], change["old"], change["new"]) == ("number of locks", "215000", "220000")
     assert change["not_before"] is not None and change["not_before"] < change["at"]
@@ -145,14 +157,14 @@ def test_what_changes_while_the_exporter_is_down_is_seen_at_start(dba: Dba, expo
 def test_with_auditing_on_a_change_says_who_and_trace_flags_are_changes(dba: Dba, exporter: Serving) -> None:
     for switch in ("auditing", "config history auditing"):
         dba.run(f"sp_configure '{switch}', 1")
-    assert exporter.wait_until(
-        lambda: any(name == "config history auditing" for _, name, _, _ in found(exporter))
+    eventually(
+        "auditing", lambda: any(name == "config history auditing" for _, name, _, _ in found(exporter))
     )
     known = len(found(exporter))
     dba.run("sp_configure 'number of locks', 230000")
     dba.run("dbcc traceon(8399)")
     dba.run("dbcc traceon(3604)")
-    assert exporter.wait_until(lambda: len(found(exporter)) >= known + 2)
+    more_than(exporter, known + 1)
     listed = json.loads(exporter.get(f"/changes?format=json&limit={len(found(exporter)) - known}"))
     assert {(c["kind"], c["name"], c["new"], c["who"]) for c in listed} == {
         ("option", "number of locks", "230000", "sa"),

@@ -12,12 +12,13 @@ from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
 from tests.paths import REPOSITORY
+from tests.programs import eventually
 
 
 def test_a_text_becomes_one_annotation(run: Run, exporter: Serving, grafana: GrafanaStandIn) -> None:
     result = run("annotate", "Started ALTER", "--tag", "ddl", "--url", exporter.url)
     assert (result.returncode, result.stdout) == (0, "Annotation posted.\n"), result.stderr
-    assert exporter.wait_until(lambda: len(grafana.annotations) == 1)
+    eventually("posted", lambda: len(grafana.annotations) == 1)
     (posted,) = grafana.annotations
     assert posted["text"].startswith("Started ALTER, by ")
     assert {"ase-exporter", "annotation", "ddl"} < set(posted["tags"])
@@ -34,7 +35,7 @@ def test_start_and_finish_become_one_region(run: Run, exporter: Serving, grafana
     number = begun.stdout.strip()
     assert run("annotate", "--finish", number, "--url", exporter.url).returncode == 0
     assert run("annotate", "--finish", number, "--url", exporter.url).returncode == 0
-    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
     (region,) = grafana.annotations
     assert region["timeEnd"] >= region["time"]
 
@@ -53,7 +54,7 @@ def test_a_command_is_a_region_and_its_exit_code_and_output_are_kept(
     command = [sys.executable, "-c", f"import os, signal, sys; print('err', file=sys.stderr); {script}"]
     result = run("annotate", "--run", "reorg trades", "--url", exporter.url, "--", *command)
     assert (result.returncode, result.stdout, result.stderr) == (code, "out\n", "err\n")
-    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
     (region,) = grafana.annotations
     assert region["text"].startswith(f"reorg trades{failed}")
     assert ("failed" in region["tags"]) == bool(failed)
@@ -89,7 +90,7 @@ def test_sigterm_reaches_the_command_and_the_region_still_ends(
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM
     process.stdout.close()
-    assert exporter.wait_until(lambda: any("timeEnd" in a for a in grafana.annotations))
+    eventually("posted", lambda: any("timeEnd" in a for a in grafana.annotations))
 
 
 def test_annotations_without_an_exporter_go_to_grafana(

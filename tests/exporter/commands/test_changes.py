@@ -7,6 +7,7 @@ from tests.exporter.changes.grafana_standin import GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.commands.command_line import Run
 from tests.exporter.compare.test_prometheus import server
+from tests.programs import eventually
 
 from ase_exporter.changes.change import Change
 from ase_exporter.compare.marks import marks_from_exporter
@@ -27,7 +28,7 @@ def test_changes_are_listed_in_every_format(run: Run, exporter: Serving, grafana
     ).stdout.splitlines()
     assert len(markdown) == 4 and "a \\| b" in markdown[3]
     # None may arrive within another test.
-    assert exporter.wait_until(lambda: len(grafana.annotations) == 2)
+    eventually("posted", lambda: len(grafana.annotations) == 2)
     offline = run("changes", "--state-dir", str(exporter.state_directory), "--limit", "2", "--format", "json")
     assert json.loads(offline.stdout) == as_json
 

@@ -42,27 +42,42 @@ def test_gzip_is_sent_only_to_callers_that_accept_it(accepted: str, compressed: 
     assert accepts_gzip(request(accept_encoding=accepted)) is compressed
 
 
-def test_users_whose_hashes_have_other_costs_cannot_be_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    users = {
-        name: bcrypt.hashpw(b"right", bcrypt.gensalt(cost)).decode() for name, cost in (("a", 4), ("b", 5))
-    }
-    costs: list[bytes] = []
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes]]:
+    """The passwords and hashes that bcrypt is run for, as they come."""
+    checked: list[tuple[bytes, bytes]] = []
     check: Callable[[bytes, bytes], bool] = bcrypt.checkpw
 
     def noting(password: bytes, stored: bytes) -> bool:
-        costs.append(stored.split(b"$")[2])
+        checked.append((password, stored))
         return check(password, stored)
 
     monkeypatch.setattr(bcrypt, "checkpw", noting)
-    for user, password in (
-        ("a", b"wrong"),
-        ("b", b"wrong"),
-        ("nobody", b"right"),
-        ("a", b"right"),
-        ("b", b"right"),
-    ):
-        costs.clear()
-        assert asyncio.run(Passwords().match(users, user, password)) is (
-            user in users and password == b"right"
-        )
-        assert sorted(costs) == [b"04", b"05"]
+    return checked
+
+
+def hashed(cost: int) -> str:
+    return bcrypt.hashpw(b"right", bcrypt.gensalt(cost)).decode()
+
+
+def test_users_whose_hashes_have_other_costs_cannot_be_told_apart(checked: list[tuple[bytes, bytes]]) -> None:
+    users = {"a": hashed(4), "b": hashed(5)}
+    for user in ("a", "b", "nobody"):
+        for password in (b"wrong", b"right"):
+            checked.clear()
+            matches = asyncio.run(Passwords().match(users, user, password))
+            assert matches is (user in users and password == b"right")
+            assert sorted(stored.split(b"$")[2] for _, stored in checked) == [b"04", b"05"]
+
+
+def test_bcrypt_runs_once_for_a_correct_password_and_each_time_for_a_wrong_one(
+    checked: list[tuple[bytes, bytes]],
+) -> None:
+    async def ask() -> list[bool]:
+        passwords, users = Passwords(), {"scraper": hashed(4)}
+        given = [("scraper", b"right"), ("scraper", b"wrong"), ("stranger", b"right")] * 2
+        return [await passwords.match(users, user, password) for user, password in given]
+
+    assert asyncio.run(ask()) == [True, False, False, True, False, False]
+    # An unknown user takes as long as a wrong password, so that the time does not tell which users exist.
+    assert [password for password, _ in checked] == [b"right", b"wrong", b"right", b"wrong", b"right"]
