@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -125,6 +125,15 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
             found.starts.append(start)
             start += phase.minutes * 60
         yield found
+
+
+def typed(samples: Mapping[str, Iterable[str]]) -> str:
+    """Samples by their name, as OpenMetrics: a name that ends with _total is that of a counter."""
+    text: list[str] = []
+    for name, lines in samples.items():
+        kind = "counter" if name.endswith("_total") else "gauge"
+        text += [f"# TYPE {name.removesuffix('_total')} {kind}", *lines]
+    return "\n".join([*text, "# EOF", ""])
 
 
 def prometheus_with(samples: str, folder: Path) -> "running_prometheus":

@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.diagnosis.states import State, generated
 from tests.needs import needs_prometheus
 
@@ -92,11 +92,7 @@ def openmetrics(states: dict[str, State], now: float) -> str:
             for number in range(SCRAPES):
                 at = now - INTERVAL * (SCRAPES - 1 - number)
                 lines[metric].append(f"{metric}{{{labels}}} {available!r} {at}")
-    text = []
-    for metric, found in lines.items():
-        kind = "counter" if metric.endswith("_total") else "gauge"
-        text += [f"# TYPE {metric.removesuffix('_total')} {kind}", *found]
-    return "\n".join([*text, "# EOF", ""])
+    return typed(lines)
 
 
 @pytest.mark.e2e

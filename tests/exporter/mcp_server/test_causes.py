@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.mcp_server.running_server import ask, client
 from tests.incidents.running import Site, Taken, incidents, take
 from tests.needs import needs_prometheus
@@ -34,13 +34,7 @@ def openmetrics(found: Mapping[str, Taken]) -> str:
                     pairs = {"instance": name, **dict(zip(series.last.labels, values, strict=True))}
                     text = ",".join(f'{label}="{each}"' for label, each in pairs.items() if each)
                     lines[metric].append(f"{metric}{{{text}}} {value!r} {at}")
-    found_types = {name: "counter" if name.endswith("_total") else "gauge" for name in lines}
-    typed = (
-        line
-        for name, each in lines.items()
-        for line in (f"# TYPE {name.removesuffix('_total')} {found_types[name]}", *each)
-    )
-    return "\n".join([*typed, "# EOF", ""])
+    return typed(lines)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.compare.conftest import prometheus_with, typed
 from tests.exporter.compare.test_prometheus import server
 from tests.exporter.sysmon.samples import HEADER, TRANSACTIONS, report
 from tests.needs import needs_prometheus
@@ -93,15 +93,7 @@ def samples() -> str:
             series("ALERTS", one | {"alertname": text, "alertstate": "firing"}, 1)
             rank = one | {"word": text, "finding": text, "about": text}
             series("ase:diagnosis_first:rank", rank, at)
-    typed = (
-        line
-        for name, each in lines.items()
-        for line in (
-            f"# TYPE {name.removesuffix('_total')} {'counter' if name.endswith('_total') else 'gauge'}",
-            *each,
-        )
-    )
-    return "\n".join([*typed, "# EOF", ""])
+    return typed(lines)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from tests.exporter.compare.conftest import prometheus_with, running_prometheus
+from tests.exporter.compare.conftest import prometheus_with, running_prometheus, typed
 from tests.exporter.compare.test_prometheus import server
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
@@ -190,12 +190,13 @@ def test_every_alert_has_a_runbook_and_no_name_leads_elsewhere() -> None:
 @needs_prometheus
 def test_servers_that_answer_do_not_answer_and_are_gone(tmp_path: Path) -> None:
     now = time.time()
-    samples = [
-        *(f'ase_up{{instance="UP"}} 1 {now - 60}', f'ase_up{{instance="DOWN"}} 0 {now - 60}'),
-        *(f'ase_up{{instance="GONE"}} 1 {now - 3600}', f'ase_up{{instance="OLD"}} 1 {now - 3 * 86400}'),
-    ]
-    info = f'ase_info{{instance="UP",version="16.0 SP04"}} 1 {now - 60}'
-    text = "\n".join(["# TYPE ase_up gauge", *samples, "# TYPE ase_info gauge", info, "# EOF", ""])
+    seen = (("UP", 1, 60), ("DOWN", 0, 60), ("GONE", 1, 3600), ("OLD", 1, 3 * 86400))
+    text = typed(
+        {
+            "ase_up": [f'ase_up{{instance="{name}"}} {up} {now - age}' for name, up, age in seen],
+            "ase_info": [f'ase_info{{instance="UP",version="16.0 SP04"}} 1 {now - 60}'],
+        }
+    )
     targets = json.dumps([{"targets": ["UP"]}, {"targets": ["NEW"]}]).encode()
     with prometheus_with(text, tmp_path) as url, server(targets) as (address, _):
         found = TOOLS["servers"].call(Sources(url, f"http://{address}"), {}).model_dump()["servers"]
@@ -215,10 +216,13 @@ def test_a_server_without_spinlocks_has_its_other_figures(tmp_path: Path) -> Non
     """As ASE before 15.7 ESD#2, or without `enable spinlock monitoring`."""
     now = time.time() // 15 * 15
     times = [now - 900 + 15 * number for number in range(60)]
-    lines = ["# TYPE ase_up gauge", *(f'ase_up{{instance="OLD"}} 1 {at}' for at in times)]
-    lines += ["# TYPE ase_transactions counter"]
-    lines += [f'ase_transactions_total{{instance="OLD"}} {1e6 + 10 * at - 10 * now} {at}' for at in times]
-    with prometheus_with("\n".join([*lines, "# EOF", ""]), tmp_path) as url:
+    samples = {
+        "ase_up": [f'ase_up{{instance="OLD"}} 1 {at}' for at in times],
+        "ase_transactions_total": [
+            f'ase_transactions_total{{instance="OLD"}} {1e6 + 10 * (at - now)} {at}' for at in times
+        ],
+    }
+    with prometheus_with(typed(samples), tmp_path) as url:
         window = {"server": "OLD", "start": str(now - 900), "end": str(now - 15)}
         found = TOOLS["diagnose"].call(Sources(url), window).model_dump()
         with pytest.raises(UserError, match="Prometheus has no spinlocks of it"):
