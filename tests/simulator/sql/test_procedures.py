@@ -28,44 +28,6 @@ def _sets(client: Client, sql: str) -> list[list[tuple[object, ...]]]:
     return [[tuple(row) for row in r.rows] for r in client.results(sql) if isinstance(r, Rows)]
 
 
-def test_sp_configure_sets_a_static_option_for_the_next_start(client: Client) -> None:
-    results = client.results("exec sp_configure 'lock address spinlock ratio', 5")
-    texts = [result.text for result in results if isinstance(result, Message)]
-    assert any("must be rebooted" in text and "static" in text for text in texts)
-    (row,) = client.rows("sp_configure 'lock address'")
-    assert [str(value).strip() for value in row] == [
-        "lock address spinlock ratio", "100", "0", "5", "100", "ratio", "static",
-    ]  # fmt: skip
-    waiting = (
-        "select a.name from master..sysconfigures a, master..syscurconfigs b "
-        "where a.config = b.config and a.value != b.value"
-    )
-    assert client.rows(waiting) == [("lock address spinlock ratio",)]
-
-
-def test_sp_configure_sets_a_dynamic_option_at_once(client: Client) -> None:
-    results = client.results("sp_configure 'number of open objects', 800")
-    assert any("need not be rebooted" in r.text for r in results if isinstance(r, Message))
-    assert client.rows(
-        "select value from master..syscurconfigs where comment = 'number of open objects'"
-    ) == [(800,)]
-    assert client.backend.server.calls[-1] == ("set_option", "number of open objects", 800, "sa")  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("sql", "number"),
-    [("sp_configure 'no such option'", 17410), ("sp_configure 'number of', 5", 17411),
-     ("sp_configure 'number of open objects', 1", 17811), ("sp_configure 'number of open objects', 'many'", 249),
-     ("sp_helpdb nosuch", 17590), ("sp_help nosuch", 17461), ("sp_who nobody", 17231),
-     ("sp_role 'grant', 'nosuch_role', 'sa'", 11039), ("sp_locklogin nobody, 'lock'", 17231),
-     ("sp_bindcache 'c', 'nosuch'", 17421), ("sp_cacheconfig 'nosuch'", 18037), ("sp_addlogin 'x', 'abc'", 10317)],
-)  # fmt: skip
-def test_failed_procedures_return_a_nonzero_status(client: Client, sql: str, number: int) -> None:
-    results = client.results(sql)
-    assert number in [result.number for result in results if isinstance(result, Message)]
-    assert results[-1] == ReturnStatus(1)
-
-
 def test_every_option_is_listed_by_group(live: Client) -> None:
     listed = [str(row[0]).strip() for rows in _sets(live, "sp_configure") for row in rows]
     options = live.backend.server.options()
