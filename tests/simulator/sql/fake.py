@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from ase_simulator.contracts import ClientState, LoginRequest, Option, Parameter, Row, Server, ServerError
 from ase_simulator.faults import Faults
@@ -11,6 +12,8 @@ from ase_simulator.schema.types import NATIONAL_BYTES
 from ase_simulator.sql.backend import SqlBackend
 from ase_simulator.sql.session import SqlSession
 
+# One event loop for all: a new one would start a thread for each batch.
+RUNNER = asyncio.Runner()
 BOOT = datetime(2026, 3, 1, 8, 0, 0)
 
 
@@ -130,11 +133,11 @@ class Client:
 
     def results(self, sql: str, *parameters: Parameter) -> list[Result]:
         """All results of a batch; row sets are read at once, as the wire does."""
-        return asyncio.run(self._collect(self.session.execute(sql, parameters)))
+        return RUNNER.run(self._collect(self.session.execute(sql, parameters)))
 
     def call(self, procedure: str, *parameters: Parameter) -> list[Result]:
         """All results of an RPC."""
-        return asyncio.run(self._collect(self.session.call(procedure, parameters)))
+        return RUNNER.run(self._collect(self.session.call(procedure, parameters)))
 
     @staticmethod
     async def _collect(stream) -> list[Result]:  # type: ignore[no-untyped-def]
@@ -143,13 +146,19 @@ class Client:
             async for result in stream
         ]
 
-    def rows(self, sql: str, *parameters: Parameter) -> list[tuple[object, ...]]:
+    def rows(self, sql: str, *parameters: Parameter) -> list[tuple[Any, ...]]:
         """The rows of the last result set; fails on any error."""
         results = self.results(sql, *parameters)
         errors = [result for result in results if isinstance(result, Message) and result.severity > 10]
         assert not errors, errors
         sets = [result for result in results if isinstance(result, Rows)]
         return [tuple(row) for row in sets[-1].rows]
+
+    def columns(self, sql: str) -> list[str]:
+        """The names of the columns of the first result set."""
+        return next(
+            [each.name for each in rows.columns] for rows in self.results(sql) if isinstance(rows, Rows)
+        )
 
     def value(self, expression: str) -> object:
         """The value of one expression."""

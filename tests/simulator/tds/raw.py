@@ -150,17 +150,13 @@ class Codec:
 
 
 class ReplyReader:
-    """Reads replies; the rows of a cursor come in later replies than their format.
-
-    pointers: of all texts that were read.
-    """
+    """Reads replies."""
 
     def __init__(self, order: str) -> None:
         self._order = order
         self._data = b""
         self._at = 0
         self._columns: list[Column] = []
-        self.pointers: list[bytes] = []
 
     def tokens(self, data: bytes) -> Iterator[Token]:
         self._data = data
@@ -283,10 +279,8 @@ class ReplyReader:
         if kind in LONG:
             return self._take(self._int("I")) or None
         if kind in TEXT:
-            pointer = self._short()
-            if not pointer:
+            if not self._short():
                 return None
-            self.pointers.append(pointer)
             self._take(8)
             return self._take(self._int("I"))
         return self._short() or None
@@ -310,10 +304,6 @@ class RawClient:
     def login(self, user: str, password: str, **options: Any) -> list[Token]:
         self.send(self.codec.login(user, password, **options), LOGIN)
         return self.reply()
-
-    def pointers(self) -> list[bytes]:
-        """The pointers of all texts that came so far."""
-        return self._reader.pointers
 
     def ask(self, body: bytes, kind: int = NORMAL) -> list[Token]:
         self.send(body, kind)
