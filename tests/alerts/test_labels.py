@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import yaml
 from dashboards import write
-from tests.paths import REPOSITORY
+from tests.alerts.shipped import ALERTS, RULES, content
+from tests.paths import DOCS
 
 from ase_exporter.catalogue import load_catalogue
 
-ALERTS = REPOSITORY / "alerts"
 # Given by Prometheus, and on Cluster Edition by the exporter.
 ALWAYS = {"job", "instance", "instance_id", "__name__"}
 SELECTOR = re.compile(r"\b((?:ase|dbhost)_[a-z0-9_]+)\{([^}]*)\}")
@@ -40,7 +38,7 @@ def _documented() -> Iterator[tuple[str, set[str]]]:
 
 
 def _document(name: str) -> str:
-    return (REPOSITORY / "docs" / f"{name}.md").read_text()
+    return (DOCS / f"{name}.md").read_text()
 
 
 LABELS = labels_of_metrics()
@@ -57,31 +55,28 @@ def unknown(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", sorted((ALERTS / "rules").glob("*.yaml")), ids=lambda path: path.name)
-def test_rules_use_labels_that_exist(path: Path) -> None:
-    groups = yaml.safe_load(path.read_text())["groups"]
-    assert not [each for group in groups for rule in group["rules"] for each in unknown(rule["expr"])]
+def expressions(what: str) -> Iterator[str]:
+    """What rules ask, what their tests give them, what dashboards ask, and what runbooks tell people to ask."""
+    match what:
+        case "rules":
+            yield from (rule["expr"] for rule in RULES)
+        case "tests of rules":
+            for path in (ALERTS / "tests").glob("*.yaml"):
+                yield from (
+                    each["series"] for test in content(path)["tests"] for each in test["input_series"]
+                )
+        case "dashboards":
+            panels = (panel for dashboard in write.DASHBOARDS for panel in dashboard["panels"])
+            yield from (target["expr"] for panel in panels for target in panel.get("targets", []))
+        case "runbooks":
+            yield from (path.read_text() for path in (ALERTS / "runbooks").glob("*.md"))
 
 
-@pytest.mark.parametrize("path", sorted((ALERTS / "tests").glob("*.yaml")), ids=lambda path: path.name)
-def test_tests_of_rules_do_not_invent_labels(path: Path) -> None:
-    tests = yaml.safe_load(path.read_text())["tests"]
-    series = [each["series"] for test in tests for each in test["input_series"]]
-    assert not [each for text in series for each in unknown(text)]
-
-
-def test_dashboards_use_labels_that_exist() -> None:
-    expressions = {
-        target["expr"]
-        for dashboard in write.DASHBOARDS
-        for panel in dashboard["panels"]
-        for target in panel.get("targets", [])
-    }
-    assert not [each for text in expressions for each in unknown(text)]
-
-
-def test_runbooks_use_labels_that_exist() -> None:
-    assert not [each for path in (ALERTS / "runbooks").glob("*.md") for each in unknown(path.read_text())]
+@pytest.mark.parametrize("what", ["rules", "tests of rules", "dashboards", "runbooks"])
+def test_no_label_is_invented(what: str) -> None:
+    found = list(expressions(what))
+    assert found
+    assert not [each for text in found for each in unknown(text)]
 
 
 def test_an_invented_label_is_found() -> None:

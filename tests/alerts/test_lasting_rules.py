@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-import yaml
-from tests.paths import DEPLOY, REPOSITORY
+from tests.alerts.shipped import content, groups
+from tests.paths import DEPLOY
 
 from ase_exporter.config.policy import NEVER_EXEMPT
 from ase_exporter.rules.definitions import tolerant
@@ -22,12 +22,8 @@ EXACT = {"AseMaintenance", "AseCollectorUnavailable", "AseCollectorFailing", "As
 INSTANT = re.compile(r"\b(?:ase|dbhost)[_:][\w:]+(?:\{[^}]*\})?(?!\s*\[|[\w:{])")
 
 
-def groups() -> list[dict[str, Any]]:
-    paths = sorted((REPOSITORY / "alerts").glob("rules*/*.yaml"))
-    return [group for path in paths for group in yaml.safe_load(path.read_text())["groups"]]
-
-
-ALERTS = [rule for group in groups() for rule in group["rules"] if "alert" in rule]
+GROUPS = groups("rules*")
+ALERTS = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule]
 
 
 def forgetful(expr: str) -> list[str]:
@@ -71,17 +67,16 @@ def slow(rule_groups: Iterable[dict[str, Any]]) -> set[str]:
 
 
 def test_no_series_is_recorded_more_slowly_than_alerts_look_back() -> None:
-    assert not slow(groups())
+    assert not slow(GROUPS)
     assert slow([{"name": "slow", "interval": "5m", "rules": [{"record": "ase:free:ratio"}]}]) == {"slow"}
 
 
 def test_no_rule_forgets_the_labels_of_replicas_and_datacentres() -> None:
-    assert not {found for group in groups() for rule in group["rules"] for found in joining(rule["expr"])}
+    assert not {found for group in GROUPS for rule in group["rules"] for found in joining(rule["expr"])}
 
 
 def test_inhibitions_keep_to_their_cluster_and_datacentre() -> None:
-    config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
-    for rule in config["inhibit_rules"]:
+    for rule in content(DEPLOY / "alertmanager" / "alertmanager.yml")["inhibit_rules"]:
         assert {"cluster", "datacenter", "region"} <= set(rule["equal"])
         if "AseMaintenance" not in str(rule["source_matchers"]):
             assert {"job", "replica"} <= set(rule["equal"])

@@ -1,15 +1,19 @@
 """The shipped rules and PromQL, evaluated over a recording by promtool: Prometheus's own engine at exact times."""
 
 import json
+import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from tests.e2e.expected_timeline import FiredAlert, fired_alerts, seconds_of
+from tests.alerts.shipped import content
+from tests.e2e.expected_timeline import FiredAlert, fired_alerts
 from tests.e2e.simulated_time import INTERVAL, RULES, Recording
+
+from ase_exporter.rules.intervals import seconds_of
 
 _RECORD = re.compile(r"record: (\S+)")
 _SERIES = re.compile(r"\b(?:ase|dbhost):\w+(?::\w+)*")
@@ -17,13 +21,13 @@ _SERIES = re.compile(r"\b(?:ase|dbhost):\w+(?::\w+)*")
 
 def with_sources(*names: str) -> list[Path]:
     """Shipped rule files by name, and those that record what they read."""
-    content = {path: path.read_text() for path in RULES}
+    text = {path: path.read_text() for path in RULES}
     chosen: set[Path] = set()
     wanted = {path for path in RULES if path.name in names}
     while wanted - chosen:
         chosen |= wanted
-        read = {name for path in chosen for name in _SERIES.findall(content[path])}
-        wanted = {path for path in RULES if read & set(_RECORD.findall(content[path]))}
+        read = {name for path in chosen for name in _SERIES.findall(text[path])}
+        wanted = {path for path in RULES if read & set(_RECORD.findall(text[path]))}
     return sorted(chosen)
 
 
@@ -38,9 +42,11 @@ ALERTING = with_sources(
 )
 FIRING = 'ALERTS{alertstate="firing"}'
 # A query is written as a test that expects no samples: promtool reports what it found instead.
-_FAILED_CHECK = re.compile(r'expr: ("(?:[^"\\]|\\.)*"), time: (\S+),\s+exp: ?nil\s+got: ?(.*)')
+_FAILED_CHECK = re.compile(r'expr: ("(?:[^"\\]|\\.)*"), time: (\S+),\s+exp:.*\s+got: ?(.*)')
 _SAMPLE = re.compile(r"\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\} (\S+?)(?:, |$)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+_ERROR = re.compile(r"^.*\berr: .*|^error .*|failed to parse.{99}", re.MULTILINE)
 
 Query = tuple[str, int]
 
@@ -53,10 +59,13 @@ class EvaluatedSample:
     value: float
 
 
+Results = dict[Query, list[EvaluatedSample]]
+
+
 def groups_in_order(rules: Iterable[Path] = ALERTING) -> list[str]:
     """Names of the rule groups, recorded series before alerts; promtool's default order is random."""
     paths = sorted(rules, key=lambda path: (path.name.endswith(".alerts.yaml"), path.name))
-    return [group["name"] for path in paths for group in yaml.safe_load(path.read_text())["groups"]]
+    return [group["name"] for path in paths for group in content(path)["groups"]]
 
 
 def evaluate(
@@ -65,19 +74,63 @@ def evaluate(
     queries: Iterable[Query],
     rules: Iterable[Path] = ALERTING,
     interval: int = INTERVAL,
-) -> dict[Query, list[EvaluatedSample]]:
+) -> Results:
     """The result of each query (expression, second of the recording), with the shipped or other rules loaded.
 
     directory: gets promtool's test file. interval: seconds between evaluations of the rules.
     """
-    results: dict[Query, list[EvaluatedSample]] = {query: [] for query in queries}
-    output = _promtool(recording, directory, results, list(rules), interval)
-    for expression, at, samples in _FAILED_CHECK.findall(output):
+    series = recording.input_series("server")
+    return evaluate_series(series, recording.step, directory, queries, list(rules), interval)
+
+
+def evaluate_series(
+    series: Iterable[Mapping[str, str]],
+    step: int,
+    directory: Path,
+    queries: Iterable[Query],
+    rules: Sequence[Path],
+    interval: int,
+    tool: str = "promtool",
+) -> Results:
+    """The same of series in promtool's notation. step: seconds between their samples. tool: or its vmalert-tool."""
+    results: Results = {query: [] for query in queries}
+    checks = [{"expr": expression, "eval_time": f"{at}s", "exp_samples": []} for expression, at in results]
+    test = {
+        "interval": f"{step}s",
+        "input_series": list(series),
+        "promql_expr_test": checks,
+        # Some versions of the tools evaluate no rules without one.
+        "alert_rule_test": [{"alertname": "None", "eval_time": checks[-1]["eval_time"]}],
+    }
+    file = {
+        "rule_files": list(map(str, rules)),
+        "evaluation_interval": f"{interval}s",
+        "group_eval_order": groups_in_order(rules),
+        "tests": [test],
+    }
+    for expression, at, samples in _FAILED_CHECK.findall(_said(file, directory, tool)):
         results[json.loads(expression), seconds_of(at)] = [
             EvaluatedSample(dict(_LABEL.findall(labels)), float(value))
             for labels, value in _SAMPLE.findall(samples)
         ]
     return results
+
+
+def _said(test: Mapping[str, object], directory: Path, tool: str) -> str:
+    """What the tool prints. Raises AssertionError if it could not evaluate something."""
+    path = directory / "series.test.yaml"
+    text = yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9)
+    command = [tool, "test", "rules", str(path)]
+    if Path(tool).name != "promtool":
+        text = text.replace("promql_expr_test:", "metricsql_expr_test:")
+        command = [tool, "unittest", "--disableAlertgroupLabel", f"--files={path}"]
+    path.write_text(text)
+    environment = os.environ | {"TMPDIR": str(directory)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    output = done.stdout + done.stderr
+    assert re.search("SUCCESS|FAILED", output), output[-500:]
+    assert not _ERROR.search(output), _ERROR.findall(output)[:5]
+    return output
 
 
 def firing_queries(recording: Recording) -> list[Query]:
@@ -99,33 +152,3 @@ def timeline_of(recording: Recording, results: Mapping[Query, Iterable[Evaluated
 def timeline(recording: Recording, directory: Path) -> list[FiredAlert]:
     """The alerts that the shipped rules fire over the recording, in order of time."""
     return timeline_of(recording, evaluate(recording, directory, firing_queries(recording)))
-
-
-def _promtool(
-    recording: Recording, directory: Path, queries: Iterable[Query], rules: list[Path], interval: int
-) -> str:
-    """What promtool prints; empty if no query has a result."""
-    checks = [
-        {"expr": expression, "eval_time": f"{at}s", "exp_samples": list[object]()}
-        for expression, at in queries
-    ]
-    test = {
-        "rule_files": [str(path) for path in rules],
-        "evaluation_interval": f"{interval}s",
-        "group_eval_order": groups_in_order(rules),
-        "tests": [
-            {
-                "interval": f"{recording.step}s",
-                "input_series": list(recording.input_series("server")),
-                "promql_expr_test": checks,
-            }
-        ],
-    }
-    path = directory / "recording.test.yaml"
-    path.write_text(yaml.dump(test, Dumper=yaml.CSafeDumper, width=10**9))
-    done = subprocess.run(
-        ["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False
-    )
-    output = done.stdout + done.stderr
-    assert done.returncode == 0 or "FAILED:" in output, output
-    return output if done.returncode else ""

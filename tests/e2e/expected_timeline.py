@@ -1,13 +1,13 @@
 """Alerts as they fired during a scenario, and the table in alerts/scenarios.md that says when they should."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.paths import REPOSITORY
 
+from ase_exporter.rules.intervals import seconds_of
+
 TABLE = REPOSITORY / "alerts" / "scenarios.md"
-UNITS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
 # The labels that name an alert's subject, if it is not the whole server.
 SUBJECT_LABELS = (
     "spinlock",
@@ -60,7 +60,7 @@ def fired_alerts(
         (
             FiredAlert(period[0], period[-1] + interval if period[-1] < end else None, *key)
             for key, seconds in times.items()
-            for period in _periods(sorted(seconds), interval)
+            for period in periods(sorted(seconds), interval)
         ),
         key=FiredAlert.sort_key,
     )
@@ -74,8 +74,10 @@ def documented() -> dict[str, list[FiredAlert]]:
         if len(cells) == 7 and cells[1].startswith(("Ase", "DbHost")):
             scenario, alert, severity, about, fired, resolved, why = cells
             assert why
-            end = None if resolved == "still" else seconds_of(resolved)
-            rows.setdefault(scenario, []).append(FiredAlert(seconds_of(fired), end, alert, severity, about))
+            end = None if resolved == "still" else int(seconds_of(resolved))
+            rows.setdefault(scenario, []).append(
+                FiredAlert(int(seconds_of(fired)), end, alert, severity, about)
+            )
     return {scenario: sorted(alerts, key=FiredAlert.sort_key) for scenario, alerts in rows.items()}
 
 
@@ -110,12 +112,7 @@ def differences(expected: list[FiredAlert], actual: list[FiredAlert], end: int, 
     return problems + [f"missing: {row}" for row in missing if row.fired <= end - tolerance]
 
 
-def seconds_of(duration: str) -> int:
-    """Seconds of a duration as promtool prints it: 1d1h2m15s."""
-    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([wdhms])", duration))
-
-
-def _periods(times: list[int], interval: int) -> Iterator[list[int]]:
+def periods(times: Sequence[int], interval: int) -> Iterator[list[int]]:
     """Sorted times, split where more than one interval lies between two."""
     period: list[int] = []
     for at in times:

@@ -68,6 +68,13 @@ def metrics_in_rules() -> frozenset[str]:
     return frozenset(re.findall(r"\b(?:ase|dbhost)_[a-z0-9_]+", text)) | CHANGE_TIMES | {"up"}
 
 
+def read_for_rules(*more: str) -> Module:
+    """A module without the collectors that no rule reads. more: those to switch on besides."""
+    collectors, kept = load_catalogue()[0].collectors, metrics_in_rules()
+    unread = {name: False for name, each in collectors.items() if not kept & each.metrics.keys()}
+    return Module(collectors=unread | dict.fromkeys(more, True))
+
+
 class Scraping(Enum):
     """How Prometheus scrapes the exporter: at each interval, every fourth, in vain, or not as a target any more."""
 

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -26,7 +26,6 @@ from ase_exporter.demo.webhook import Notification, Webhook
 
 ALERTMANAGER = DEPLOY / "alertmanager"
 TEMPLATES = str(ALERTMANAGER / "templates" / "*.tmpl")
-PAIR: list[dict[str, str]] = [{"replica": "a"}, {"replica": "b"}, {"job": "other"}]
 PACE = scaling.Pace(speed=60, scrape_interval=0.25)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -38,19 +37,14 @@ class Alertmanager:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def fire(self, *alerts: dict[str, str]) -> None:
+    def fire(self, *alerts: dict[str, str], **more: str) -> None:
         """Report alerts as firing."""
-        self._post([{"labels": labels, "annotations": annotations(labels)} for labels in alerts])
+        posted = [{"labels": labels, "annotations": annotations(labels), **more} for labels in alerts]
+        httpx2.post(f"{self.url}/api/v2/alerts", json=posted, trust_env=False, timeout=60).raise_for_status()
 
     def resolve(self, *alerts: dict[str, str]) -> None:
         """Report alerts as resolved."""
-        over = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
-        self._post(
-            [{"labels": labels, "annotations": annotations(labels), "endsAt": over} for labels in alerts]
-        )
-
-    def _post(self, alerts: list[dict[str, Any]]) -> None:
-        httpx2.post(f"{self.url}/api/v2/alerts", json=alerts, trust_env=False, timeout=60).raise_for_status()
+        self.fire(*alerts, endsAt=(datetime.now(UTC) - timedelta(seconds=1)).isoformat())
 
 
 @contextmanager
@@ -64,13 +58,58 @@ def alertmanager(configuration: str, directory: Path) -> Iterator[Alertmanager]:
         yield Alertmanager(url)
 
 
-@contextmanager
-def shipped(directory: Path) -> Iterator[tuple[Alertmanager, Webhook]]:
+def shipped_text(webhook: Webhook, pace: scaling.Pace) -> str:
     text = (ALERTMANAGER / "alertmanager.yml").read_text()
-    with Webhook(HOST) as webhook:
-        text = text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
-        with alertmanager(scaling.scaled_alertmanager(text, PACE, TEMPLATES), directory) as running:
-            yield running, webhook
+    return scaling.scaled_alertmanager(
+        text.replace("127.0.0.1:10155", f"{HOST}:{webhook.port}"), pace, TEMPLATES
+    )
+
+
+class Shipped(Alertmanager):
+    """The running Alertmanager of all tests, as one of them sees it: through alerts of jobs of its own."""
+
+    def __init__(self, url: str, webhook: Webhook, job: str) -> None:
+        super().__init__(url)
+        self.webhook = webhook
+        self.job = job
+
+    def alert(self, name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
+        return alert(name, severity, f"{self.job}-{instance}", job=self.job) | labels
+
+    def received(self) -> list[Notification]:
+        return self._own(self.webhook.notifications())
+
+    def names(self, instance: str) -> list[str]:
+        """Of the alerts that were sent of a server."""
+        return [
+            each.name for each in self.received() if each.labels.get("instance") == f"{self.job}-{instance}"
+        ]
+
+    def wait(self, *names: str) -> None:
+        """Wait until all of these alerts were sent as firing."""
+
+        def sent(everything: Sequence[Notification]) -> bool:
+            return set(names) <= {each.name for each in self._own(everything) if each.status == "firing"}
+
+        assert self.webhook.wait(sent, timeout=60), names
+
+    def _own(self, everything: Sequence[Notification]) -> list[Notification]:
+        return [each for each in everything if each.labels["job"].startswith(self.job)]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Alertmanager, Webhook]]:
+    with (
+        Webhook(HOST) as webhook,
+        alertmanager(shipped_text(webhook, PACE), tmp_path_factory.mktemp("shipped")) as running,
+    ):
+        yield running, webhook
+
+
+@pytest.fixture
+def shipped(started: tuple[Alertmanager, Webhook], request: pytest.FixtureRequest) -> Shipped:
+    running, webhook = started
+    return Shipped(running.url, webhook, request.node.name)
 
 
 def alert(name: str, severity: str, instance: str, **labels: str) -> dict[str, str]:
@@ -86,123 +125,105 @@ def annotations(labels: dict[str, str]) -> dict[str, str]:
     }
 
 
-def heard(webhook: Webhook) -> set[tuple[str, str, str, str]]:
-    return {(n.receiver, n.status, n.name, n.labels["instance"]) for n in webhook.notifications()}
+def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(shipped: Shipped) -> None:
+    # One server, as two exporters of a pair and one of another job see it.
+    pair = [{"replica": "a"}, {"replica": "b"}, {"job": f"{shipped.job}-other"}]
+    shipped.fire(
+        shipped.alert("AseChanged", "info", "prod1"),
+        shipped.alert("AseBlocking", "warning", "prod1"),
+        shipped.alert("AseDeadlocks", "warning", "prod1"),
+        shipped.alert("AseLogFilling", "critical", "prod2"),
+        *(shipped.alert("AseRunQueue", "warning", "prod3", **labels) for labels in pair),
+    )
+    shipped.wait("AseChanged", "AseBlocking", "AseDeadlocks", "AseLogFilling", "AseRunQueue")
+    received = shipped.received()
+    found = {(n.receiver, n.name, n.labels["instance"].removeprefix(f"{shipped.job}-")) for n in received}
+    assert found == {
+        ("info", "AseChanged", "prod1"),
+        ("warning", "AseBlocking", "prod1"),
+        ("warning", "AseDeadlocks", "prod1"),
+        ("critical", "AseLogFilling", "prod2"),
+        ("warning", "AseRunQueue", "prod3"),
+    }
+    messages = Counter(n.received for n in received if n.name == "AseRunQueue")
+    assert list(messages.values()) == [len(pair)]
+    assert all(n.group == {"instance": n.labels["instance"]} for n in received)
 
 
-def has(name: str, status: str = "firing") -> Any:
-    def wanted(all_of_them: list[Notification]) -> bool:
-        return any(each.name == name and each.status == status for each in all_of_them)
-
-    return wanted
-
-
-def test_alerts_reach_the_receiver_of_their_severity_grouped_by_server(tmp_path: Path) -> None:
-    with shipped(tmp_path) as (running, webhook):
-        running.fire(
-            alert("AseChanged", "info", "prod1"),
-            alert("AseBlocking", "warning", "prod1"),
-            alert("AseDeadlocks", "warning", "prod1"),
-            alert("AseLogFilling", "critical", "prod2"),
-            # One server, as two exporters of a pair and one of another job see it.
-            *(alert("AseRunQueue", "warning", "prod3", **labels) for labels in PAIR),
-        )
-        assert webhook.wait(lambda all_of_them: len({n.name for n in all_of_them}) == 5, timeout=60)
-        assert heard(webhook) == {
-            ("info", "firing", "AseChanged", "prod1"),
-            ("warning", "firing", "AseBlocking", "prod1"),
-            ("warning", "firing", "AseDeadlocks", "prod1"),
-            ("critical", "firing", "AseLogFilling", "prod2"),
-            ("warning", "firing", "AseRunQueue", "prod3"),
-        }
-        messages = Counter(n.received for n in webhook.notifications() if n.labels["instance"] == "prod3")
-        assert list(messages.values()) == [len(PAIR)]
-        assert all(n.group == {"instance": n.labels["instance"]} for n in webhook.notifications())
+def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(shipped: Shipped) -> None:
+    down = shipped.alert("AseDown", "critical", "prod1")
+    shipped.fire(down)
+    shipped.wait("AseDown")
+    shipped.fire(
+        shipped.alert("AseBlocking", "warning", "prod1"),
+        shipped.alert("AseLogFilling", "critical", "prod1", database="orders"),
+        shipped.alert("AseDeadlocks", "warning", "prod2"),
+        # A server of the same name elsewhere, and the same one as another exporter sees it.
+        shipped.alert("AseRunQueue", "warning", "prod1", datacenter="b"),
+        shipped.alert("AseConnectionsNearLimit", "warning", "prod1", replica="b"),
+    )
+    shipped.wait("AseDeadlocks", "AseRunQueue", "AseConnectionsNearLimit")
+    assert set(shipped.names("prod1")) == {"AseDown", "AseRunQueue", "AseConnectionsNearLimit"}
+    shipped.resolve(down)
+    # Inhibited alerts are sent as soon as the server is back: they had arrived and were held back.
+    shipped.wait("AseBlocking")
 
 
-def test_a_server_that_is_down_inhibits_its_other_alerts_and_no_other_servers(tmp_path: Path) -> None:
-    with shipped(tmp_path) as (running, webhook):
-        running.fire(alert("AseDown", "critical", "prod1"))
-        assert webhook.wait(has("AseDown"), timeout=60)
-        running.fire(
-            alert("AseBlocking", "warning", "prod1"),
-            alert("AseLogFilling", "critical", "prod1", database="orders"),
-            alert("AseDeadlocks", "warning", "prod2"),
-            # A server of the same name elsewhere, and the same one as another exporter sees it.
-            alert("AseRunQueue", "warning", "prod1", datacenter="b"),
-            alert("AseConnectionsNearLimit", "warning", "prod1", replica="b"),
-        )
-        for name in ("AseDeadlocks", "AseRunQueue", "AseConnectionsNearLimit"):
-            assert webhook.wait(has(name), timeout=60)
-        received = {n.name for n in webhook.notifications() if n.labels["instance"] == "prod1"}
-        assert received == {"AseDown", "AseRunQueue", "AseConnectionsNearLimit"}
-        running.resolve(alert("AseDown", "critical", "prod1"))
-        # Inhibited alerts are sent as soon as the server is back: they had arrived and were held back.
-        assert webhook.wait(has("AseBlocking"), timeout=60)
-
-
-def test_a_dead_exporter_of_many_servers_is_one_notification(tmp_path: Path) -> None:
+def test_a_dead_exporter_of_many_servers_is_one_notification(shipped: Shipped) -> None:
     servers = [f"prod{number}" for number in range(300)]
     # Only `up` has the label exporter, so the servers' other alerts do not.
-    job = {"alertname": "AseJobDown", "severity": "critical", "job": "ase", "exporter": "a"}
-    with shipped(tmp_path) as (running, webhook):
-        running.fire(job)
-        running.fire(*(alert("AseExporterDown", "critical", server, exporter="a") for server in servers))
-        running.fire(*(alert("AseLogFilling", "critical", server, database="orders") for server in servers))
-        assert webhook.wait(has("AseJobDown"), timeout=60)
-        # The last alert, of another job: when it arrives, everything before it has been sent.
-        running.fire(alert("AseBlocking", "warning", "other1") | {"job": "other"})
-        assert webhook.wait(has("AseBlocking"), timeout=60)
-        assert {each.name for each in webhook.notifications()} == {"AseJobDown", "AseBlocking"}
-        # When some of its servers can be scraped again, the alerts of the others are sent.
-        running.resolve(job)
-        assert webhook.wait(has("AseExporterDown"), timeout=60)
+    job = {"alertname": "AseJobDown", "severity": "critical", "job": shipped.job, "exporter": "a"}
+    shipped.fire(job)
+    shipped.fire(*(shipped.alert("AseExporterDown", "critical", server, exporter="a") for server in servers))
+    shipped.fire(*(shipped.alert("AseLogFilling", "critical", server, database="o") for server in servers))
+    shipped.wait("AseJobDown")
+    # The last alert, of another job: when it arrives, everything before it has been sent.
+    shipped.fire(shipped.alert("AseBlocking", "warning", "other1", job=f"{shipped.job}-other"))
+    shipped.wait("AseBlocking")
+    assert {each.name for each in shipped.received()} == {"AseJobDown", "AseBlocking"}
+    # When some of its servers can be scraped again, the alerts of the others are sent.
+    shipped.resolve(job)
+    shipped.wait("AseExporterDown")
 
 
-def test_targets_that_vanish_together_are_one_notification(tmp_path: Path) -> None:
-    with shipped(tmp_path) as (running, webhook):
-        running.fire(*(alert("AseTargetVanished", "warning", f"prod{number}") for number in range(20)))
-        assert webhook.wait(lambda all_of_them: len(all_of_them) >= 20, timeout=60)
-        received = webhook.notifications()
-        assert {str(each.group) for each in received} == {"{'alertname': 'AseTargetVanished', 'job': 'ase'}"}
+def test_targets_that_vanish_together_are_one_notification(shipped: Shipped) -> None:
+    shipped.fire(*(shipped.alert("AseTargetVanished", "warning", f"prod{number}") for number in range(20)))
+    shipped.wait("AseTargetVanished")
+    (group,) = {str(each.group) for each in shipped.received()}
+    assert group == str({"alertname": "AseTargetVanished", "job": shipped.job})
+    assert len(shipped.received()) == 20
 
 
-def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(tmp_path: Path) -> None:
-    maintenance = alert("AseMaintenance", "none", "prod1")
-    with shipped(tmp_path) as (running, webhook):
-        running.fire(maintenance)
-        running.fire(
-            alert("AseDown", "critical", "prod1"),
-            alert("AseBlocking", "warning", "prod1"),
-            alert("AseDown", "critical", "prod2"),
-        )
-        assert webhook.wait(has("AseDown"), timeout=60)
-        running.resolve(alert("AseDown", "critical", "prod1"))
-        running.resolve(maintenance)
-        # An inhibited alert that still fires is sent afterwards: it had arrived and was held back.
-        assert webhook.wait(has("AseBlocking"), timeout=60)
-        received = [(n.name, n.status, n.labels["instance"]) for n in webhook.notifications()]
-        assert [each for each in received if each[2] == "prod1"] == [("AseBlocking", "firing", "prod1")]
-        assert ("AseDown", "firing", "prod2") in received
+def test_maintenance_inhibits_the_other_alerts_of_its_server_and_is_not_sent(shipped: Shipped) -> None:
+    maintenance = shipped.alert("AseMaintenance", "none", "prod1")
+    down = shipped.alert("AseDown", "critical", "prod1")
+    shipped.fire(maintenance)
+    shipped.fire(
+        down,
+        shipped.alert("AseBlocking", "warning", "prod1"),
+        shipped.alert("AseDown", "critical", "prod2"),
+    )
+    shipped.wait("AseDown")
+    shipped.resolve(down)
+    shipped.resolve(maintenance)
+    # An inhibited alert that still fires is sent afterwards: it had arrived and was held back.
+    shipped.wait("AseBlocking")
+    assert (shipped.names("prod1"), shipped.names("prod2")[:1]) == (["AseBlocking"], ["AseDown"])
 
 
-def test_critical_inhibits_the_warning_of_the_same_subject_only(tmp_path: Path) -> None:
-    with shipped(tmp_path) as (running, webhook):
-        running.fire(
-            alert("AseSpinlockContention", "critical", "prod1", spinlock="system tables cache"),
-            alert("AseSpinlockContention", "warning", "prod1", spinlock="system tables cache"),
-            alert("AseSpinlockContention", "warning", "prod1", spinlock="log cache"),
-        )
-        assert webhook.wait(lambda all_of_them: len(all_of_them) >= 2, timeout=60)
-        # The last alert: when it arrives, everything before it has been sent.
-        running.fire(alert("AseBlocking", "warning", "prod1"))
-        assert webhook.wait(has("AseBlocking"), timeout=60)
-        received = {
-            (n.labels["severity"], n.labels["spinlock"])
-            for n in webhook.notifications()
-            if n.name == "AseSpinlockContention"
-        }
-        assert received == {("critical", "system tables cache"), ("warning", "log cache")}
+def test_critical_inhibits_the_warning_of_the_same_subject_only(shipped: Shipped) -> None:
+    name, cache = "AseSpinlockContention", "system tables cache"
+    shipped.fire(
+        shipped.alert(name, "critical", "prod1", spinlock=cache),
+        shipped.alert(name, "warning", "prod1", spinlock=cache),
+        shipped.alert(name, "warning", "prod1", spinlock="log cache"),
+    )
+    shipped.wait(name)
+    # The last alert: when it arrives, everything before it has been sent.
+    shipped.fire(shipped.alert("AseBlocking", "warning", "prod1"))
+    shipped.wait("AseBlocking")
+    received = {(n.labels["severity"], n.labels["spinlock"]) for n in shipped.received() if n.name == name}
+    assert received == {("critical", cache), ("warning", "log cache")}
 
 
 # What happens on healthy servers, and the alert of each that is not one.
@@ -244,22 +265,16 @@ def test_a_night_of_300_servers_pages_for_incidents_alone(tmp_path: Path) -> Non
                 if begins <= start < begins + NIGHT:
                     events += [(start - begins, True, labels), (end - begins, False, labels)]
     pace = scaling.Pace(speed=1200, scrape_interval=0.05)
-    with Webhook(HOST) as webhook:
-        text = (
-            (ALERTMANAGER / "alertmanager.yml")
-            .read_text()
-            .replace("127.0.0.1:10155", f"{HOST}:{webhook.port}")
-        )
-        with alertmanager(scaling.scaled_alertmanager(text, pace, TEMPLATES), tmp_path) as running:
-            began = time.monotonic()
-            for (at, fires), group in groupby(
-                sorted(events, key=lambda each: each[:2]), key=lambda each: each[:2]
-            ):
-                time.sleep(max(0.0, began + at / pace.speed - time.monotonic()))
-                (running.fire if fires else running.resolve)(*(labels for _, _, labels in group))
-            running.fire(alert("AseChanged", "info", "the end"))
-            assert webhook.wait(has("AseChanged"), timeout=60)
-            sent = [n for n in webhook.notifications() if n.status == "firing" and n.receiver != "info"]
+    with Webhook(HOST) as webhook, alertmanager(shipped_text(webhook, pace), tmp_path) as running:
+        began = time.monotonic()
+        for (at, fires), group in groupby(
+            sorted(events, key=lambda each: each[:2]), key=lambda each: each[:2]
+        ):
+            time.sleep(max(0.0, began + at / pace.speed - time.monotonic()))
+            (running.fire if fires else running.resolve)(*(labels for _, _, labels in group))
+        running.fire(alert("AseChanged", "info", "the end"))
+        assert webhook.wait(lambda sent: any(n.name == "AseChanged" for n in sent), timeout=60)
+        sent = [n for n in webhook.notifications() if n.status == "firing" and n.receiver != "info"]
     pages = sorted({(n.labels["instance"], n.name, n.receiver) for n in sent})
     print(f"{len(servers)} servers, {len(pages)} alerts sent: {pages}")
     expected = {(f"incident{number}", name) for number, name in enumerate(INCIDENTS.values())}

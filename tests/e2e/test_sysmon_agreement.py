@@ -1,4 +1,4 @@
-"""The same window of time through the monitoring tables and through sp_sysmon, in every run of the case study.
+"""The same window of time through the monitoring tables and through sp_sysmon, in some runs of the case study.
 
 Simulated: both ways go over the wire, through FreeTDS, to one simulated server whose time stands still but for
 the sample itself, so that both windows begin and end at the same moment.
@@ -28,7 +28,8 @@ from ase_simulator.model.server import SimulatedServer
 from ase_simulator.server import Listener
 from ase_simulator.sql.backend import SqlBackend
 
-RUNS = 10
+# Of ten.
+RUNS = (0, 3, 6, 9)
 STEP_SECONDS = 600
 SAMPLE_SECONDS = 300
 SPINLOCKS = {
@@ -93,7 +94,7 @@ def look_both_ways(server: SimulatedServer, listening: Running) -> Iterator[Wind
         Scrape(connect_timeout=60.0, budget=None),
         catalogue,
     )
-    for step in range(RUNS):
+    for step in RUNS:
         start = step * STEP_SECONDS + (STEP_SECONDS - SAMPLE_SECONDS) / 2
         listening.ask(partial(_advance_to, server, start))
         before = scrape(scraper)
@@ -123,7 +124,7 @@ def windows() -> list[Window]:
 
 
 def test_every_run_was_sampled_whole_and_without_clearing(windows: list[Window]) -> None:
-    assert len(windows) == RUNS
+    assert len(windows) == len(RUNS)
     for window in windows:
         assert window.report.complete and not window.report.warnings
         assert window.report.header.mode == "No Clear"
@@ -131,7 +132,7 @@ def test_every_run_was_sampled_whole_and_without_clearing(windows: list[Window])
         assert window.report.header.interval.total_seconds() == SAMPLE_SECONDS
 
 
-@pytest.mark.parametrize("run", range(RUNS))
+@pytest.mark.parametrize("run", range(len(RUNS)))
 def test_contention_agrees_within_half_a_point(windows: list[Window], run: int) -> None:
     window = windows[run]
     caches = window.printed("cache_spinlock_contention_ratio")
@@ -149,7 +150,7 @@ def test_contention_agrees_within_half_a_point(windows: list[Window], run: int) 
         assert window.contention(SPINLOCKS[name]) == pytest.approx(printed, abs=0.005), name
 
 
-@pytest.mark.parametrize("run", range(RUNS))
+@pytest.mark.parametrize("run", range(len(RUNS)))
 def test_cpu_busy_and_throughput_agree(windows: list[Window], run: int) -> None:
     window = windows[run]
     printed = window.printed("server_busy_ratio")
@@ -170,7 +171,7 @@ def test_the_runs_differ_so_that_agreement_means_something(windows: list[Window]
 
 
 def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: list[Window]) -> None:
-    before, after = windows[3].report, windows[-1].report
+    before, after = windows[1].report, windows[-1].report
     found = {line.name: (line.before, line.after) for line in headline_changes([before], [after])}
     for name in (
         "CPU busy",
@@ -182,7 +183,7 @@ def test_the_headlines_of_a_diff_tell_the_story_of_the_printed_table(windows: li
         assert None not in found[name], name
     for cache in ("default data cache", "system tables cache", "log cache"):
         for window, value in zip(
-            (windows[3], windows[-1]), found[f"Spinlock contention, {cache}"], strict=True
+            (windows[1], windows[-1]), found[f"Spinlock contention, {cache}"], strict=True
         ):
             assert value == pytest.approx(window.contention(cache) * 100, abs=0.5)
     assert list(found)[:2] == ["Committed transactions", "CPU busy"]

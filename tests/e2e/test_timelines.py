@@ -6,16 +6,15 @@ The table there gives the reason for each of them.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
-import yaml
+from tests.alerts.shipped import NAMES
 from tests.e2e.evaluation import timeline
 from tests.e2e.expected_timeline import TABLE, differences, documented, until
-from tests.e2e.simulated_time import RULES, STEP, Deed, Recording, Scraping, record, record_machine
-
-from ase_exporter.config import Module
-from ase_simulator.model import SimulatedServer
+from tests.e2e.simulated_time import STEP, Deed, Recording, Scraping, read_for_rules, record, record_machine
+from tests.simulator.model.vldb_story import FIXES, tune
 
 pytestmark = [pytest.mark.e2e]
 
@@ -38,34 +37,8 @@ class Play:
     collectors: tuple[str, ...] = ()
 
 
-def finer_address_locks(server: SimulatedServer) -> None:
-    server.set_option("lock address spinlock ratio", 5, "sa")
-
-
-def finer_descriptors(server: SimulatedServer) -> None:
-    for name in ("open object", "open index", "open index hash", "partition"):
-        server.set_option(f"{name} spinlock ratio", 5, "sa")
-
-
-def own_cache_for_system_tables(server: SimulatedServer) -> None:
-    server.configure_cache("system tables cache", size_kb=2 * 1024**2, strategy="relaxed")
-    for table in ("sysobjects", "sysindexes", "syscolumns", "systabstats", "sysstatistics"):
-        server.bind_cache("system tables cache", "claims", table)
-
-
-def own_cache_for_key_tables(server: SimulatedServer) -> None:
-    server.configure_cache("key tables cache", size_kb=64 * 1024**2, strategy="relaxed")
-    for table in ("claim", "claim_line"):
-        server.bind_cache("key tables cache", "claims", table)
-
-
 # The case study's order, twenty minutes each.
-TUNING: Mapping[int, Deed] = {
-    1200: finer_address_locks,
-    2400: finer_descriptors,
-    3600: own_cache_for_system_tables,
-    4800: own_cache_for_key_tables,
-}
+TUNING: Mapping[int, Deed] = {1200 * step: partial(tune, step=step) for step in range(1, len(FIXES))}
 PLAYS = {
     "storm": Play(1500),
     "vldb": Play(6000, deeds=TUNING),
@@ -103,7 +76,7 @@ def played(name: str, seconds: int | None = None, lag: int = STEP) -> Recording:
         scrape_timeout=play.scrape_timeout,
         deeds=play.deeds,
         lag=lag,
-        module=Module(collectors=dict.fromkeys(play.collectors, True)),
+        module=read_for_rules(*play.collectors),
         scraping=play.scraping,
     )
 
@@ -117,13 +90,7 @@ def test_every_alert_is_in_the_table_or_among_those_without_a_time_line() -> Non
     without = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", TABLE.read_text().split(WITHOUT)[1], re.MULTILINE)
     listed = {name for cell in without for name in re.findall(r"\b(?:Ase|DbHost)\w+", cell)}
     assert shown & listed == set()
-    assert shown | listed == {
-        rule["alert"]
-        for path in RULES
-        for group in yaml.safe_load(path.read_text())["groups"]
-        for rule in group["rules"]
-        if "alert" in rule
-    }
+    assert shown | listed == set(NAMES)
 
 
 def test_the_alerts_of_a_machine_are_as_documented(tmp_path: Path) -> None:
@@ -139,12 +106,21 @@ def test_the_alerts_of_the_beginning_are_as_documented(scenario: str, tmp_path: 
     assert alerts == until(documented()[scenario], end)
 
 
+DAY = 86_400
+SLOW = [pytest.mark.slow, pytest.mark.timeout(3 * 3600)]
+
+
+# An idle one is scraped for a while in the play `scraping`.
 @pytest.mark.parametrize(
-    "seconds", [900, pytest.param(86_400, marks=[pytest.mark.slow, pytest.mark.timeout(3 * 3600)])]
+    ("scenario", "seconds"),
+    [
+        ("quiet-oltp", 900),
+        pytest.param("quiet-oltp", DAY, marks=SLOW),
+        pytest.param("idle", DAY, marks=SLOW),
+    ],
 )
-@pytest.mark.parametrize("scenario", ["idle", "quiet-oltp"])
 def test_nothing_fires_on_a_healthy_server(scenario: str, seconds: int, tmp_path: Path) -> None:
-    assert timeline(record(scenario, seconds), tmp_path) == []
+    assert timeline(record(scenario, seconds, module=read_for_rules()), tmp_path) == []
 
 
 @pytest.mark.slow

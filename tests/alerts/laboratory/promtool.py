@@ -4,18 +4,14 @@ Several time lines of a family run in one test, as jobs of one Prometheus. promt
 samples, which limits their number. A rule that fails with an error fails all.
 """
 
-import os
-import re
-import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import yaml
 from tests.alerts.laboratory.lines import INTERVALS, SLOWER, TimeLine, input_series
-from tests.e2e.evaluation import groups_in_order
+from tests.e2e.evaluation import evaluate_series
+from tests.e2e.expected_timeline import periods
 from tests.paths import REPOSITORY
 
 from ase_exporter.rules.intervals import adapted
@@ -31,18 +27,11 @@ QUERY = 'ALERTS{alertstate="firing",severity=~"warning|critical"}'
 # Alert -> [(start, end) of each time it fired], in seconds.
 Firings = dict[str, list[tuple[float, float]]]
 
-_CHECK = re.compile(r"time: ([\ddhms]+),\n +exp:.*\n +got: (.*)")
-_ALERT = re.compile(r'\{__name__="ALERTS", [^}]*?\balertname="(\w+)"[^}]*?\bjob="(\w+)"')
-
-
-class RulesError(Exception):
-    """promtool could not evaluate the rules; the message is what it said."""
-
 
 def fired(
-    lines: Sequence[TimeLine], rules: Path = REPOSITORY / "alerts", tool: str = "promtool"
+    lines: Sequence[TimeLine], rules: Path = REPOSITORY / "alerts" / "rules", tool: str = "promtool"
 ) -> dict[str, Firings]:
-    """What fired in each time line, by title. rules: the folder of `rules`; tool: the program."""
+    """What fired in each time line, by title. rules: the folder; tool: the program."""
     return {title: firings for some in batches(lines) for title, firings in _evaluated(some, rules, tool)}
 
 
@@ -60,24 +49,29 @@ def batches(lines: Iterable[TimeLine]) -> Iterator[Sequence[TimeLine]]:
 
 
 def _evaluated(lines: Sequence[TimeLine], rules: Path, tool: str) -> Iterator[tuple[str, Firings]]:
-    step = ASKED_EVERY[lines[0].family]
-    end = max(line.lasts for line in lines)
-    times = [step * count for count in range(1, int(end / step) + 1)]
-    with tempfile.TemporaryDirectory() as directory:
-        files = list(_rule_files(rules / "rules", lines[0].family, Path(directory)))
-        by_time = _by_time(_said(_test(lines, files, times), tool))
+    family = lines[0].family
+    interval, step = INTERVALS[family], ASKED_EVERY[family]
+    series = [each for number, line in enumerate(lines) for each in input_series(line, f"t{number:03}")]
+    end = int(max(line.lasts for line in lines))
+    queries = [(QUERY, at) for at in range(step, end + 1, step)]
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        files = list(_rule_files(rules, family, directory))
+        results = evaluate_series(series, interval, directory, queries, files, min(interval, 60), tool)
+    moments: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for (_, at), samples in results.items():
+        for found in {(sample.labels["job"], sample.labels["alertname"]) for sample in samples}:
+            moments[found].append(at)
     for number, line in enumerate(lines):
-        job = _job(number)
-        moments: dict[str, list[float]] = defaultdict(list)
-        for time, found in by_time.items():
-            if time <= line.lasts:
-                for alert in {alert for alert, its_job in found if its_job == job}:
-                    moments[alert].append(time)
-        yield line.title, {alert: list(_periods(times, step)) for alert, times in moments.items()}
-
-
-def _job(number: int) -> str:
-    return f"t{number:03}"
+        firings = {
+            alert: [
+                (float(each[0]), float(each[-1]))
+                for each in periods([at for at in times if at <= line.lasts], step)
+            ]
+            for (job, alert), times in moments.items()
+            if job == f"t{number:03}" and times[0] <= line.lasts
+        }
+        yield line.title, firings
 
 
 def _rule_files(rules: Path, family: str, directory: Path) -> Iterator[Path]:
@@ -89,74 +83,3 @@ def _rule_files(rules: Path, family: str, directory: Path) -> Iterator[Path]:
             written = directory / path.name
             written.write_text(adapted(text, INTERVALS[family]) if family in SLOWER else text)
             yield written
-
-
-def _test(lines: Sequence[TimeLine], files: Sequence[Path], times: Sequence[int]) -> dict[str, Any]:
-    family = lines[0].family
-    interval = INTERVALS[family]
-    return {
-        "rule_files": list(map(str, files)),
-        "evaluation_interval": f"{min(interval, 60)}s",
-        "group_eval_order": groups_in_order(files),
-        "tests": [
-            {
-                "interval": f"{interval}s",
-                "input_series": [
-                    series for number, line in enumerate(lines) for series in input_series(line, _job(number))
-                ],
-                "promql_expr_test": [
-                    {"expr": QUERY, "eval_time": f"{time}s", "exp_samples": []} for time in times
-                ],
-                # Without one, promtool evaluates no rules.
-                "alert_rule_test": [{"alertname": "None", "eval_time": f"{times[-1]}s"}],
-            }
-        ],
-    }
-
-
-def _said(test: dict[str, Any], tool: str) -> str:
-    """What the tool reports: each query expects nothing, so that it prints what it found."""
-    text = yaml.dump(test, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), width=1e9)
-    arguments = ["test", "rules"]
-    if "vmalert" in Path(tool).name:
-        text = text.replace("promql_expr_test:", "metricsql_expr_test:")
-        arguments = ["unittest", "--disableAlertgroupLabel"]
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "laboratory.test.yaml"
-        path.write_text(text)
-        file = f"--files={path}" if arguments[0] == "unittest" else str(path)
-        done = subprocess.run(
-            [tool, *arguments, file],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"TMPDIR": directory},
-        )
-    said = done.stdout + done.stderr
-    if not re.search("SUCCESS|FAILED", said):
-        raise RulesError(said[-500:])
-    if errors := re.findall(r"^.*\berr: .*|^error .*|failed to parse.{99}", said, re.MULTILINE):
-        raise RulesError("\n".join(errors[:5]))
-    return said
-
-
-def _by_time(said: str) -> dict[float, set[tuple[str, str]]]:
-    """(alert, job) of what fires at each time."""
-    return {
-        _seconds(time): {(alert, job) for alert, job in _ALERT.findall(got)}
-        for time, got in _CHECK.findall(said)
-    }
-
-
-def _seconds(duration: str) -> float:
-    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-    return float(sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([dhms])", duration)))
-
-
-def _periods(times: Sequence[float], step: float) -> Iterator[tuple[float, float]]:
-    start = before = times[0]
-    for time in times[1:]:
-        if time - before > step:
-            yield start, before
-            start = time
-        before = time
-    yield start, before

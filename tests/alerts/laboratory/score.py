@@ -24,6 +24,18 @@ class Outcome:
     delays: dict[str, float]
     left: dict[str, float]
 
+    @property
+    def wrong_pages(self) -> int:
+        return len(self.wrong)
+
+    @property
+    def misses(self) -> int:
+        return len(self.missed)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.wrong or self.missed)
+
 
 def outcome(line: TimeLine, firings: Firings) -> Outcome:
     """What was wrong in a time line."""

@@ -8,45 +8,19 @@ import argparse
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from tests.alerts.laboratory.lines import SLOWER, TimeLine, time_lines
 from tests.alerts.laboratory.promtool import Firings, batches, fired
 from tests.alerts.laboratory.score import Outcome, outcome
 from tests.paths import DOCS
 
 FOUND = Path(__file__).parent / "found.json"
+TEMPLATE = Path(__file__).parent / "page.md.j2"
 PAGE = DOCS / "internals" / "alert-laboratory.md"
-HEADER = """\
-# The laboratory of alerts
-
-Written by `python -m tests.alerts.laboratory.table`. The time lines of `tests/alerts/laboratory/time_lines.yaml` say
-what happens to a server, when alerts should page and when not; most are run again with lost scrapes and outages. The
-shipped rules are evaluated step by step over each; what the exporter reads once a minute stays for a minute. A wrong
-page is one that nobody should get, or the second of one event; a miss is one that does not come in time. What fires
-before Prometheus is away and soon after is one event: it restores its alerts.
-
-Prometheus 3.15 is its promtool, VictoriaMetrics is vmalert-tool 1.110. Both leave out a sample at the left edge of a
-window, so a median that is decided by one sample moves by a scrape. vmalert sees what a rule recorded at its next
-evaluation, so an alert on a series that is recorded from another comes an evaluation later.
-`tests/alerts/test_engines.py` runs the test files of all alerts in both.
-
-A night of 300 healthy servers with batches, loads, purges and dumps, and of four with an incident, sends five alerts
-through Alertmanager 0.25, all of the incidents: four pages and a warning (`tests/e2e/test_notifications.py`).
-
-What is not told: a failover of HADR as such, whose state is not read, as no public source lists what hadr_mode() and
-hadr_state() return: AseRestarted fires if the other server was started later.
-"""
-
-SLOWER_HEADER = """\
-# Longer intervals
-
-The time lines of the shipped rules again, for `ase-exporter rules --interval`, in Prometheus 2.42. A miss is a page
-later than two intervals after the shipped rules promise it, or after what fills is full.
-"""
-
 # Engine -> title of a time line -> what fired in it.
 Found = dict[str, dict[str, Firings]]
 
@@ -93,91 +67,41 @@ def _of(slower: str) -> list[TimeLine]:
 
 def page(everything: Found) -> str:
     """The whole document."""
-    parts = [HEADER, *_compared(everything)]
-    for engine, lines in everything.items():
-        parts += [f"## {engine}", *_tables(outcomes(lines), _of(""))]
-    return "\n".join([*parts, *_slower(everything["Prometheus 2.42"])])
+    slower = {family: (outcomes(everything["Prometheus 2.42"], family), _of(family)) for family in SLOWER}
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
+    text: str = environment.from_string(TEMPLATE.read_text()).render(
+        engines={engine: outcomes(lines) for engine, lines in everything.items()},
+        differing=list(_differing(everything)),
+        lines=_of(""),
+        slower=slower,
+        delays=_delays,
+        median=statistics.median,
+    )
+    return text.rstrip() + "\n"
 
 
-def _slower(lines: Mapping[str, Firings]) -> Iterator[str]:
-    """What the rules for longer intervals do with the time lines of the shipped ones."""
-    yield from SLOWER_HEADER.splitlines()
-    for family in SLOWER:
-        yield from (f"## Scraped every {family}", *_tables(outcomes(lines, family), _of(family)))
-
-
-def _compared(everything: Found) -> list[str]:
-    """The figures of all engines, and each time line that they do not judge alike."""
-    judged = {engine: {each.title: each for each in outcomes(lines)} for engine, lines in everything.items()}
-    rows = ["| engine | time lines | wrong pages | misses |", "| --- | --- | --- | --- |"]
-    for engine, by_title in judged.items():
-        wrong, missed = failures(by_title.values())
-        rows.append(f"| {engine} | {len(by_title)} | {wrong} | {missed} |")
-    both = set.intersection(*(set(by_title) for by_title in judged.values()))
-    differing = []
-    for line in time_lines():
-        found = {engine: by_title[line.title] for engine, by_title in judged.items() if line.title in both}
-        if len({(each.wrong, each.missed) for each in found.values()}) > 1:
-            said = (
-                ", ".join((*each.wrong, *(f"no {name}" for name in each.missed))) or "as wanted"
-                for each in found.values()
+def _differing(everything: Found) -> Iterator[tuple[str, list[str]]]:
+    """The time lines that engines do not judge alike, of those that all have measured: what each says."""
+    judged = [{each.title: each for each in outcomes(lines)} for lines in everything.values()]
+    for title in (line.title for line in time_lines() if all(line.title in each for each in judged)):
+        found = [each[title] for each in judged]
+        if len({(each.wrong, each.missed) for each in found}) > 1:
+            yield (
+                title,
+                [
+                    ", ".join((*each.wrong, *(f"no {name}" for name in each.missed))) or "as wanted"
+                    for each in found
+                ],
             )
-            differing.append(f"| {line.title} | {' | '.join(said)} |")
-    head = [f"| time line | {' | '.join(judged)} |", f"| --- |{' --- |' * len(judged)}"]
-    return [
-        *rows,
-        "",
-        "They judge these time lines differently; all others alike.",
-        "",
-        *head,
-        *differing,
-        "",
-    ]
 
 
-def failures(measured: Iterable[Outcome]) -> tuple[int, int]:
-    """How many wrong pages and misses."""
-    wrong, missed = zip(*((len(each.wrong), len(each.missed)) for each in measured), strict=True)
-    return sum(wrong), sum(missed)
-
-
-def _tables(measured: Sequence[Outcome], lines: Iterable[TimeLine]) -> list[str]:
-    """What was found in the measured ones of the time lines."""
-    wrong, missed = failures(measured)
-    titles = {line.title for line in lines} - {each.title for each in measured}
-    missing = f" Not measured: {'; '.join(sorted(titles))}." if titles else ""
-    summary = f"{len(measured)} time lines, {wrong} wrong pages, {missed} misses.{missing}"
-    return [summary, "", *_failures(measured), *_filling(measured), *_by_alert(measured), ""]
-
-
-def _failures(measured: Iterable[Outcome]) -> list[str]:
-    rows = [
-        f"| {each.title} | {', '.join(each.wrong)} | {', '.join(each.missed)} |"
-        for each in measured
-        if each.wrong or each.missed
-    ]
-    return ["| time line | wrong | missed |", "| --- | --- | --- |", *rows, ""] if rows else []
-
-
-def _by_alert(measured: Iterable[Outcome]) -> list[str]:
+def _delays(measured: Iterable[Outcome]) -> list[tuple[str, list[float]]]:
+    """Alert -> minutes to each page."""
     delays: dict[str, list[float]] = defaultdict(list)
     for each in measured:
         for alert, delay in each.delays.items():
             delays[alert].append(delay / 60)
-    rows = [
-        f"| {alert} | {len(each)} | {statistics.median(each):g} | {max(each):g} |"
-        for alert, each in sorted(delays.items())
-    ]
-    return ["| alert | pages | minutes, median | minutes, latest |", "| --- | --- | --- | --- |", *rows]
-
-
-def _filling(measured: Iterable[Outcome]) -> list[str]:
-    rows = [
-        f"| {each.title} | {', '.join(f'{alert} {left:g}' for alert, left in sorted(each.left.items()))} |"
-        for each in measured
-        if each.left
-    ]
-    return ["| time line | minutes left before it is full |", "| --- | --- |", *rows, ""] if rows else []
+    return sorted(delays.items())
 
 
 def main() -> None:

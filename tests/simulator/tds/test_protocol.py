@@ -1,7 +1,7 @@
 """The protocol, token by token, in both byte orders."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.simulator.tds.raw import (
@@ -12,6 +12,7 @@ from tests.simulator.tds.raw import (
     IN_TRANSACTION,
     MORE,
     REQUESTS,
+    Codec,
     RawClient,
     Token,
 )
@@ -21,6 +22,7 @@ from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, all_ty
 from ase_simulator.results import Affected, Column, Ended, Message, Result, Rows, TransactionState, Type
 
 LOGOUT = b"\x71\0"
+OPEN = 0x84
 
 
 @pytest.fixture(params=["<", ">"], ids=["little-endian", "big-endian"])
@@ -70,18 +72,15 @@ def test_login_announces_environment_version_and_capabilities(server: Running, o
     assert statuses(answer) == [("DONE", 0)]
 
 
-def test_packet_size_is_the_clients_where_the_server_may_not_choose(server: Running) -> None:
+@pytest.mark.parametrize(("requests", "size"), [(REQUESTS, 2048), (REQUESTS - {79}, 1024)])
+def test_replies_fill_packets_of_the_negotiated_size(server: Running, requests: set[int], size: int) -> None:
+    """The server chooses where the client lets it."""
     with RawClient(server.port) as client:
-        client.login(USER, PASSWORD, packet_size=1024, requests=REQUESTS - {79})
+        client.login(USER, PASSWORD, packet_size=1024, requests=requests)
+        client.packet_sizes.clear()
         client.ask(client.codec.language("numbers 500"))
-        assert max(client.packet_sizes) == 1024
-
-
-def test_replies_fill_packets_of_the_negotiated_size(client: RawClient) -> None:
-    client.packet_sizes.clear()
-    client.ask(client.codec.language("numbers 500"))
     assert len(client.packet_sizes) > 2
-    assert set(client.packet_sizes[:-1]) == {2048}
+    assert set(client.packet_sizes[:-1]) == {size}
 
 
 def test_a_failed_login_gets_an_error_and_the_connection_closes(server: Running) -> None:
@@ -134,10 +133,6 @@ def test_an_error_while_rows_are_read_follows_the_rows(client: RawClient, backen
     assert statuses(answer) == [("DONE", ERROR)]
 
 
-def test_a_batch_without_results_ends_with_one_done(client: RawClient) -> None:
-    assert statuses(client.ask(client.codec.language("nothing"))) == [("DONE", 0)]
-
-
 @pytest.mark.parametrize("wide", [False, True], ids=["DBRPC", "DBRPC2"])
 def test_a_procedure_answers_rows_status_and_output_parameters(client: RawClient, wide: bool) -> None:
     call = client.codec.rpc("double", wide=wide)
@@ -154,17 +149,36 @@ def test_a_procedure_answers_rows_status_and_output_parameters(client: RawClient
     assert statuses(answer)[-1] == ("DONEPROC", 0)
 
 
-def test_a_failed_call_ends_with_an_error(client: RawClient) -> None:
-    answer = client.ask(client.codec.rpc("nothing") + client.codec.parameters([("@n", 1, False)]))
-    assert [t["number"] for t in named(answer, "EED")] == [2812]
-    assert statuses(answer) == [("DONEPROC", ERROR)]
+# A request -> the numbers of its errors, and the last token with its status.
+ANSWERED: dict[str, tuple[Callable[[Codec], bytes], list[int], tuple[str, int]]] = {
+    "a batch without results": (lambda codec: codec.language("nothing"), [], ("DONE", 0)),
+    "a procedure that there is not": (
+        lambda codec: codec.rpc("nothing") + codec.parameters([("@n", 1, False)]),
+        [2812],
+        ("DONEPROC", ERROR),
+    ),
+    "an output value beyond its type": (
+        lambda codec: codec.rpc("double") + codec.parameters([("@n", 2**31 - 1, False), ("@t", None, True)]),
+        [3606],
+        ("DONEPROC", ERROR),
+    ),
+    "a statement in error is prepared": (
+        lambda codec: codec.dynamic(1, "stmt", "create proc stmt as wrong"),
+        [102],
+        ("DONE", ERROR),
+    ),
+    "a cursor is declared": (lambda codec: codec.declare("c", "numbers 4"), [20999], ("DONE", ERROR)),
+    "a cursor is opened": (lambda codec: codec.cursor(OPEN, "c", b"\0"), [20999], ("DONE", ERROR)),
+}
 
 
-def test_an_output_value_beyond_its_type_is_an_overflow(client: RawClient) -> None:
-    parameters = client.codec.parameters([("@n", 2**31 - 1, False), ("@twice", None, True)])
-    answer = client.ask(client.codec.rpc("double") + parameters)
-    assert [t["number"] for t in named(answer, "EED")] == [3606]
-    assert statuses(answer)[-1] == ("DONEPROC", ERROR)
+@pytest.mark.parametrize("what", ANSWERED)
+def test_a_request_is_answered_by_its_errors_and_one_last_status(client: RawClient, what: str) -> None:
+    request, errors, last = ANSWERED[what]
+    answer = client.ask(request(client.codec))
+    assert [t["number"] for t in named(answer, "EED")] == errors
+    assert statuses(answer)[-1] == last
+    assert numbers(client, client.ask(client.codec.language("numbers 2"))) == [0, 1]
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["DYNAMIC", "DYNAMIC2"])
@@ -182,28 +196,12 @@ def test_a_prepared_statement_lives_until_it_is_deallocated(client: RawClient, w
     assert [t["number"] for t in named(client.ask(run), "EED")] == [2812]
 
 
-def test_a_statement_in_error_is_not_prepared(client: RawClient) -> None:
-    answer = client.ask(client.codec.dynamic(1, "stmt", "create proc stmt as wrong"))
-    assert [t["number"] for t in named(answer, "EED")] == [102]
-    assert statuses(answer) == [("DONE", ERROR)]
-
-
 def test_prepare_and_execute_may_come_in_one_message(client: RawClient) -> None:
     codec = client.codec
     body = codec.dynamic(1, "s", "select ?") + codec.dynamic(2, "s") + codec.parameters([("", 9, False)])
     answer = client.ask(body)
     assert numbers(client, answer) == [9]
     assert [status & MORE for _, status in statuses(answer)] == [1, 0]
-
-
-OPEN = 0x84
-
-
-def test_a_cursor_is_refused(client: RawClient) -> None:
-    codec = client.codec
-    declared = client.ask(codec.declare("c", "numbers 4") + codec.cursor(OPEN, "c", b"\0"))
-    assert [token["number"] for token in declared if token.name == "EED"] == [20999, 20999]
-    assert numbers(client, client.ask(codec.language("numbers 2"))) == [0, 1]
 
 
 def test_a_statement_without_rows_ends_with_a_done_that_counts_nothing(
@@ -284,11 +282,6 @@ def test_an_attention_ends_a_hanging_batch(
     assert numbers(client, client.ask(client.codec.language("numbers 2"))) == [0, 1]
 
 
-def test_an_attention_when_idle_is_acknowledged(client: RawClient) -> None:
-    client.send(b"", ATTENTION)
-    assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
-
-
 def test_an_attention_within_a_big_result_ends_it_at_a_token(client: RawClient) -> None:
     client.send(client.codec.language("numbers 1000000"))
     client.send(b"", ATTENTION)
@@ -297,8 +290,9 @@ def test_an_attention_within_a_big_result_ends_it_at_a_token(client: RawClient) 
     assert len(named(answer, "ROW")) < 1_000_000
 
 
-def test_an_attention_drops_the_half_sent_request_before_it(client: RawClient) -> None:
-    client.socket.sendall(b"\x0f\0\0\x0c\0\0\0\0half")
+@pytest.mark.parametrize("before", [b"", b"\x0f\0\0\x0c\0\0\0\0half"], ids=["idle", "half a request"])
+def test_an_attention_is_acknowledged_and_drops_a_half_sent_request(client: RawClient, before: bytes) -> None:
+    client.socket.sendall(before)
     client.send(b"", ATTENTION)
     assert statuses(client.reply()) == [("DONE", ATTENTION_ACK)]
 
