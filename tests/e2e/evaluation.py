@@ -109,7 +109,7 @@ def evaluate_series(
         "tests": [test],
     }
     for expression, at, samples in _FAILED_CHECK.findall(_said(file, directory, tool)):
-        results[json.loads(expression), seconds_of(at)] = [
+        results[json.loads(expression), int(seconds_of(at))] = [
             EvaluatedSample(dict(_LABEL.findall(labels)), float(value))
             for labels, value in _SAMPLE.findall(samples)
         ]

@@ -16,7 +16,7 @@ from tests.e2e.expected_timeline import TABLE, differences, documented, until
 from tests.e2e.simulated_time import STEP, Deed, Recording, Scraping, read_for_rules, record, record_machine
 from tests.simulator.model.vldb_story import FIXES, tune
 
-pytestmark = [pytest.mark.e2e]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 WITHOUT = "## Alerts without a time line"
 
@@ -98,7 +98,6 @@ def test_the_alerts_of_a_machine_are_as_documented(tmp_path: Path) -> None:
     assert timeline(recording, tmp_path) == documented()["machine"]
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("scenario", BEGINNINGS)
 def test_the_alerts_of_the_beginning_are_as_documented(scenario: str, tmp_path: Path) -> None:
     end = BEGINNINGS[scenario]
