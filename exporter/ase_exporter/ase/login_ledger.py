@@ -10,7 +10,6 @@ import itertools
 import json
 import logging
 import os
-import queue
 import random
 import secrets
 import threading
@@ -39,6 +38,9 @@ HOURLY = 3600.0
 # Values of @@authmech that mean that.
 DIRECTORIES = frozenset(("ldap", "pam"))
 
+# Of questions: those of all workers meet in one ledger.
+_numbers = itertools.count(os.getpid() << 32)
+
 FILE = "logins.json"
 """The name of the file in the state directory."""
 
@@ -66,15 +68,16 @@ class Account(NamedTuple):
     user: str
 
 
-class Permit(NamedTuple):
-    """The answer to a request to log in.
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The answer to the question of that number, of which the outcome must be reported if it is allowed.
 
-    denied: why not, '' if it is allowed. number: of the attempt, whose outcome must be reported. accepted: the server
-    took the password before. attempts: how often it may be sent, to one address after the other.
+    denied: why not, '' if it is allowed. accepted: the server took the password before. attempts: how often it may be
+    sent, to one address after the other.
     """
 
-    denied: str
-    number: int = 0
+    number: int
+    denied: str = ""
     accepted: bool = False
     attempts: int = 1
 
@@ -83,7 +86,7 @@ class Permit(NamedTuple):
 class LoginQuestion:
     """May this password, by its fingerprint, be tried at a server that has these names and addresses?
 
-    number: of the question. deadline: until when the answer is waited for (monotonic).
+    number: no other question has it. deadline: until when the answer is waited for (monotonic).
     """
 
     number: int
@@ -94,7 +97,7 @@ class LoginQuestion:
 
 @dataclass(frozen=True, slots=True)
 class LoginReport:
-    """How an attempt ended; after `unanswered`, another report may follow. number: that of the permit.
+    """How an attempt ended; after `unanswered`, another report may follow. number: that of the question.
 
     directory: LDAP or PAM had accepted the password before. attempts: how often it was sent.
     """
@@ -122,39 +125,33 @@ class LedgerClient:
         self._send = send
         self._salt = salt
         self._clock = clock
-        self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        self._asked: dict[int, queue.SimpleQueue[Permit]] = {}
+        self._asked: dict[int, Future[Permit]] = {}
 
     def begin(self, accounts: frozenset[Account], password: str, deadline: float) -> Permit:
         """Ask to log in; waits until the deadline for the end of another attempt at one of the accounts.
 
         Attempts at one account follow each other, so that the next one knows how the one before ended.
         """
-        number = next(self._numbers)
-        answer: queue.SimpleQueue[Permit] = queue.SimpleQueue()
-        with self._lock:
-            self._asked[number] = answer
+        number = next(_numbers)
+        asked = self._asked[number] = Future()
         self._send(LoginQuestion(number, accounts, _fingerprint(password, self._salt), deadline))
         try:
-            return answer.get(timeout=max(deadline - self._clock.monotonic(), 0.0))
-        except queue.Empty:
-            with self._lock:
-                if self._asked.pop(number, None):
-                    return Permit(BUSY)
-            return answer.get()
+            return asked.result(max(deadline - self._clock.monotonic(), 0.0))
+        except TimeoutError:
+            return Permit(number, BUSY) if asked.cancel() else asked.result()
+        finally:
+            del self._asked[number]
 
     def report(self, report: LoginReport) -> None:
         """Say how an attempt ended."""
         self._send(report)
 
-    def answer(self, number: int, permit: Permit) -> None:
+    def answer(self, permit: Permit) -> None:
         """Take the answer to a question; a permit that nobody waits for any more is given back."""
-        with self._lock:
-            asked = self._asked.pop(number, None)
-            if asked:
-                asked.put(permit)
-        if not asked and not permit.denied:
+        asked = self._asked.get(permit.number)
+        if asked and asked.set_running_or_notify_cancel():
+            asked.set_result(permit)
+        elif not permit.denied:
             self.report(LoginReport(permit.number, "not_refused"))
 
 
@@ -227,7 +224,6 @@ class LoginLedger:
         self._timing = timing
         self._lock = threading.RLock()
         self._backoffs: dict[_Key, _Backoff] = {}
-        self._numbers = itertools.count(1)
         self._attempts: dict[int, _Attempt] = {}
         self._busy: set[Account] = set()
         self._waiting: list[tuple[LoginQuestion, Callable[[Permit], None], object]] = []
@@ -248,7 +244,7 @@ class LoginLedger:
             if isinstance(message, LoginReport):
                 self.note(message)
             else:
-                self.ask(message, lambda permit: client.answer(message.number, permit))
+                self.ask(message, client.answer)
 
         client = LedgerClient(send, self.salt, self._clock)
         return client
@@ -302,19 +298,18 @@ class LoginLedger:
         now = self._clock.monotonic()
         for backoff in backoffs:
             if reason := backoff.forbids(now):
-                return Permit(reason)
+                return Permit(question.number, reason)
         if self._busy & accounts:
             return None
         if any(each.is_exhausted and each.doubt == "directory" for each in backoffs):
             retry = next(iter(accounts)).user, fingerprint
             if now < self._directory_retries.get(retry, now):
-                return Permit("was refused; another target tries it this hour")
+                return Permit(question.number, "was refused; another target tries it this hour")
             self._directory_retries[retry] = now + HOURLY
-        number = next(self._numbers)
         self._busy |= accounts
-        attempt = self._attempts[number] = _Attempt(owner, fingerprint, before)
+        attempt = self._attempts[question.number] = _Attempt(owner, fingerprint, before)
         left = LOGIN_ATTEMPTS - max((each.times for each in backoffs), default=0)
-        return Permit("", number, self._is_accepted(attempt), max(left, 1))
+        return Permit(question.number, accepted=self._is_accepted(attempt), attempts=max(left, 1))
 
     def _count(self, attempt: _Attempt, report: LoginReport) -> None:
         """Replace the backoffs of an attempt's accounts by those after it."""

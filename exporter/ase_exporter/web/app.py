@@ -38,6 +38,7 @@ from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
 from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import ScrapeRequest
 from ase_exporter.workers.pool import BusyError, WorkerPool
 from ase_exporter.workers.target_state import TargetState
 from ase_exporter.workers.totals_register import TotalsRegister
@@ -142,7 +143,6 @@ class ExporterApp:
         return WorkerPool(
             loaded,
             self.journal,
-            self.known,
             logins=self._logins,
             totals=self._totals,
             halted=self._halted,
@@ -233,13 +233,16 @@ class ExporterApp:
         margin = min(self.config.scrape.margin, timeout / 2)
         names = request.query_params.getlist("collect[]")
         reply = await self.pool.scrape(
-            target,
-            asked + timeout - margin,
-            collectors=frozenset(names) if names else None,
-            openmetrics=wants_openmetrics(request),
-            created=wants_created(request),
-            compress=accepts_gzip(request),
-            module=module,
+            ScrapeRequest(
+                target,
+                asked + timeout - margin,
+                collectors=frozenset(names) if names else None,
+                openmetrics=wants_openmetrics(request),
+                created=wants_created(request),
+                compress=accepts_gzip(request),
+                module=module,
+                families=tuple(self.known(target)),
+            )
         )
         if not reply.body:
             # The worker is gone.

@@ -6,8 +6,9 @@ two lengths, of the pickle and of the body: megabytes of text are not copied int
 
 import pickle
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import BinaryIO
 
 from ase_exporter.ase.login_ledger import LoginQuestion, LoginReport, Permit
 from ase_exporter.changes.snapshot import ConfigSnapshot
@@ -17,22 +18,6 @@ from ase_exporter.metrics.saved_totals import SavedTotals
 from ase_exporter.scraping.summary import ScrapeSummary
 
 LENGTHS = struct.Struct("!II")
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """First message to a worker: the configuration, the pickled catalogue and the targets of this worker.
-
-    halted: servers, by host and port, where sp_sysmon is not run again. totals: by target and module, from which
-    its counters continue. login_salt: that of the ledger of logins.
-    """
-
-    config: Config
-    catalogue: bytes
-    targets: tuple[Target, ...]
-    halted: frozenset[tuple[str, int]] = frozenset()
-    totals: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
-    login_salt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +32,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Adds a target: one on the probe allowlist, or one that is handed over during a reload."""
+    """Adds a target: one of the assignment, on the probe allowlist, or handed over during a reload.
+
+    sysmon_halted: sp_sysmon is not run there again. totals: by module, from which its counters continue.
+    """
 
     target: Target
     sysmon_halted: bool = False
@@ -55,30 +43,40 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """First message to a worker. catalogue: pickled. login_salt: that of the ledger of logins."""
+
+    config: Config
+    catalogue: bytes
+    admissions: tuple[Admission, ...] = ()
+    login_salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Dismissal:
-    """Removes an allowlisted target by name; scrapes of it that were requested before still end."""
+    """Removes a target by name; scrapes of it that were requested before still end."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class ScrapeRequest:
-    """One scrape. deadline: time.monotonic(), which all processes of a machine share on Linux.
+    """One scrape. Requests that ask for the same thing are equal.
 
-    collectors: only these, None for all of the module. openmetrics: format of the body; created: with the times at
-    which counters started. compress: gzip it.
-    families: known to the web process, rendered with the rest. module: '' for the target's own.
+    deadline: time.monotonic(), which all processes of a machine share on Linux. collectors: only these, None for all of
+    the module. openmetrics: format of the body; created: with the times at which counters started. compress: gzip it.
+    module: '' for the target's own. families: known to the web process, rendered with the rest. number: of the pool.
     """
 
-    number: int
     target: str
-    deadline: float
+    deadline: float = field(compare=False)
     collectors: frozenset[str] | None = None
     openmetrics: bool = False
     created: bool = False
     compress: bool = False
-    families: tuple[Family, ...] = ()
     module: str = ""
+    families: tuple[Family, ...] = field(default=(), compare=False)
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +89,13 @@ class ScrapeReply:
     """
 
     number: int
-    body: bytes | bytearray
+    body: bytes
     summary: ScrapeSummary
     config_snapshot: ConfigSnapshot | None = None
     ended: bool = False
     sysmon_halted: bool = False
     target: str = ""
     totals: SavedTotals | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoginPermit:
-    """The answer to the question of that number."""
-
-    number: int
-    permit: Permit
 
 
 Message = (
@@ -117,22 +107,29 @@ Message = (
     | ScrapeRequest
     | ScrapeReply
     | LoginQuestion
-    | LoginPermit
+    | Permit
     | LoginReport
 )
 
 
-def pack(message: Message) -> list[bytes | bytearray]:
+def pack(message: Message) -> list[bytes]:
     """A message as parts to be sent one after the other."""
-    if not isinstance(message, ScrapeReply):
-        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        return [LENGTHS.pack(len(data), 0) + data]
-    data = pickle.dumps(replace(message, body=b""), pickle.HIGHEST_PROTOCOL)
-    return [LENGTHS.pack(len(data), len(message.body)) + data, message.body]
+    body = b""
+    if isinstance(message, ScrapeReply):
+        body, message = message.body, replace(message, body=b"")
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return [LENGTHS.pack(len(data), len(body)) + data, body]
 
 
-def unpack(read_exactly: Callable[[int], bytes]) -> Message:
-    """The next message from a blocking reader. Passes on its EOFError."""
-    length, _ = LENGTHS.unpack(read_exactly(LENGTHS.size))
-    message: Message = pickle.loads(read_exactly(length))
-    return message
+def unpack(data: bytes, body: bytes) -> Message:
+    """A message of the two parts that follow its lengths."""
+    message: Message = pickle.loads(data)
+    return replace(message, body=body) if isinstance(message, ScrapeReply) else message
+
+
+def read(stream: BinaryIO) -> Message:
+    """The next message of a blocking stream. Raises EOFError at its end."""
+    if not (lengths := stream.read(LENGTHS.size)):
+        raise EOFError
+    length, body_length = LENGTHS.unpack(lengths)
+    return unpack(stream.read(length), stream.read(body_length))

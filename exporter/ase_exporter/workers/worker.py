@@ -17,14 +17,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ase_exporter import logs, malloc
 from ase_exporter.ase.gil_scheduler import gil_scheduler
-from ase_exporter.ase.login_ledger import LedgerClient
+from ase_exporter.ase.login_ledger import LedgerClient, Permit
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import Catalogue
@@ -39,14 +39,13 @@ from ase_exporter.workers.messages import (
     Admission,
     Assignment,
     Dismissal,
-    LoginPermit,
     Message,
     Ready,
     ScrapeReply,
     ScrapeRequest,
     Started,
     pack,
-    unpack,
+    read,
 )
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class TargetThread:
         except RuntimeError:
             result.error_kind, result.summary.error = "internal", NO_THREAD
             log.error("target %s: %s", self._scraper.name, NO_THREAD)
-            self._worker.reply(request, result, late=False)
+            self._worker.reply(request, result)
             return
         self._requests.put((request, result, cancel_late))
 
@@ -139,12 +138,9 @@ class TargetThread:
                 self._current = None
                 cancel_stuck()
                 cancel_late()
-            in_time = result.finish()
+            answered = not result.finish()
             totals = self._scraper.saved_totals(result)
-            if in_time:
-                self._worker.reply(request, result, late=False, totals=totals)
-            else:
-                self._worker.follow_up(request, result, totals)
+            self._worker.reply(request, result, answered=answered, totals=totals)
 
     def _answer_late(self, request: ScrapeRequest, result: ScrapeResult) -> None:
         """Send what was read so far. In a thread, as the watchdog must not block."""
@@ -186,74 +182,71 @@ class Worker:
 
     def run(self) -> None:
         """Serve until the web process closes the socket. Raises EOFError then."""
+        messages = self._connection.makefile("rb")
         self._send(Started())
-        assignment = unpack(self._read_exactly)
-        if not isinstance(assignment, Assignment):
-            raise TypeError(f"expected an Assignment first, not {type(assignment).__name__}")
+        assignment = read(messages)
+        assert isinstance(assignment, Assignment)
         catalogue: Catalogue = pickle.loads(assignment.catalogue)
-        ledger = LedgerClient(self._send_safely, assignment.login_salt)
+        ledger = LedgerClient(self._send, assignment.login_salt)
         allowlist = assignment.config.probe_allowlist
-        _limit_memory(len(assignment.targets) + (allowlist.max_targets if allowlist.addresses else 0))
+        _limit_memory(len(assignment.admissions) + (allowlist.max_targets if allowlist.addresses else 0))
         threads: dict[str, TargetThread] = {}
 
-        def admit(target: Target, halted: bool, totals: Mapping[str, bytes]) -> None:
-            scraper = _scraper(assignment.config, target, catalogue, ledger, halted)
-            scraper.restore_totals(totals)
+        def admit(admission: Admission) -> None:
+            target = admission.target
+            scraper = _scraper(assignment.config, target, catalogue, ledger, admission.sysmon_halted)
+            scraper.restore_totals(admission.totals)
             threads[target.name] = TargetThread(scraper, self, target.close_idle_after)
 
-        for target in assignment.targets:
-            admit(
-                target,
-                (target.host, target.port) in assignment.halted,
-                assignment.totals.get(target.name, {}),
-            )
+        for admission in assignment.admissions:
+            admit(admission)
         malloc.give_back()
         self._send(Ready())
         while True:
-            match unpack(self._read_exactly):
+            match read(messages):
                 case ScrapeRequest() as request:
                     threads[request.target].submit(request)
-                case LoginPermit(number, permit):
-                    ledger.answer(number, permit)
-                case Admission(target, halted, totals):
-                    admit(target, halted, totals)
+                case Permit() as permit:
+                    ledger.answer(permit)
+                case Admission() as admission:
+                    admit(admission)
                 case Dismissal(name):
                     threads.pop(name).end()
 
     def reply(
-        self, request: ScrapeRequest, result: ScrapeResult, *, late: bool, totals: SavedTotals | None = None
+        self,
+        request: ScrapeRequest,
+        result: ScrapeResult,
+        *,
+        late: bool = False,
+        answered: bool = False,
+        totals: SavedTotals | None = None,
     ) -> None:
-        """Render the result and send it. late: the scrape is still in progress."""
+        """Send what a scrape found. late: it is still in progress. answered: before, so there is no body."""
         try:
-            answer = replace(_render(request, result, late), totals=totals)
+            body = b"" if answered else _render(request, result, late)
         except Exception:
             # A bug of the exporter must cost one target one scrape, not its thread.
             log.exception("target %s: the result cannot be rendered", request.target)
             summary = ScrapeSummary(error="unexpected error, see the log")
-            answer = ScrapeReply(request.number, b"", summary)
-        self._send_safely(answer)
-
-    def follow_up(self, request: ScrapeRequest, result: ScrapeResult, totals: SavedTotals | None) -> None:
-        """Send what a scrape found after it was answered: it must not be lost."""
-        self._send_safely(replace(_reply(request, result), totals=totals))
-
-    def _send_safely(self, message: Message) -> None:
-        with self._writing, contextlib.suppress(BrokenPipeError):
-            self._send(message)
+            reply = ScrapeReply(request.number, b"", summary)
+        else:
+            reply = ScrapeReply(
+                request.number,
+                body,
+                result.summary,
+                result.config_snapshot,
+                ended=result.ended,
+                sysmon_halted=result.sysmon_halted,
+                target=request.target,
+                totals=totals,
+            )
+        self._send(reply)
 
     def _send(self, message: Message) -> None:
-        for part in pack(message):
-            self._connection.sendall(part)
-
-    def _read_exactly(self, count: int) -> bytes:
-        chunks = []
-        while count:
-            chunk = self._connection.recv(min(count, 1 << 20))
-            if not chunk:
-                raise EOFError
-            chunks.append(chunk)
-            count -= len(chunk)
-        return b"".join(chunks)
+        with self._writing, contextlib.suppress(BrokenPipeError):
+            for part in pack(message):
+                self._connection.sendall(part)
 
 
 def _limit_memory(targets: int) -> None:
@@ -263,27 +256,11 @@ def _limit_memory(targets: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
-def _render(request: ScrapeRequest, result: ScrapeResult, late: bool) -> ScrapeReply:
+def _render(request: ScrapeRequest, result: ScrapeResult, late: bool) -> bytes:
     families = result.all_families(late)
+    result.summary.series = sum(len(family.samples) for family in families)
     body = render_bytes(families, openmetrics=request.openmetrics, created=request.created)
-    return replace(
-        _reply(request, result),
-        body=gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body,
-        summary=replace(result.summary, series=sum(len(family.samples) for family in families)),
-    )
-
-
-def _reply(request: ScrapeRequest, result: ScrapeResult) -> ScrapeReply:
-    """A reply without a body."""
-    return ScrapeReply(
-        number=request.number,
-        body=b"",
-        summary=result.summary,
-        config_snapshot=result.config_snapshot,
-        ended=result.ended,
-        sysmon_halted=result.sysmon_halted,
-        target=request.target,
-    )
+    return gzip.compress(body, compresslevel=1, mtime=0) if request.compress else body
 
 
 def _scraper(

@@ -1,5 +1,6 @@
 """The ledger of logins: what it permits, and what outlives the process."""
 
+import itertools
 import json
 import stat
 import threading
@@ -33,6 +34,7 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 
 WRONG = "planted-wrong"
 ACCOUNTS = frozenset({Account("db.example", 5000, "monitor"), Account("192.0.2.1", 5000, "monitor")})
+NUMBERS = itertools.count()
 NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
 
 
@@ -194,7 +196,7 @@ def test_what_an_owner_leaves_behind_is_ended(tmp_path: Path) -> None:
     ledger = LoginLedger(timing=NO_PAUSE)
     answers: list[Permit] = []
     clients = [LedgerClient(lambda message: None, ledger.salt) for _ in range(2)]
-    asked = [LoginQuestion(1, ACCOUNTS, "fingerprint", time.monotonic() + 60) for _ in clients]
+    asked = [LoginQuestion(number, ACCOUNTS, "fingerprint", time.monotonic() + 60) for number in (1, 2)]
     for question, owner in zip(asked, clients, strict=True):
         ledger.ask(question, answers.append, owner)
     assert len(answers) == 1
@@ -209,11 +211,11 @@ def test_what_an_owner_leaves_behind_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_permit_that_comes_too_late_is_given_back() -> None:
-    reports: list[object] = []
-    client = LedgerClient(reports.append, "salt")
+    sent: list[Any] = []
+    client = LedgerClient(sent.append, "salt")
     assert client.begin(ACCOUNTS, WRONG, time.monotonic()).denied == BUSY
-    client.answer(1, Permit("", 7))
-    assert reports[1:] == [LoginReport(7, "not_refused")]
+    client.answer(Permit(sent[0].number))
+    assert sent[1:] == [LoginReport(sent[0].number, "not_refused")]
 
 
 # What is reported of an attempt that the server has refused; it has accepted the others. A password that was accepted
@@ -269,7 +271,7 @@ class History:
         address = Account("192.0.2.1", 5000, "monitor")
         accounts = frozenset({address, Account(f"name{worker}.example", 5000, "monitor")})
         now = self.clock.monotonic()
-        question = LoginQuestion(1, accounts, f"password {password}", now)
+        question = LoginQuestion(next(NUMBERS), accounts, f"password {password}", now)
 
         def answer(permit: Permit) -> None:
             if not permit.denied:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -213,9 +215,8 @@ async def test_a_restarted_worker_keeps_the_allowed_targets(server: Simulated) -
     async with running(configuration) as pool:
         pool.admit(target)
         assert (await scrape(pool, target.name)).summary.up
-        for worker in pool._workers:
-            assert worker
-            worker.process.kill()
+        for pid in pool.pids:
+            os.kill(pid, signal.SIGKILL)
         await until(lambda: pool.restarts == 2)
         reply = await scrape(pool, target.name)
         assert reply.summary.up

@@ -17,7 +17,7 @@ from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.errors import UserError
 from ase_exporter.web.app import ExporterApp
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeReply
+from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
@@ -78,7 +78,7 @@ async def started(file: list[Config]) -> AsyncIterator[ExporterApp]:
 
 
 def scrape(app: ExporterApp, name: str = "ONE") -> "asyncio.Task[ScrapeReply]":
-    return asyncio.create_task(app.pool.scrape(name, time.monotonic() + 60))
+    return asyncio.create_task(app.pool.scrape(ScrapeRequest(name, time.monotonic() + 60)))
 
 
 async def test_a_scrape_in_flight_survives_a_reload(server: Simulated, logins: Logins) -> None:

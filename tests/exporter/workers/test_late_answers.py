@@ -1,7 +1,6 @@
 """What a scrape found is kept, even if its answer comes too late for the caller."""
 
 import asyncio
-import pickle
 import socket
 import threading
 import time
@@ -13,14 +12,13 @@ import pytest
 from tests.exporter.simulated import Simulated, run
 from tests.exporter.workers.test_pool import config
 
-from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.snapshot import ConfigSnapshot
 from ase_exporter.metrics.saved_totals import SavedTotals
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import LENGTHS, ScrapeReply, ScrapeRequest
+from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest, read
 from ase_exporter.workers.pool import WorkerPool
 from ase_exporter.workers.worker import TargetThread, Worker
 
@@ -48,18 +46,19 @@ def test_a_change_is_kept_if_the_web_process_stalls_past_the_deadline(server: Si
         pool = WorkerPool(Loaded.of(config(server)), cast(Journal, snapshots))
         await pool.start()
         try:
-            # The other worker is not asked, so this one is still starting when the loop stalls.
-            await pool.scrape("TWO", time.monotonic() + 60)
-            await asyncio.wait_for(pool._ready[0].wait(), 60)
+            # The other worker is not asked, so this one is still starting when nothing is read any more.
+            await pool.scrape(ScrapeRequest("TWO", time.monotonic() + 60))
+            await asyncio.wait_for(pool._slots[0].ready.wait(), 60)
             # A login would wait for the web process.
-            await pool.scrape("ONE", time.monotonic() + 60, collectors=frozenset())
-            deadline = time.monotonic() + 3.0
-            answer = asyncio.create_task(pool.scrape("ONE", deadline))
-            while not pool._workers[0] or not pool._workers[0].pending:
+            await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 60, collectors=frozenset()))
+            answer = asyncio.create_task(pool.scrape(ScrapeRequest("ONE", time.monotonic() + 3.0)))
+            while not (worker := pool._slots[0].worker) or not worker.pending:
                 await asyncio.sleep(0)
             # As if the process were stopped: the reply waits in the socket.
-            time.sleep(deadline - time.monotonic() + TIMING.silence + 0.5)
+            transport = cast(asyncio.Transport, worker.writer.transport)
+            transport.pause_reading()
             assert not (await answer).summary.up
+            transport.resume_reading()
             async with asyncio.timeout(60):
                 while "ONE" not in snapshots.of:
                     await asyncio.sleep(0.01)
@@ -95,7 +94,7 @@ class Pipe:
 
     def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
         ours.settimeout(60)
-        self._ours = ours
+        self._stream = ours.makefile("rb")
         self.worker = Worker(theirs)
         self.answered = threading.Event()
 
@@ -103,10 +102,9 @@ class Pipe:
         return TargetThread(cast(TargetScraper, scraper or SlowScraper(self.answered)), self.worker, None)
 
     def receive(self) -> ScrapeReply:
-        """The next message, without its body."""
-        length, body = LENGTHS.unpack(self._ours.recv(LENGTHS.size, socket.MSG_WAITALL))
-        message: ScrapeReply = pickle.loads(self._ours.recv(length, socket.MSG_WAITALL))
-        assert len(self._ours.recv(body, socket.MSG_WAITALL) if body else b"") == body
+        """The next message."""
+        message = read(self._stream)
+        assert isinstance(message, ScrapeReply)
         return message
 
 
@@ -118,7 +116,7 @@ def pipe() -> Iterator[Pipe]:
 
 
 def request(number: int, seconds: float) -> ScrapeRequest:
-    return ScrapeRequest(number, "ONE", time.monotonic() + seconds)
+    return ScrapeRequest("ONE", time.monotonic() + seconds, number=number)
 
 
 def test_what_is_found_after_the_late_answer_is_sent_too(pipe: Pipe) -> None:

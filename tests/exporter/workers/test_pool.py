@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 import threading
 import time
@@ -13,6 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx2
 import psutil
@@ -27,8 +30,9 @@ from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.sysmon.runner import SysmonRunner
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeReply
+from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
 from ase_exporter.workers.pool import MAX_IN_FLIGHT, BusyError, WorkerPool
+from ase_exporter.workers.process import WorkerProcess, WorkerSlot
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Message
 from ase_simulator.sql.backend import SqlBackend
@@ -68,7 +72,7 @@ async def running(config: Config, timing: Timing = TIMING) -> AsyncIterator[Work
 
 
 def scrape(pool: WorkerPool, target: str = "ONE") -> Awaitable[ScrapeReply]:
-    return pool.scrape(target, time.monotonic() + 60)
+    return pool.scrape(ScrapeRequest(target, time.monotonic() + 60))
 
 
 async def test_simultaneous_equal_requests_share_one_scrape(server: Simulated) -> None:
@@ -93,7 +97,9 @@ async def test_too_many_different_scrapes_of_a_target_are_rejected(server: Simul
     async with running(config(server)) as pool:
 
         def ask(number: int) -> Awaitable[ScrapeReply]:
-            return pool.scrape("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
+            return pool.scrape(
+                ScrapeRequest("ONE", time.monotonic() + 60, collectors=frozenset({"state", str(number)}))
+            )
 
         asked = [asyncio.ensure_future(ask(number)) for number in range(MAX_IN_FLIGHT)]
         await asyncio.sleep(0)
@@ -120,12 +126,38 @@ async def test_a_worker_that_is_killed_is_replaced_and_the_other_targets_do_not_
         assert pool.restarts == 1
 
 
+async def test_a_target_that_ends_its_worker_again_and_again_is_paused_and_the_others_are_not(
+    server: Simulated,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        # Its scrape is in flight until its worker is killed.
+        bad = Target(name="BAD", host="127.0.0.1", port=silent.getsockname()[1])
+        usual = config(server)
+        both = replace(usual, targets=(usual.targets[0], bad), workers=1)
+        async with running(both, replace(TIMING, restart_pause=0.0)) as pool:
+            for _ in range(2):
+                assert (await scrape(pool)).summary.up
+                ending = asyncio.ensure_future(scrape(pool, "BAD"))
+                # It has reached the worker once a scrape that was asked for later is answered.
+                await asyncio.sleep(0)
+                assert (await scrape(pool)).summary.up
+                os.kill(pool.pids[0], signal.SIGKILL)
+                assert "ended during the scrape" in (await ending).summary.error
+            assert (await scrape(pool)).summary.up
+            (survivor,) = pool.pids
+            paused = (await scrape(pool, "BAD")).summary
+            assert not paused.up
+            assert paused.error.startswith("its scrapes ended a worker 2 times in a row; tried again in")
+            assert (await scrape(pool)).summary.up
+            assert pool.pids == [survivor]
+
+
 async def test_a_stopped_worker_is_replaced_after_the_deadline(server: Simulated) -> None:
     async with running(config(server)) as pool:
         assert (await scrape(pool)).summary.up
         stopped = pool.pids[0]
         os.kill(stopped, signal.SIGSTOP)
-        reply = await pool.scrape("ONE", time.monotonic() + 0.5)
+        reply = await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 0.5))
         assert not reply.summary.up
         assert "did not answer in time" in reply.summary.error
         assert (await scrape(pool)).summary.up
@@ -143,7 +175,7 @@ async def test_a_worker_that_is_slow_to_start_is_waited_for(
 
     async with running(config(server)) as pool:
         before = pool.pids
-        reply = await pool.scrape("ONE", time.monotonic() + 0.2)
+        reply = await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 0.2))
         assert (reply.summary.up, reply.summary.error) == (False, "the worker process is being started")
         # Each of the two takes one line, and either may come first.
         with (tmp_path / "go").open("w") as go:
@@ -160,9 +192,9 @@ async def test_a_worker_that_cannot_be_started_is_tried_again_with_pauses_that_g
 ) -> None:
     started, real = [], WorkerPool._launch
 
-    async def noting(pool: WorkerPool, index: int) -> None:
+    async def noting(pool: WorkerPool, slot: WorkerSlot) -> None:
         started.append(time.monotonic())
-        await real(pool, index)
+        await real(pool, slot)
 
     monkeypatch.setattr(WorkerPool, "_launch", noting)
 
@@ -237,7 +269,7 @@ async def test_a_worker_that_is_only_slow_is_kept(server: Simulated) -> None:
         before = pool.pids
         os.kill(before[0], signal.SIGSTOP)
         for _ in range(2):
-            assert not (await pool.scrape("ONE", time.monotonic() + 0.2)).summary.up
+            assert not (await pool.scrape(ScrapeRequest("ONE", time.monotonic() + 0.2))).summary.up
         os.kill(before[0], signal.SIGCONT)
         assert (await scrape(pool)).summary.up
         assert pool.pids == before
@@ -319,7 +351,7 @@ async def test_a_thread_that_does_not_come_back_costs_its_target_alone_until_its
     async with running(stuck, replace(TIMING, silence=60.0)) as pool:
         assert (await scrape(pool)).summary.up
         (first,) = pool.pids
-        reply = await pool.scrape("TWO", time.monotonic() + 3.0)
+        reply = await pool.scrape(ScrapeRequest("TWO", time.monotonic() + 3.0))
         assert b'ase_exporter_target_error{reason="stuck"} 1.0' in reply.body
         assert (await scrape(pool)).summary.up
         async with asyncio.timeout(60):
@@ -342,10 +374,10 @@ def test_a_sp_sysmon_that_cleared_counters_stays_off_after_a_reload_or_a_worker_
     assert first.halted
     loaded, halted = Loaded.of(Config(targets=(target,), auth={"default": auth})), set[tuple[str, int]]()
     reply = ScrapeReply(1, b"", ScrapeSummary(), ended=True, sysmon_halted=first.halted, target=target.name)
-    WorkerPool(loaded, halted=halted)._note(reply)
+    worker = cast(WorkerProcess, SimpleNamespace(scraping=set(), pending={}))
+    WorkerPool(loaded, halted=halted)._take_reply(worker, reply)
     # After a reload.
-    assignment = WorkerPool(loaded, halted=halted)._assignment(0)
-    assert (target.host, target.port) in assignment.halted
+    assert WorkerPool(loaded, halted=halted)._admission(target).sysmon_halted
     after = SysmonRunner(target, auth, settings, halted=True)
     after.start()
     assert not [thread for thread in threading.enumerate() if thread.name == "sysmon ONE"]
