@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyodbc
 
@@ -17,48 +18,27 @@ _CHECK_INTERVAL = 0.02
 _UNREADABLE = (ValueError, ArithmeticError, MemoryError)
 
 
+@dataclass(slots=True)
 class CallBounds:
     """Bounds a call of the driver by a deadline and in bytes; its errors become DatabaseError.
 
-    At `limit` the call is cancelled, at `shut_down_at` its socket is shut down, at last the watchdog gives up.
+    At `limit` the call is cancelled, `cancel_grace` later its socket is shut down, at last the watchdog gives up.
     max_bytes: that the driver may read.
     Must not enclose a wait for the GIL scheduler, whose length depends on other threads.
     """
 
-    __slots__ = (
-        "_cancel",
-        "_ended",
-        "_first",
-        "_flooded",
-        "_limit",
-        "_max_bytes",
-        "_shut_down_at",
-        "_socket",
-        "_steps",
-        "_unschedule",
-        "_watchdog",
-    )
-
-    def __init__(
-        self,
-        driver_socket: DriverSocket,
-        watchdog: Watchdog,
-        cancel: Callable[[], None],
-        limit: float,
-        shut_down_at: float,
-        max_bytes: int,
-    ) -> None:
-        self._socket = driver_socket
-        self._watchdog = watchdog
-        self._cancel = cancel
-        self._limit = limit
-        self._shut_down_at = shut_down_at
-        self._max_bytes = max_bytes
-        self._first: int | None = None
-        self._flooded = False
-        # What was done at the limit and after it: 1: cancelled, 2: shut down, 3: given up.
-        self._steps = 0
-        self._ended = False
+    driver_socket: DriverSocket
+    watchdog: Watchdog
+    cancel: Callable[[], None]
+    limit: float
+    cancel_grace: float
+    max_bytes: int
+    _first: int | None = None
+    _flooded: bool = False
+    # What was done at the limit and after it: 1: cancelled, 2: shut down, 3: given up.
+    _steps: int = 0
+    _ended: bool = False
+    _unschedule: Callable[[], None] = lambda: None
 
     def __enter__(self) -> None:
         self._schedule()
@@ -84,39 +64,43 @@ class CallBounds:
 
     def _schedule(self) -> None:
         """Have the watchdog act at the next check or step: one timer for a call, as nearly all end before it."""
-        due = (self._limit, self._shut_down_at, self._shut_down_at + TIMING.stuck_after, math.inf)[
-            self._steps
-        ]
+        due = self._step_at()
         if not self._flooded:
-            due = min(due, self._watchdog.clock.monotonic() + _CHECK_INTERVAL)
-        self._unschedule = self._watchdog.at(due, self._act) if due < math.inf else lambda: None
+            due = min(due, self.watchdog.clock.monotonic() + _CHECK_INTERVAL)
+        if due < math.inf:
+            self._unschedule = self.watchdog.at(due, self._act)
+
+    def _step_at(self) -> float:
+        shut_down_at = self.limit + self.cancel_grace
+        return (self.limit, shut_down_at, shut_down_at + TIMING.stuck_after, math.inf)[self._steps]
 
     def _act(self) -> None:
         """Called by the watchdog, so after the call has lasted for a while."""
         if self._ended:
             return
-        now = self._watchdog.clock.monotonic()
         try:
             if not self._flooded:
                 self._check_bytes()
-            if self._steps == 0 and now >= self._limit:
-                self._steps = 1
-                # After a flood, the driver manager reads thousands of messages, which a cancel would free: a crash.
-                if not self._flooded:
-                    self._cancel()
-            elif self._steps == 1 and now >= self._shut_down_at:
-                self._steps = 2
-                self._socket.shut_down()
-            elif self._steps == 2 and now >= self._shut_down_at + TIMING.stuck_after:
-                self._steps = 3
-                self._watchdog.give_up()
+            if self.watchdog.clock.monotonic() >= self._step_at():
+                self._steps += 1
+                self._take_step()
         finally:
             self._schedule()
 
+    def _take_step(self) -> None:
+        if self._steps == 1:
+            # After a flood, the driver manager reads thousands of messages, which a cancel would free: a crash.
+            if not self._flooded:
+                self.cancel()
+        elif self._steps == 2:
+            self.driver_socket.shut_down()
+        else:
+            self.watchdog.give_up()
+
     def _check_bytes(self) -> None:
         # What waits in the kernel has not been read.
-        read = self._socket.received() - self._socket.waiting()
+        read = self.driver_socket.received() - self.driver_socket.waiting()
         self._first = read if self._first is None else self._first
-        if read - self._first > self._max_bytes:
+        if read - self._first > self.max_bytes:
             self._flooded = True
-            self._socket.shut_down()
+            self.driver_socket.shut_down()

@@ -83,14 +83,12 @@ class Connection:
         driver_socket: DriverSocket,
         watchdog: Watchdog,
         timing: Timing,
-        max_rows: int,
     ) -> None:
         self._raw = raw
         self._socket = driver_socket
         self._watchdog = watchdog
         self._monotonic = watchdog.clock.monotonic
         self._timing = timing
-        self._max_rows = max_rows
         # Statements whose last result was large, with its rows; those of them with a column that cannot be bound.
         self._large: dict[str, int] = {}
         self._unbindable: set[str] = set()
@@ -112,7 +110,6 @@ class Connection:
         permit: Permission = lambda _: LOGIN_ATTEMPTS,
         watchdog: Watchdog = SYSTEM_WATCHDOG,
         timing: Timing = TIMING,
-        max_rows: int = MAX_ROWS,
     ) -> Self:
         """Log in, at the first of the host's addresses that takes part in a login.
 
@@ -125,7 +122,7 @@ class Connection:
             addresses = resolver.addresses(endpoint.host, deadline - watchdog.clock.monotonic())
             allowed = permit(addresses)
         now = watchdog.clock.monotonic
-        log_in = partial(cls._open_at, endpoint.host, string, watchdog, timing, max_rows)
+        log_in = partial(cls._open_at, endpoint.host, string, watchdog, timing)
         failure, sent = DatabaseError("unknown_host", f"{endpoint.host}: it has no address"), 0
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             # The addresses that have not been tried share the time; FreeTDS needs a whole second.
@@ -152,7 +149,6 @@ class Connection:
         connection_string: str,
         watchdog: Watchdog,
         timing: Timing,
-        max_rows: int,
         address: tuple[str, int],
         deadline: float,
     ) -> Self:
@@ -190,7 +186,7 @@ class Connection:
                         else _dropped(where)
                     )
                 driver_socket = found.pop()
-            connection = cls(raw, driver_socket, watchdog, timing, max_rows)
+            connection = cls(raw, driver_socket, watchdog, timing)
         connection._confirm(where, deadline)
         return connection
 
@@ -227,15 +223,13 @@ class Connection:
     def query(self, sql: str, deadline: float) -> list[Row]:
         """The rows of the first result set, in select order.
 
-        Raises DatabaseError; `too_many_rows` for more rows than `max_rows`.
+        Raises DatabaseError; `too_many_rows` for more than MAX_ROWS.
         """
         cursor = self._raw.cursor()
-        cancel = partial(_cancel, cursor)
         with self._counted():
-            with gil_scheduler.released(), self._bounded(cancel, deadline):
-                cursor.execute(sql)
-            rows = self._fetch(cursor, cancel, deadline)
-            with self._bounded(cancel, deadline):
+            self._execute(cursor, sql, deadline)
+            rows = self._fetch(cursor, deadline)
+            with self._bounded(cursor, deadline):
                 while cursor.nextset():
                     pass
         self.cost.rows += len(rows)
@@ -249,16 +243,15 @@ class Connection:
         number of results differs from the number of selects, so that earlier rows may belong to other selects.
         """
         cursor = self._raw.cursor()
-        cancel = partial(_cancel, cursor)
         rows: list[Row] = []
         deadline = next_deadline()
         try:
             for number in range(len(selects) + 1):
                 with self._counted(0 if number else len(selects)):
                     if number:
-                        rows = self._fetch(cursor, cancel, deadline)
+                        rows = self._fetch(cursor, deadline)
                         deadline = next_deadline()
-                    with self._released_unless_data_waits(), self._bounded(cancel, deadline):
+                    with self._released_unless_data_waits(), self._bounded(cursor, deadline):
                         more = cursor.nextset() if number else cursor.execute("\n".join(selects))
                     if bool(more and cursor.description) != (number < len(selects)):
                         text = f"{len(selects)} selects: result {number + 1} belongs to none of them"
@@ -269,17 +262,13 @@ class Connection:
                     yield rows
         except DatabaseError:
             # The rest of the batch has to be cancelled, which involves the server.
-            with contextlib.suppress(DatabaseError), self._bounded(cancel, self._monotonic()):
+            with contextlib.suppress(DatabaseError), self._bounded(cursor, self._monotonic()):
                 cursor.close()
             raise
 
     def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
         """Like `query`, but by columns if the statement's last result was large."""
-        last_rows = self._large.get(sql, 0)
-        if self.is_large(sql):
-            rows = self._fetch_bound(sql, last_rows, deadline)
-        else:
-            rows = self.query(sql, deadline)
+        rows = self._fetch_bound(sql, deadline) if self.is_large(sql) else self.query(sql, deadline)
         self._note_size(sql, len(rows))
         return rows
 
@@ -288,21 +277,15 @@ class Connection:
         return sql in self._large and sql not in self._unbindable
 
     def query_messages(self, sql: str, deadline: float) -> list[str]:
-        """The lines that a procedure prints, in order; result sets are skipped.
+        """The lines that a procedure prints, in order, without its result sets.
 
         A server error after the first line is added to the lines in isql's format. Raises DatabaseError if it
         came first, and for every error that makes the connection unusable.
         """
-        cursor = self._raw.cursor()
-        cancel = partial(_cancel, cursor)
         lines: list[str] = []
         try:
-            with gil_scheduler.released(), self._bounded(cancel, deadline):
-                cursor.execute(sql)
-            with self._bounded(cancel, deadline):
-                lines += _messages(cursor)
-                while cursor.nextset():
-                    lines += _messages(cursor)
+            for result in self.results(sql, deadline):
+                lines += result.messages
         except DatabaseError as error:
             if not lines or not error.usable or error.number is None:
                 raise
@@ -312,13 +295,12 @@ class Connection:
     def results(self, sql: str, deadline: float) -> Iterator[ServerResult]:
         """All results of a statement, one after the other. Raises DatabaseError, at the latest at the deadline."""
         cursor = self._raw.cursor()
-        cancel = partial(_cancel, cursor)
-        with gil_scheduler.released(), self._bounded(cancel, deadline):
-            more = bool(cursor.execute(sql))
+        self._execute(cursor, sql, deadline)
+        more = True
         while more:
             messages = _messages(cursor)
-            yield ServerResult(messages, cursor.description, self._fetch(cursor, cancel, deadline))
-            with self._bounded(cancel, deadline):
+            yield ServerResult(messages, cursor.description, self._fetch(cursor, deadline))
+            with self._bounded(cursor, deadline):
                 more = cursor.nextset()
         if messages := _messages(cursor):
             yield ServerResult(messages, None, [])
@@ -331,13 +313,9 @@ class Connection:
             "FreeTDS": str(self._raw.getinfo(pyodbc.SQL_DRIVER_VER)),
         }
 
-    def received(self) -> int:
-        """Bytes that the server has sent over this connection; 0 if its socket is gone."""
-        return self._socket.received()
-
     def count_received(self) -> None:
         """Add the bytes received since the last call to the cost."""
-        before, self._counted_bytes = self._counted_bytes, self.received()
+        before, self._counted_bytes = self._counted_bytes, self._socket.received()
         self.cost.received += max(0, self._counted_bytes - before)
 
     def close(self) -> None:
@@ -367,35 +345,40 @@ class Connection:
         else:
             self._large.pop(sql, None)
 
-    def _fetch(self, cursor: pyodbc.Cursor, cancel: Callable[[], None], deadline: float) -> list[Row]:
+    def _execute(self, cursor: pyodbc.Cursor, sql: str, deadline: float) -> None:
+        with gil_scheduler.released(), self._bounded(cursor, deadline):
+            cursor.execute(sql)
+
+    def _fetch(self, cursor: pyodbc.Cursor, deadline: float) -> list[Row]:
         """All rows of the current result."""
         rows: list[Row] = []
         while cursor.description:
-            with self._bounded(cancel, deadline, MAX_FETCH_BYTES):
-                more: list[Row] = cursor.fetchmany(min(FETCH_ROWS, self._max_rows + 1 - len(rows)))
+            with self._bounded(cursor, deadline, MAX_FETCH_BYTES):
+                more: list[Row] = cursor.fetchmany(min(FETCH_ROWS, MAX_ROWS + 1 - len(rows)))
                 rows += more
-                if len(rows) > self._max_rows:
+                if len(rows) > MAX_ROWS:
                     cursor.close()
                     raise self._too_many_rows()
             if len(more) < FETCH_ROWS:
                 break
         return rows
 
-    def _fetch_bound(self, sql: str, last_rows: int, deadline: float) -> Columns | list[Row]:
+    def _fetch_bound(self, sql: str, deadline: float) -> Columns | list[Row]:
         # Imports numpy, which only targets with large tables pay for.
         from ase_exporter.ase import bulk_fetch
 
         statement = bulk_fetch.Statement(self._raw.hdbc, decoder(self._codec))
+        expected = self._large[sql] + self._large[sql] // 8
 
-        def bounded(row_bytes: int) -> AbstractContextManager[None]:
-            return self._bounded(statement.cancel, deadline, row_bytes + MAX_CALL_BYTES)
+        def bounded(row_bytes: int) -> CallBounds:
+            return self._bounded(statement, deadline, row_bytes + MAX_CALL_BYTES)
 
         with statement:
             try:
                 with self._counted():
-                    with gil_scheduler.released(), self._bounded(statement.cancel, deadline):
+                    with gil_scheduler.released(), bounded(0):
                         statement.execute(sql)
-                    columns = statement.fetch(last_rows + last_rows // 8, self._max_rows, bounded)
+                    columns = statement.fetch(expected, MAX_ROWS, bounded)
                     with bounded(0):
                         while statement.next_result():
                             pass
@@ -407,23 +390,22 @@ class Connection:
                 self._unbindable.add(sql)
             finally:
                 # May have to wait for the server.
-                with self._bounded(statement.cancel, deadline):
+                with bounded(0):
                     statement.close()
         return self.query(sql, deadline)
 
     def _too_many_rows(self) -> DatabaseError:
-        return DatabaseError("too_many_rows", f"more than {self._max_rows} rows", usable=True)
+        return DatabaseError("too_many_rows", f"more than {MAX_ROWS} rows", usable=True)
 
     def _released_unless_data_waits(self) -> AbstractContextManager[None]:
         """Let other threads run within the block, unless the socket already has data for the driver."""
         return contextlib.nullcontext() if self._socket.waiting() else gil_scheduler.released()
 
-    def _bounded(
-        self, cancel: Callable[[], None], deadline: float, max_bytes: int = MAX_CALL_BYTES
-    ) -> CallBounds:
+    def _bounded(self, statement: Any, deadline: float, max_bytes: int = MAX_CALL_BYTES) -> CallBounds:
+        """statement: a cursor, or what else has `cancel`."""
         limit = max(deadline, self._monotonic() + self._timing.min_call_seconds)
-        shut_down_at = limit + self._timing.cancel_grace
-        return CallBounds(self._socket, self._watchdog, cancel, limit, shut_down_at, max_bytes)
+        cancel = partial(_cancel, statement)
+        return CallBounds(self._socket, self._watchdog, cancel, limit, self._timing.cancel_grace, max_bytes)
 
 
 @contextmanager
@@ -468,9 +450,9 @@ def _dropped(where: str) -> DatabaseError:
     return error
 
 
-def _cancel(cursor: pyodbc.Cursor) -> None:
+def _cancel(statement: Any) -> None:
     with contextlib.suppress(pyodbc.Error):
-        cursor.cancel()
+        statement.cancel()
 
 
 def _messages(cursor: pyodbc.Cursor) -> list[str]:

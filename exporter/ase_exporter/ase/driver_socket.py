@@ -1,7 +1,6 @@
 """Finds, inspects and shuts down the sockets that FreeTDS opens but does not expose."""
 
 import contextlib
-import errno
 import fcntl
 import os
 import socket
@@ -56,41 +55,41 @@ class DriverSocket:
     def duplicate(self) -> socket.socket | None:
         """A socket object of the caller's own on the same connection; None if that is not possible."""
         try:
-            own = socket.socket(fileno=os.dup(self.descriptor))
+            descriptor = os.dup(self.descriptor)
         except OSError:
             return None
-        if os.fstat(own.fileno()).st_ino == self.inode:
-            return own
-        own.close()
+        if os.fstat(descriptor).st_ino == self.inode:
+            return socket.socket(fileno=descriptor)
+        os.close(descriptor)
         return None
 
     @contextmanager
     def _borrowed(self) -> Iterator[socket.socket | None]:
         """A socket object on a duplicate of the descriptor; None if it is no longer this socket."""
-        try:
-            duplicate = os.dup(self.descriptor)
-        except OSError as error:
-            yield from self._undoubled(error)
-            return
-        try:
-            own = socket.socket(fileno=duplicate)
-        except OSError:
-            os.close(duplicate)
+        if own := self.duplicate():
+            with own:
+                yield own
+        elif self._is_open():
+            # No descriptor is left for a duplicate: it must be possible to shut it down all the same.
+            with _undoubled(self.descriptor) as own:
+                yield own
+        else:
             yield None
-            return
-        with own:
-            yield own if os.fstat(duplicate).st_ino == self.inode else None
 
-    def _undoubled(self, error: OSError) -> Iterator[socket.socket | None]:
-        """The socket itself where no descriptor is left for a duplicate: it must be possible to shut it down."""
-        if error.errno not in (errno.EMFILE, errno.ENFILE) or os.fstat(self.descriptor).st_ino != self.inode:
-            yield None
-            return
-        own = socket.socket(fileno=self.descriptor)
-        try:
-            yield own
-        finally:
-            own.detach()
+    def _is_open(self) -> bool:
+        with contextlib.suppress(OSError):
+            return os.fstat(self.descriptor).st_ino == self.inode
+        return False
+
+
+@contextmanager
+def _undoubled(descriptor: int) -> Iterator[socket.socket]:
+    """A socket object on a descriptor that stays open. Raises OSError."""
+    own = socket.socket(fileno=descriptor)
+    try:
+        yield own
+    finally:
+        own.detach()
 
 
 def free_descriptor() -> int:
@@ -130,13 +129,8 @@ def login_sockets(likely: int, address: tuple[str, int]) -> set[DriverSocket]:
 def _peer(descriptor: int) -> tuple[str, int] | None:
     """The address that a socket is connected to. The descriptor is not duplicated: many threads ask at once."""
     try:
-        borrowed = socket.socket(fileno=descriptor)
+        with _undoubled(descriptor) as own:
+            peer = own.getpeername()
     except OSError:
         return None
-    try:
-        peer = borrowed.getpeername()
-    except OSError:
-        return None
-    finally:
-        borrowed.detach()
     return (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None

@@ -4,19 +4,15 @@ A lookup cannot be cancelled, and takes half a minute while name servers are sil
 who has waited long enough takes the last good addresses.
 """
 
-import concurrent.futures
 import ipaddress
-import logging
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from ase_exporter.ase.database_error import DatabaseError
-
-log = logging.getLogger(__name__)
 
 # Seconds from the start of a lookup. Those who ask later do not wait for it.
 MAX_WAIT = 2.0
@@ -29,11 +25,13 @@ MAX_KNOWN = 4096
 _UNKNOWN = frozenset((socket.EAI_NONAME, socket.EAI_NODATA))
 
 
-class _Lookup(NamedTuple):
-    """A lookup in progress. found: the addresses, an OSError or a UnicodeError."""
+@dataclass(slots=True)
+class _Lookup:
+    """A lookup in progress. until: so long it is waited for. unknown: there is no such host."""
 
     until: float
-    found: "concurrent.futures.Future[Sequence[str]]"
+    ended: threading.Event = field(default_factory=threading.Event)
+    unknown: bool = False
 
 
 class Resolver:
@@ -57,37 +55,22 @@ class Resolver:
         if _is_address(host):
             return [host]
         if lookup := self._lookup(host):
-            left = min(seconds, lookup.until - time.monotonic())
-            concurrent.futures.wait([lookup.found], max(0.0, left))
-        return self._found(host, lookup)
+            lookup.ended.wait(max(0.0, min(seconds, lookup.until - time.monotonic())))
+            if lookup.unknown:
+                raise DatabaseError("unknown_host", f"{host}: no such host")
+        known = self._last_good.get(host)
+        if not known:
+            raise DatabaseError("unknown_host", f"{host}: the name servers do not answer")
+        return known
 
     async def find(self, host: str) -> Sequence[str]:
         """The addresses of a host name, for the event loop; none where `addresses` would raise an error."""
         # 5 MiB, which workers do without.
         import asyncio
 
-        if lookup := self._lookup(host):
-            with suppress(OSError, UnicodeError):
-                await asyncio.wait_for(
-                    asyncio.wrap_future(lookup.found), max(0.0, lookup.until - time.monotonic())
-                )
         with suppress(DatabaseError):
-            return self._found(host, lookup)
+            return await asyncio.to_thread(self.addresses, host, self._max_wait)
         return []
-
-    def _found(self, host: str, lookup: _Lookup | None) -> Sequence[str]:
-        """What a lookup has found by now, or else the last good addresses. Raises DatabaseError."""
-        if lookup and lookup.found.done():
-            try:
-                return lookup.found.result()
-            except (OSError, UnicodeError) as error:
-                if isinstance(error, UnicodeError) or error.errno in _UNKNOWN:
-                    raise DatabaseError("unknown_host", f"{host}: no such host") from None
-        known = self._last_good.get(host)
-        if not known:
-            raise DatabaseError("unknown_host", f"{host}: the name servers do not answer")
-        log.debug("%s: the name servers do not answer; using its last address", host)
-        return known
 
     def _lookup(self, host: str) -> _Lookup | None:
         """The lookup in progress for a host; a new one if there is none, None if there are too many."""
@@ -95,9 +78,7 @@ class Resolver:
             lookup = self._lookups.get(host)
             if lookup or len(self._lookups) >= MAX_LOOKUPS:
                 return lookup
-            lookup = _Lookup(time.monotonic() + self._max_wait, concurrent.futures.Future())
-            # Nobody who stops waiting cancels it for the others.
-            lookup.found.set_running_or_notify_cancel()
+            lookup = _Lookup(time.monotonic() + self._max_wait)
             try:
                 threading.Thread(target=self._run, args=(host, lookup), name="resolver", daemon=True).start()
             except RuntimeError:
@@ -107,22 +88,20 @@ class Resolver:
             return lookup
 
     def _run(self, host: str, lookup: _Lookup) -> None:
-        found: Sequence[str] | Exception
+        found: Sequence[str] = ()
         try:
             found = self._look_up(host)
-        except Exception as error:
-            found = error
-        with self._lock:
-            del self._lookups[host]
-            if not isinstance(found, Exception):
-                self._last_good.pop(host, None)
-                self._last_good[host] = found
-                if len(self._last_good) > MAX_KNOWN:
-                    del self._last_good[next(iter(self._last_good))]
-        if isinstance(found, Exception):
-            lookup.found.set_exception(found)
-        else:
-            lookup.found.set_result(found)
+        except (OSError, UnicodeError) as error:
+            lookup.unknown = isinstance(error, UnicodeError) or error.errno in _UNKNOWN
+        finally:
+            with self._lock:
+                del self._lookups[host]
+                if found:
+                    self._last_good.pop(host, None)
+                    self._last_good[host] = found
+                    if len(self._last_good) > MAX_KNOWN:
+                        del self._last_good[next(iter(self._last_good))]
+            lookup.ended.set()
 
 
 def _is_address(host: str) -> bool:

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.exporter.ase.test_connection import connect, failure, flooded
+from tests.exporter.ase.test_connection import connect, flooded
 from tests.simulator.tds.running import Running
-from tests.simulator.tds.scripted import ScriptedBackend, numbers
+from tests.simulator.tds.scripted import ScriptedBackend
 
 from ase_exporter.ase import bulk_fetch
 from ase_exporter.ase.connection import Connection, DatabaseError
@@ -94,18 +94,6 @@ def test_a_result_that_takes_several_calls_is_complete(server: Running, backend:
             table = statement.fetch(MIN_ARRAY_ROWS, len(rows), lambda _: contextlib.nullcontext(), max_bytes)
             statement.close()
         assert table.rows() == rows
-    connection.close()
-
-
-def test_too_many_rows_are_an_error_and_the_connection_stays(
-    server: Running, backend: ScriptedBackend
-) -> None:
-    connection = connect(server, max_rows=MANY)
-    large(connection, QUERY)
-    backend.answers[QUERY] = lambda: [numbers(MANY + 1)]
-    error = failure(lambda: connection.query_columns(QUERY, soon()), 30)
-    assert (error.kind, error.usable) == ("too_many_rows", True)
-    assert len(connection.query("numbers 2", soon())) == 2
     connection.close()
 
 

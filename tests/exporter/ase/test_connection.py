@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.simulator.tds.running import Running
-from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend
+from tests.simulator.tds.scripted import PASSWORD, USER, ScriptedBackend, numbers
 
 from ase_exporter.ase.connection import MAX_ENCRYPTED, MAX_NAME, Connection, DatabaseError, Endpoint
 from ase_exporter.ase.driver_socket import new_sockets_to
@@ -126,6 +126,19 @@ def test_an_error_of_the_server_costs_only_the_statement(
     error = failure(lambda: fetch(connection, 30), 30)
     assert (error.kind, error.number, error.usable) == ("query_failed", 208, True)
     assert str(error) == str(failure(lambda: connection.query("error", time.monotonic() + 30), 30))
+    assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
+    connection.close()
+
+
+@each_way
+def test_a_million_rows_are_not_read_to_the_end(
+    server: Running, backend: ScriptedBackend, fetch: Fetch
+) -> None:
+    connection = connect(server)
+    fetch(connection, 30)
+    backend.answers[QUERY] = lambda: [numbers(1_000_000)]
+    error = failure(lambda: fetch(connection, 120), 120)
+    assert (error.kind, error.usable) == ("too_many_rows", True)
     assert len(connection.query("numbers 2", time.monotonic() + 30)) == 2
     connection.close()
 

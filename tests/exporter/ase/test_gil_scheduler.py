@@ -2,7 +2,6 @@
 
 import threading
 import time
-from pathlib import Path
 
 from ase_exporter.ase.gil_scheduler import GilScheduler
 
@@ -81,33 +80,3 @@ def test_the_next_turn_goes_to_the_thread_that_began_first() -> None:
     for thread in threads:
         thread.join(60)
     assert order == [0, 1, 2]
-
-
-def switches() -> int:
-    """How often this thread has waited so far."""
-    lines = Path("/proc/thread-self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
-
-
-def test_a_thread_that_waits_for_its_turn_sleeps_until_it_comes() -> None:
-    """Hundreds of threads that look whether the turn is free would leave no CPU for the one that has it."""
-    gil_scheduler, end = GilScheduler(max_hold=0.02), threading.Event()
-    waits, all_had_it = list[int](), threading.Event()
-
-    def trickle() -> None:
-        before = switches()
-        with gil_scheduler.held():
-            waits.append(switches() - before)
-            if len(waits) == 80:
-                all_had_it.set()
-            assert end.wait(60)
-
-    threads = [threading.Thread(target=trickle) for _ in range(80)]
-    for thread in threads:
-        thread.start()
-    assert all_had_it.wait(60)
-    end.set()
-    for thread in threads:
-        thread.join(60)
-    # Looking every 20 ms would be 40 on average.
-    assert sum(waits) / len(waits) < 20
