@@ -1,7 +1,6 @@
 """Names in any character set: exact where they are valid, bounded by their announced length where they are not."""
 
 import time
-from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
@@ -10,15 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.simulated import run, scraper_of
 from tests.faults.scraping import failed, scrape, text
 from tests.faults.test_server_faults import connect
-from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import ScriptedBackend
 
 from ase_exporter.ase.connection import Connection
 from ase_exporter.ase.text import CHARSET
 from ase_exporter.catalogue import facts
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns
-from ase_simulator.results import Column, Message, Rows, Type
-from ase_simulator.server import Listener
+from ase_simulator.results import Column, Message, Result, Rows, Type
 from ase_simulator.tds import charsets
 
 # Bytes of another character set than the announced one. FreeTDS's conversion took the first two for the end of the
@@ -34,23 +32,16 @@ NAMES = {
 }
 
 
-@pytest.fixture
-def backend() -> ScriptedBackend:
-    return ScriptedBackend("password")
-
-
-@pytest.fixture
-def scripted(backend: ScriptedBackend) -> Iterator[Running]:
-    with running(lambda: Listener(backend)) as server:
-        yield server
-
-
 def deadline() -> float:
     return time.monotonic() + 60
 
 
 def names(values: list[str], kind: Literal["char", "varchar"] = "varchar") -> Rows:
     return Rows([Column("n", Type(kind, 30))], [(value,) for value in values])
+
+
+def answer(values: list[str]) -> list[Result]:
+    return [names(values)]
 
 
 def large(connection: Connection, sql: str) -> list[str]:
@@ -61,19 +52,19 @@ def large(connection: Connection, sql: str) -> list[str]:
     return columns.listed(0)
 
 
-@pytest.mark.parametrize(("raw", "shown"), list(zip(INVALID, SHOWN, strict=True)))
-def test_an_invalid_name_is_shown_with_its_bytes_and_with_no_other_memory(
-    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch, raw: bytes, shown: str
+def test_invalid_names_are_shown_with_their_bytes_and_with_no_other_memory(
+    backend: ScriptedBackend, scripted: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The server says utf8 and sends something else.
     monkeypatch.setitem(charsets.CODECS, "utf8", "iso8859-1")
     connection = connect(scripted)
-    name = raw.decode("iso8859-1")
-    backend.answers["names"] = lambda: [names([name, "fine"])]
-    backend.answers["many"] = lambda: [names([name, "fine"] * MIN_ARRAY_ROWS)]
-    for _ in range(3):
-        assert [row[0] for row in connection.query("names", deadline())] == [shown, "fine"]
-    assert large(connection, "many") == [shown, "fine"] * MIN_ARRAY_ROWS
+    for raw, shown in zip(INVALID, SHOWN, strict=True):
+        both = [raw.decode("iso8859-1"), "fine"]
+        backend.answers["names"] = partial(answer, both)
+        backend.answers["many"] = partial(answer, both * MIN_ARRAY_ROWS)
+        for _ in range(3):
+            assert [row[0] for row in connection.query("names", deadline())] == [shown, "fine"]
+        assert large(connection, "many") == [shown, "fine"] * MIN_ARRAY_ROWS
     connection.close()
 
 

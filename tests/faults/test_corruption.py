@@ -183,12 +183,14 @@ def test_damaged_logins_cost_no_more_than_their_account(tmp_path: Path) -> None:
     asyncio.run(damage_logins(tmp_path, seed=3))
 
 
-@pytest.mark.timeout(600)
-def test_a_thousand_corrupted_answers_cost_no_more_than_their_scrapes(tmp_path: Path) -> None:
-    asyncio.run(fuzz(tmp_path, 1, 1_000, seed=11))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(4 * 3600)
-def test_a_hundred_thousand_corrupted_answers_cost_no_more_than_their_scrapes(tmp_path: Path) -> None:
-    asyncio.run(fuzz(tmp_path, 20, 5_000, seed=7))
+@pytest.mark.parametrize(
+    ("rounds", "count", "seed"),
+    [
+        pytest.param(1, 1_000, 11, marks=pytest.mark.timeout(600)),
+        pytest.param(20, 5_000, 7, marks=[pytest.mark.slow, pytest.mark.timeout(4 * 3600)]),
+    ],
+)
+def test_corrupted_answers_cost_no_more_than_their_scrapes(
+    tmp_path: Path, rounds: int, count: int, seed: int
+) -> None:
+    asyncio.run(fuzz(tmp_path, rounds, count, seed))

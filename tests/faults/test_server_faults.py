@@ -11,10 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import Simulated, run, scraper_of
 from tests.faults.scraping import failed, scrape, text
-from tests.simulator.tds.running import Running, running
+from tests.simulator.tds.running import Running
 from tests.simulator.tds.scripted import USER, ScriptedBackend, ScriptedSession, numbers
 
-from ase_exporter.ase.connection import MAX_ROWS, Connection, DatabaseError, Endpoint
+from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.changes.detect import ConfigWatcher
@@ -22,7 +22,6 @@ from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.contracts import LoginRequest
 from ase_simulator.results import Column, Message, Rows, Type
-from ase_simulator.server import Listener
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +35,6 @@ def server(shared: Simulated) -> Iterator[Simulated]:
     yield shared
     shared.model.world.locked = shared.model.world.loading = frozenset()
     shared.faults.refuse = False
-
-
-@pytest.fixture
-def backend() -> ScriptedBackend:
-    return ScriptedBackend("password")
-
-
-@pytest.fixture
-def scripted(backend: ScriptedBackend) -> Iterator[Running]:
-    with running(lambda: Listener(backend)) as server:
-        yield server
 
 
 def connect(server: Running) -> Connection:
@@ -111,20 +99,6 @@ def test_a_locked_login_is_tried_twice_and_then_left_alone(server: Simulated) ->
     assert "ase_exporter_connects_total 2.0" in text(scrape(one))
 
 
-def test_load_database_costs_nothing_but_that_database(server: Simulated) -> None:
-    one = scraper_of(server.address)
-    whole = scrape(one)
-    server.model.world.loading = frozenset({"payroll"})
-    seen = scrape(one)
-    assert seen.summary.up
-    assert not failed(seen)
-    assert set(seen.collected) >= {"spinlocks", "engines", "state"}
-    assert "ase_exporter_connects_total 1.0" in text(seen)
-    server.model.world.loading = frozenset()
-    assert set(whole.outcomes) == set(seen.outcomes)
-    one.close()
-
-
 def test_a_server_that_shuts_down_is_down_until_it_is_started_again() -> None:
     with run("16.0 SP04") as server:
         one = scraper_of(server.address)
@@ -145,14 +119,6 @@ def test_rows_that_end_in_an_error_are_not_taken_for_all(backend: ScriptedBacken
     error = failure(lambda: connection.query("partial", time.monotonic() + 60))
     assert (error.kind, error.number, error.usable) == ("query_failed", 12052, True)
     assert len(connection.query("numbers 3", time.monotonic() + 60)) == 3
-    connection.close()
-
-
-def test_a_million_rows_are_not_read_to_the_end(scripted: Running) -> None:
-    connection = connect(scripted)
-    error = failure(lambda: connection.query("numbers 1000000", time.monotonic() + 60))
-    assert (error.kind, error.usable) == ("too_many_rows", True)
-    assert len(connection.query(f"numbers {MAX_ROWS // 100}", time.monotonic() + 60)) == MAX_ROWS // 100
     connection.close()
 
 

@@ -104,12 +104,12 @@ class Deployment:
         _, worker = self.running.processes()
         os.kill(worker.pid, signal.SIGKILL)
 
-    def probe(self, target: str = "S0") -> str:
+    def probe(self, accept: str = "text/plain", **more: str) -> str:
         assert self.running
         answer = httpx2.get(
             f"{self.running.url}/probe",
-            params={"target": target, "collect[]": list(COLLECTORS)},
-            headers={TIMEOUT_HEADER: "60"},
+            params={"target": "S0", "collect[]": list(COLLECTORS), **more},
+            headers={TIMEOUT_HEADER: "60", "Accept": accept},
             trust_env=False,
             timeout=90,
         )
@@ -125,17 +125,10 @@ class Deployment:
 
     def created(self) -> float:
         """When the counters started, as OpenMetrics says to those who ask."""
-        assert self.running
-        answer = httpx2.get(
-            f"{self.running.url}/probe",
-            params={"target": "S0", "collect[]": list(COLLECTORS), "created": "1"},
-            headers={TIMEOUT_HEADER: "60", "Accept": "application/openmetrics-text; version=1.0.0"},
-            trust_env=False,
-            timeout=90,
-        )
+        text = self.probe("application/openmetrics-text; version=1.0.0", created="1")
         samples = [
             sample
-            for family in text_string_to_metric_families(answer.text)
+            for family in text_string_to_metric_families(text)
             for sample in family.samples
             if sample.name.endswith("_created")
         ]

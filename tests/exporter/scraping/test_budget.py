@@ -14,9 +14,6 @@ from ase_exporter.config import Module, Scrape
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.budget import MAX_INTERVAL, Budget
 from ase_exporter.scraping.result import ScrapeResult
-from ase_exporter.scraping.summary import ScrapeSummary
-from ase_exporter.web.app import landing_page
-from ase_exporter.workers.target_state import TargetState
 
 
 class Scraped:
@@ -236,10 +233,3 @@ def test_a_collector_that_waits_without_using_cpu_is_not_stretched(server: Simul
     assert all(each.outcomes["devices"].seconds > 0.05 for each in runs)
     assert values(runs[-1], "ase_exporter_statement_seconds_total")[()] > 0.2
     assert not any(each.summary.stretched for each in runs)
-
-
-def test_the_landing_page_shows_the_number_of_stretched_collectors() -> None:
-    page = landing_page(
-        {"ONE": TargetState(ScrapeSummary(up=True, series=7, stretched=2), at=0.0)}, {}, changed={}
-    )
-    assert "7 series; 2 collectors are read less often, to keep the budget" in page
