@@ -223,7 +223,9 @@ def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
     server: Simulated, reason: str
 ) -> None:
     shifted = ShiftedClock()
-    timing = replace(TIMING, cancel_grace=20.0, collector_share=0.01, min_collector_seconds=0.5)
+    timing = replace(TIMING, cancel_grace=20.0)
+    if reason == "deadline":
+        timing = replace(timing, collector_share=0.01, min_collector_seconds=0.5)
     opened = partial(Connection.open, timing=timing, watchdog=Watchdog(shifted.clock))
     one = scraper_of(server.address, clock=shifted, timing=timing, open_connection=opened)
 
