@@ -14,16 +14,12 @@ from typing import Any
 
 import yaml
 from tests.exporter.host import every_family
-from tests.exporter.sysmon import samples
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.reference import reference
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.metrics.declared import OWN
-from ase_exporter.metrics.families import Family
-from ase_exporter.sysmon.headlines import HEADLINES
-from ase_exporter.sysmon.metrics import families as sysmon_families
-from ase_exporter.sysmon.report import parse
+from ase_exporter.sysmon.metrics import SYSMON
 from ase_exporter.untrusted.encoders import markdown_table
 
 HERE = Path(__file__).parent
@@ -56,15 +52,6 @@ Gauges of the last sample of [scheduled sp_sysmon](sysmon.md). Rates are its cou
 | metric | help |
 |---|---|
 """
-# The runner has these two once it has run.
-_SCHEDULE = [
-    ("ase_sysmon_runs_total", ("outcome",), "Runs of sp_sysmon on its schedule, by outcome."),
-    (
-        "ase_sysmon_last_run_success",
-        (),
-        "1 if the last run of sp_sysmon on its schedule gave a sample, else 0.",
-    ),
-]
 _RECORDED = """
 ## Recorded series
 
@@ -88,7 +75,10 @@ def metrics() -> str:
             _OWN,
             *_rows((name, metric.labels, metric.help) for name, metric in OWN.by_name.items()),
             _SYSMON,
-            *_rows(_sysmon()),
+            *_rows(
+                (name, metric.labels, metric.help.removesuffix(" Of the last sample."))
+                for name, metric in SYSMON.by_name.items()
+            ),
             _RECORDED,
             *(f"| `{name}` | {text} |\n" for name, text in recorded.items()),
         ]
@@ -104,19 +94,6 @@ def _host() -> Iterator[tuple[str, Iterable[str], str]]:
             name, text = f"dbhost_vmstat_{match[1]}_*_total", f"/proc/vmstat {match[1]}_*"
         found[name] = (name, family.labels, text)
     yield from (found[name] for name in sorted(found))
-
-
-def _sysmon() -> Iterator[tuple[str, Iterable[str], str]]:
-    for headline in HEADLINES:
-        # A metric of several rows has its help at the first.
-        if headline.help:
-            yield headline.name, headline.labels, headline.help
-    shown = {headline.name for headline in HEADLINES}
-    found: list[Family] = sysmon_families(parse(samples.report(samples.TRANSACTIONS)), ("all",))
-    for family in found:
-        if family.name not in shown:
-            yield family.name, family.labels, family.help
-    yield from _SCHEDULE
 
 
 def _rows(metrics: Iterable[tuple[str, Iterable[str], str]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -23,12 +23,11 @@ from ase_exporter.errors import UserError
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.pages.text import as_count
 from ase_exporter.sysmon.difference import Side, changes
-from ase_exporter.sysmon.encode import as_json, csv_heading, csv_rows, series_entry
-from ase_exporter.sysmon.files import Skipped, expand, read_files, reports_of
-from ase_exporter.sysmon.history import OpenMetricsHistory
-from ase_exporter.sysmon.merged import merged_text
+from ase_exporter.sysmon.encode import CSV_HEADING, as_json, csv_rows, series_entry
+from ase_exporter.sysmon.files import expand, read_files, reports_of
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.runner import SampleError, take_sample
+from ase_exporter.sysmon.series import OpenMetricsHistory, exposition
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report
 
@@ -46,11 +45,11 @@ def parse(files: list[str], form: Format = "table", cells: str = "", strict: boo
     with reading(names, strict) as reports:
         match form:
             case "csv":
-                print(csv_heading(), end="")
+                print(CSV_HEADING, end="")
                 for name, report in reports:
                     print(csv_rows(report, name), end="")
             case "metrics":
-                _print_metrics(reports, wanted, len(names))
+                print(exposition(reports, wanted, len(names)), end="")
             case _:
                 for _, report in reports:
                     _print_one(report, form, wanted)
@@ -185,7 +184,7 @@ def _print_one(report: Report, form: Format, cells: list[str]) -> None:
         case "json":
             print(json.dumps(as_json(report), ensure_ascii=False))
         case "csv":
-            print(csv_heading() + csv_rows(report), end="")
+            print(CSV_HEADING + csv_rows(report), end="")
         case "metrics":
             print(render_text(families(report, cells)), end="")
         case "table":
@@ -209,33 +208,19 @@ def reading(names: Sequence[str], strict: bool = False) -> Iterator[Iterator[tup
                 print(f"ase-exporter: {name}: {completeness(report)}", file=sys.stderr)
             yield name, report
 
-    skipped = Skipped()
+    skipped: list[tuple[str, str]] = []
     if len(names) == 1:
         yield watched((names[0], report) for report in reports_of(names[0]))
     else:
         with progress_bar() as bar:
-            task = bar.add_task("reading", total=len(names))
-            yield watched(read_files(names, skipped, lambda: bar.advance(task)))
-    for name, reason in skipped.files:
+            yield watched(read_files(bar.track(names, description="reading"), skipped))
+    for name, reason in skipped:
         print(f"ase-exporter: {name}: skipped: {reason}", file=sys.stderr)
-    if skipped.files:
-        print(f"ase-exporter: {len(skipped.files)} of {len(names)} files skipped", file=sys.stderr)
-        raise typer.Exit(1 if skipped.read else 2)
+    if skipped:
+        print(f"ase-exporter: {len(skipped)} of {len(names)} files skipped", file=sys.stderr)
+        raise typer.Exit(1 if len(skipped) < len(names) else 2)
     if strict and incomplete:
         raise typer.Exit(1)
-
-
-def _print_metrics(reports: Iterable[tuple[str, Report]], cells: list[str], files: int) -> None:
-    """One report as it is; of several each series says which one it is from (file, run in it, server)."""
-    reports = iter(reports)
-    first, second = next(reports, None), next(reports, None)
-    if first is None:
-        return
-    if files == 1 and second is None:
-        print(render_text(families(first[1], cells)), end="")
-        return
-    for text in merged_text(chain([first], [second] if second else [], reports), cells):
-        print(text, end="")
 
 
 def _sections(names: str) -> list[str]:

@@ -8,7 +8,11 @@ there, or more than one of it); not (when other rows are not there).
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, grammar, release
@@ -19,31 +23,9 @@ _PROCEDURE = "sp_sysmon_"
 _OF_16 = (BUCKETS, "NV Cache Management")
 # No whole report of it is known: which rows it prints is not known either.
 _UNKNOWN_RELEASE = "12.5"
-# Tables that name the same things: every engine online, every thread pool.
 _ENGINE, _POOL = re.compile(r"Engine \d+"), re.compile(r"ThreadPool : .*")
-_OF_ENGINES = (
-    *("Engine Busy Utilization", "Engine Utilization (Tick %)", "Average Runnable Tasks"),
-    *("CPU Yields by Engine", "Task Context Switches by Engine", "Max Outstanding I/Os"),
-    *("Skipped Tasks By Engine", "Asynchronous I/O's", "Total TDS Packets Received", "Total Bytes Received"),
-    *("Total TDS Packets Sent", "Total Bytes Sent"),
-)
-_OF_THREADS = ("Thread Utilization (OS %)", "Context Switches at OS")
-# Of a threaded server, these are always there, and name the pools of engines.
-_OF_ENGINE_POOLS = {
-    "Engine Utilization (Tick %)": "Kernel Utilization",
-    "Average Runnable Tasks": "Kernel Utilization",
-    "CPU Yields by Engine": "Kernel Utilization",
-    "Task Context Switches by Engine": "Task Management",
-}
-# Memory pools of fixed sizes, and the last of them.
 _BUCKET = re.compile(r"(?P<pool>.*) (?P<size>\d+)")
 _BUCKET_STEP = 32
-_LAST_BUCKETS = {
-    "Encrypted Columns Frag": 352,
-    "LFB memory pool": 640,
-    "Network Buffers": 352,
-    "Worker Thread Memory": 128,
-}
 _MIN_BUCKETS = 3
 _PACK = re.compile(r"\bSP(\d+)", re.IGNORECASE)
 
@@ -83,20 +65,11 @@ def _missing_sections(report: Report, version: str, only: str) -> Iterator[str]:
 def _missing_rows(section: Section, version: str, banner: str) -> Iterator[str]:
     rows = Rows(section)
     for known, container, need, wanted in _needed(section.name, version):
-        for path in rows.blocks.get(container, ()):
-            there = any(
-                row.path[: len(path)] == path for row in rows.by_place.get((known.path, known.label), ())
-            )
-            if there if need != "block" else False:
-                continue
-            if need == "block":
-                blocks = [block for block in rows.blocks.get(known.path, ()) if block[: len(path)] == path]
-                present = {row.path for row in rows.by_place.get((known.path, known.label), ())}
-                lacking = [block for block in blocks if block not in present]
-            else:
-                lacking = [path] if _is_due(rows, known, path, need, wanted, banner) else []
-            for block in lacking:
-                yield f"row {' / '.join((section.name, *block, *known.path[len(block) :], known.label))}"
+        there = [row.path for row in rows.by_place.get((known.path, known.label), ())]
+        for path in rows.blocks.get(known.path if need == "block" else container, ()):
+            lacks = not any(other[: len(path)] == path for other in there)
+            if lacks and _is_due(rows, known, path, need, wanted, banner):
+                yield f"row {' / '.join((section.name, *path, *known.path[len(path) :], known.label))}"
 
 
 def _is_due(
@@ -105,7 +78,7 @@ def _is_due(
     """Whether a row must be in a block."""
     others = list(rows.of(known.path, path, wanted)) if wanted else []
     match need:
-        case "always":
+        case "always" | "block":
             return True
         case "since":
             pack = _PACK.search(banner)
@@ -134,6 +107,13 @@ def _needed(section: str, version: str) -> list[tuple[KnownRow, Names, str, tupl
     return found
 
 
+@cache
+def _data() -> dict[str, Any]:
+    """What coverage.yaml holds."""
+    loaded: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
 def _missing_buckets(section: Section) -> Iterator[str]:
     """Sizes of a memory pool go up in steps."""
     pools: defaultdict[str, list[int]] = defaultdict(list)
@@ -143,14 +123,14 @@ def _missing_buckets(section: Section) -> Iterator[str]:
             pools[match["pool"]].append(int(match["size"]))
     first = 0 if any(0 in sizes for sizes in pools.values()) else _BUCKET_STEP
     for pool, sizes in pools.items():
-        last = max(_LAST_BUCKETS.get(pool, 0), *sizes)
+        last = max(_data()["last_buckets"].get(pool, 0), *sizes)
         steps = range(first, last + 1, _BUCKET_STEP)
         if len(sizes) >= _MIN_BUCKETS and sizes != list(steps):
             yield f"row {section.name} / {pool}: its sizes are not {steps.start} to {last}"
 
 
 def _missing_names(report: Report) -> Iterator[str]:
-    """Engines and thread pools that one of the tables of all of them lacks."""
+    """Engines and thread pools that one of the tables of all of them lacks (coverage.yaml)."""
     idle = {remark.text.rpartition(" : ")[0] for section in report.sections for remark in section.remarks}
     for instance in dict.fromkeys(section.instance for section in report.sections):
         sections = [section for section in report.sections if section.instance == instance]
@@ -161,8 +141,9 @@ def _missing_names(report: Report) -> Iterator[str]:
                     names[table].update(row.path, [row.label])
         threaded = any(map(_POOL.fullmatch, names))
         there = {section.name for section in sections}
-        due = [table for table, of in _OF_ENGINE_POOLS.items() if threaded and of in there]
-        for kind, tables in ((_ENGINE, _OF_ENGINES), (_POOL, _OF_THREADS), (_POOL, due)):
+        data = _data()
+        due = [table for table, of in data["of_engine_pools"].items() if threaded and of in there]
+        for kind, tables in ((_ENGINE, data["of_engines"]), (_POOL, data["of_pools"]), (_POOL, due)):
             found = {table: set(filter(kind.fullmatch, names[table])) for table in tables}
             everywhere = set().union(*found.values()) - idle
             for table in tables:

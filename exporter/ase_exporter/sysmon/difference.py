@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import yaml
 
 from ase_exporter.sysmon.grammar import DEVICES, grammar, release, renamed_rows
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report, Row
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report
 from ase_exporter.sysmon.summary import Unit, summary
 
 _POINTS_PER_STEP = 20
@@ -43,47 +44,35 @@ Side = Sequence[Report]
 class Change:
     """One figure on both sides, the mean of several runs; None where only the other side has it.
 
-    factor: how relevant its row is. noise: what two sides differ by if nothing has changed, None without several runs.
+    noise: what two sides differ by if nothing has changed, None without several runs. section, measure, factor: of a
+    row, with how relevant that is. unit: of a headline.
     """
 
-    section: str
     name: str
-    measure: str
     before: float | None
     after: float | None
+    noise: float | None
+    section: str = ""
+    measure: str = ""
     factor: float = 1.0
-    noise: float | None = None
+    unit: Unit = ""
 
     @property
     def in_points(self) -> bool:
         """Whether the figure is a percentage, so that its change is counted in percentage points."""
-        return self.measure in _PERCENTS
+        return self.unit == "%" or self.measure in _PERCENTS
 
     @property
     def within_noise(self) -> bool:
         """Whether runs of the same side differ as much."""
-        return _is_noise(self.before, self.after, self.noise)
+        if self.noise is None or self.before is None or self.after is None:
+            return False
+        return abs(self.after - self.before) <= self.noise
 
     @property
     def weight(self) -> float:
         """How much it changed, and how much that matters."""
         return self.factor * weight_of(self.before or 0.0, self.after or 0.0, self.in_points)
-
-
-@dataclass(frozen=True, slots=True)
-class HeadlineChange:
-    """One headline figure on both sides, the mean of several runs; None where a side does not have it."""
-
-    name: str
-    unit: Unit
-    before: float | None
-    after: float | None
-    noise: float | None = None
-
-    @property
-    def within_noise(self) -> bool:
-        """Whether runs of the same side differ as much."""
-        return _is_noise(self.before, self.after, self.noise)
 
 
 def weight_of(before: float, after: float, in_points: bool) -> float:
@@ -93,11 +82,7 @@ def weight_of(before: float, after: float, in_points: bool) -> float:
     return abs(math.log((max(after, 0.0) + 1) / (max(before, 0.0) + 1)))
 
 
-def _is_noise(before: float | None, after: float | None, noise: float | None) -> bool:
-    return noise is not None and before is not None and after is not None and abs(after - before) <= noise
-
-
-def headline_changes(before: Side, after: Side) -> list[HeadlineChange]:
+def headline_changes(before: Side, after: Side) -> list[Change]:
     """The headlines of both sides, changed or not, in their order."""
     names = dict.fromkeys(figure.name for report in (*before, *after) for figure in summary(report))
     sides = [
@@ -108,7 +93,7 @@ def headline_changes(before: Side, after: Side) -> list[HeadlineChange]:
     found = []
     for name in names:
         values = [[run[name].value for run in side if name in run] for side in sides]
-        found.append(HeadlineChange(name, units[name], _mean(values[0]), _mean(values[1]), _noise(*values)))
+        found.append(Change(name, _mean(values[0]), _mean(values[1]), _noise(*values), unit=units[name]))
     return found
 
 
@@ -120,7 +105,7 @@ def changes(before: Side, after: Side) -> list[Change]:
     Engines, caches and devices are matched by name; what only one side has is a matter of configuration.
     Threads are matched by name, not by number; rows that a release renamed go by their present name.
     """
-    sides = [[dict(_figures(report)) for report in side] for side in (before, after)]
+    sides = [[_figures(report) for report in side] for side in (before, after)]
     names = [configuration(side) for side in (before, after)]
     keys = dict.fromkeys(key for side in sides for run in side for key in run)
     with_percent = {key[:3] for key in keys if key[3] == PERCENT_OF_TOTAL}
@@ -141,8 +126,10 @@ def changes(before: Side, after: Side) -> list[Change]:
             continue
         name = " / ".join((*path, label))
         beside = measure == PER_SEC and key[:3] in with_percent
-        factor = _relevance(f"{section} / {name}") * (_RATE_BESIDE_PERCENT if beside else 1.0)
-        found.append(Change(section, name, measure, one, two, factor, _noise(*values)))
+        place = f"{section} / {name}"
+        factor = next((float(rule["factor"]) for rule in _rules() if re.fullmatch(rule["row"], place)), 1.0)
+        factor *= _RATE_BESIDE_PERCENT if beside else 1.0
+        found.append(Change(name, one, two, _noise(*values), section, measure, factor))
     return sorted(found, key=lambda change: -change.weight)
 
 
@@ -186,9 +173,7 @@ def configuration(side: Side) -> defaultdict[str, set[str]]:
 def _absent(report: Report, key: Key) -> float | None:
     """0 for a known row that the report leaves out because nothing happened; None for one that it cannot have."""
     title, path, label, measure = key
-    section = next(
-        (section for section in report.sections if _title(section.instance, section.name) == title), None
-    )
+    section = next((one for one in report.sections if one.title == title), None)
     if section is None or measure not in (PER_SEC, PERCENT_OF_TOTAL):
         return None
     before = (old[1:] for old, now in renamed_rows().items() if (old[0], *now) == (section.name, path, label))
@@ -196,45 +181,30 @@ def _absent(report: Report, key: Key) -> float | None:
     return 0.0 if any(one and release(report.header.version) in one.releases for one in places) else None
 
 
-def _title(instance: str, name: str) -> str:
-    return f"{instance}: {name}" if instance else name
-
-
-def _figures(report: Report) -> Iterator[tuple[Key, float]]:
-    """Section, path, label and measure of each figure to compare; of figures of one name the first."""
-    seen: set[Key] = set()
+def _figures(report: Report) -> dict[Key, float]:
+    """Each figure to compare by section, path, label and measure; of figures of one name the first."""
+    found: dict[Key, float] = {}
     threads: Counter[tuple[str, ...]] = Counter()
     for section in report.sections:
-        title = _title(section.instance, section.name)
         for row in section.rows:
             if row.label.endswith(_SUMS_OF_PERCENTS) and row.get(PER_SEC) is None:
                 continue
             path, label = renamed_rows().get((section.name, row.path, row.label), (row.path, row.label))
-            thread = _THREAD.fullmatch(label)
-            if thread:
+            if thread := _THREAD.fullmatch(label):
                 threads[(*row.path, thread["name"])] += 1
                 label = f"Thread ({thread['name']}) no. {threads[(*row.path, thread['name'])]}"
-            for measure, value in _compared(row):
-                key = (title, path, label, measure)
-                if key not in seen:
-                    seen.add(key)
-                    yield key, value
-
-
-def _compared(row: Row) -> Iterator[tuple[str, float]]:
-    """Percentage and rate of a row that has them, else all that it has."""
-    measures = {cell.measure for cell in row.cells}
-    for cell in row.cells:
-        if cell.measure == PER_XACT or (cell.measure == COUNT and PER_SEC in measures):
-            continue
-        yield cell.measure, cell.value
+            # Percentage and rate of a row that has them, else all that it has.
+            left_out = (PER_XACT, COUNT) if row.get(PER_SEC) is not None else (PER_XACT,)
+            for cell in row.cells:
+                if cell.measure not in left_out:
+                    found.setdefault((section.title, path, label, cell.measure), cell.value)
+    return found
 
 
 @cache
-def _rules() -> list[tuple[re.Pattern[str], float]]:
-    text = (Path(__file__).parent / "relevance.yaml").read_text(encoding="utf-8")
-    return [(re.compile(rule["row"]), float(rule["factor"])) for rule in yaml.safe_load(text)]
-
-
-def _relevance(name: str) -> float:
-    return next((factor for pattern, factor in _rules() if pattern.fullmatch(name)), 1.0)
+def _rules() -> list[dict[str, Any]]:
+    """The rules of relevance.yaml: row, factor."""
+    rules: list[dict[str, Any]] = yaml.safe_load(
+        Path(__file__).with_name("relevance.yaml").read_text("utf-8")
+    )
+    return rules

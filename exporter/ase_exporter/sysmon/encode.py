@@ -1,13 +1,14 @@
 """A report as JSON and CSV."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from ase_exporter.sysmon.structure import QUALITIES, Header, Remark, Report, Row, Section
 from ase_exporter.sysmon.summary import summary
 from ase_exporter.untrusted.encoders import csv_lines
 
-_COLUMNS = "file,server,time,section,instance,path,row,measure,value,quality,report,text,line,column"
+CSV_HEADING = "file,server,time,section,instance,path,row,measure,value,quality,report,text,line,column\n"
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -32,19 +33,13 @@ def as_json(report: Report) -> dict[str, object]:
 
 def series_entry(file: str, report: Report) -> dict[str, object]:
     """The headlines of one report of a series."""
-    figures = {figure.name: figure.value for figure in summary(report)}
     return {
         "file": file,
         "server": report.header.server,
         "ended": _time(report.header.ended),
         "complete": report.complete,
-        "headlines": figures,
+        "headlines": {figure.name: figure.value for figure in summary(report)},
     }
-
-
-def csv_heading() -> str:
-    """The first line of a CSV file."""
-    return _COLUMNS + "\n"
 
 
 def csv_rows(report: Report, file: str = "") -> str:
@@ -54,27 +49,21 @@ def csv_rows(report: Report, file: str = "") -> str:
     """
     state = "complete" if report.complete else "incomplete"
     where = (file, report.header.server, _time(report.header.ended) or "")
-
-    def rows() -> Iterator[tuple[object, ...]]:
-        for section, row, cell in report.cells():
-            place = (section.name, section.instance, " / ".join(row.path), row.label)
-            figure = (cell.measure, cell.value, cell.quality, state, cell.text)
-            yield *where, *place, *figure, row.line, cell.column + 1
-
-    return csv_lines(rows())
+    return csv_lines(
+        (
+            *(*where, section.name, section.instance, " / ".join(row.path), row.label),
+            *(cell.measure, cell.value, cell.quality, state, cell.text, row.line, cell.column + 1),
+        )
+        for section, row, cell in report.cells()
+    )
 
 
 def _header(header: Header) -> dict[str, object]:
-    return {
-        "server": header.server,
-        "version": header.version,
-        "started": _time(header.started),
-        "ended": _time(header.ended),
-        "interval_seconds": header.interval.total_seconds() if header.interval is not None else None,
-        "mode": header.mode,
-        "cleared": _time(header.cleared),
-        "other": header.other,
-    }
+    found = asdict(header)
+    interval = found.pop("interval")
+    seconds = interval.total_seconds() if interval is not None else None
+    times = {name: _time(found[name]) for name in ("started", "ended", "cleared")}
+    return {**found, **times, "interval_seconds": seconds}
 
 
 def _remarks(remarks: Sequence[Remark]) -> list[dict[str, object]]:
@@ -96,21 +85,18 @@ def _section(section: Section) -> dict[str, object]:
 
 
 def _row(row: Row) -> dict[str, object]:
-    encoded: dict[str, object] = {
+    flaws = {
+        "overflow": list(row.overflow),
+        "contradicted": [cell.measure for cell in row.cells if cell.quality == "contradicted"],
+        "wrapped": [cell.measure for cell in row.cells if cell.wrapped],
+    }
+    return {
         "path": list(row.path),
         "row": row.label,
         "line": row.line,
         "cells": {cell.measure: cell.value for cell in row.cells},
+        **{flaw: measures for flaw, measures in flaws.items() if measures},
     }
-    if row.overflow:
-        encoded["overflow"] = list(row.overflow)
-    contradicted = [cell.measure for cell in row.cells if cell.quality == "contradicted"]
-    if contradicted:
-        encoded["contradicted"] = contradicted
-    wrapped = [cell.measure for cell in row.cells if cell.wrapped]
-    if wrapped:
-        encoded["wrapped"] = wrapped
-    return encoded
 
 
 def _time(moment: datetime | None) -> str | None:

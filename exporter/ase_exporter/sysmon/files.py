@@ -2,8 +2,7 @@
 
 import glob
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ase_exporter.errors import UserError
@@ -12,14 +11,6 @@ from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.text import open_lines
 
 STDIN = "-"
-
-
-@dataclass(slots=True)
-class Skipped:
-    """Files that could not be read, with the reason; read: how many could."""
-
-    read: int = 0
-    files: list[tuple[str, str]] = field(default_factory=list)
 
 
 def expand(names: Sequence[str]) -> list[str]:
@@ -58,17 +49,13 @@ def reports_of(name: str) -> Iterator[Report]:
         raise UserError(f"{name}: cannot be read: {reason}") from error
 
 
-def read_files(
-    names: Iterable[str], skipped: Skipped, advance: Callable[[], None] = lambda: None
-) -> Iterator[tuple[str, Report]]:
-    """The reports of many files with the file's name; bad files are noted in `skipped` and passed over."""
+def read_files(names: Iterable[str], skipped: list[tuple[str, str]]) -> Iterator[tuple[str, Report]]:
+    """The reports of many files with the file's name; bad files are passed over, and noted with the reason."""
     for name in names:
         try:
             for report in reports_of(name):
                 yield name, report
-            skipped.read += 1
         except NotAReportError:
-            skipped.files.append((name, "not an sp_sysmon report"))
+            skipped.append((name, "not an sp_sysmon report"))
         except UserError as error:
-            skipped.files.append((name, str(error).removeprefix(f"{name}: ")))
-        advance()
+            skipped.append((name, str(error).removeprefix(f"{name}: ")))

@@ -1,24 +1,66 @@
-"""A report as metric families: headline figures, and on request every figure."""
+"""A report as metric families: headline figures, and on request every figure.
 
+metrics.csv declares the metrics, headlines.csv says of which rows they are. A row is known by its section and by its
+sub-headings and label, joined by ' / '; the named groups of the pattern become labels. Where versions name a row
+differently, the pattern matches both.
+"""
+
+import csv
+import re
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.metrics.families import Family, single
-from ase_exporter.sysmon.headlines import BUSY_STATES, HEADLINES, Headline
+from ase_exporter.metrics.declared import DeclaredMetrics
+from ase_exporter.metrics.families import Family
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT, PERCENT_OF_TOTAL, QUALITIES, Report, Row
 
+SYSMON = DeclaredMetrics(Path(__file__).with_name("metrics.csv"))
 _EXACT_RATE = 500
-_ENGINE_TABLES = ("Engine Utilization (Tick %)", "Engine Busy Utilization")
-
-_OF_THE_SAMPLE = {
-    "end_timestamp_seconds": "When the last sp_sysmon sample ended: Sampling Ended at.",
-    "age_seconds": "Time since the last sample ended.",
-    "interval_seconds": "Length of the last sample: Sample Interval.",
-    "cleared_counters": "1 if the sample cleared the counters for everybody (Sample Mode: Reset Counters), else 0.",
-    "complete": "1 if the report is whole: end line, all known parts and no server error in its text, else 0.",
-    "warnings": "Warnings about the last sample: overflown columns, wrapped counters, a cut text.",
+_ENGINE_TABLES = ("Engine Utilization (Tick %)", "Engine Busy Utilization", "Engine Busy Utilization:")
+# Columns of the busy tables and their `state`; the process kernel knows no split into user and system.
+_BUSY_STATES = {
+    "user_busy": "user",
+    "system_busy": "system",
+    "cpu_busy": "cpu",
+    "io_busy": "io",
+    "idle": "idle",
+    "percent": "cpu",
+    "average": "cpu",
 }
+
+
+class _Headline(NamedTuple):
+    """One line of headlines.csv.
+
+    unit: rate = count of the sample / its seconds; ratio = percent / 100; states = every busy column as a
+    ratio with a label `state`; value = the one figure as printed.
+    """
+
+    name: str
+    unit: str
+    section: str
+    pattern: re.Pattern[str]
+    constant: Mapping[str, str]
+
+
+@cache
+def _headlines() -> list[_Headline]:
+    with Path(__file__).with_name("headlines.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            _Headline(
+                f"ase_sysmon_{line['name']}",
+                line["unit"],
+                line["section"],
+                re.compile(line["row"]),
+                dict(pair.split("=", 1) for pair in line["constant"].split()),
+            )
+            for line in csv.DictReader(file)
+        ]
 
 
 def families(
@@ -30,31 +72,21 @@ def families(
     ended: when the sample ended in seconds since the epoch, where known better than by the report, which
     prints its server's wall clock without a zone (read as this machine's).
     """
-    return [
-        *_sample(report, ended, time.time() if now is None else now),
-        *headlines(report),
-        *_cells(report, cells),
-    ]
+    sample = _sample(report, ended, time.time() if now is None else now)
+    found = [*sample, *headlines(report), _cells(report, cells)]
+    return [family for family in found if family.samples]
 
 
 def headlines(report: Report) -> list[Family]:
     """The headline figures; a metric without a row in the report is left out."""
-    found: dict[str, Family] = {}
-    seen: set[tuple[str, tuple[str, ...]]] = set()
+    values: dict[str, dict[tuple[str, ...], float]] = {}
     seconds = elapsed_seconds(report)
-    for headline in HEADLINES:
-        family = found.setdefault(
-            headline.name,
-            Family(headline.name, "gauge", f"{headline.help} Of the last sample.", headline.labels),
-        )
+    for headline in _headlines():
+        of_metric = values.setdefault(headline.name, {})
         for labels, value in _matches(report, headline, seconds):
-            if (headline.name, labels) not in seen:
-                seen.add((headline.name, labels))
-                family.add(value, *labels)
-    busy = found["ase_sysmon_server_busy_ratio"]
-    _one_engine(report, busy)
-    _process_kernel(report, busy, found)
-    return [family for family in found.values() if family.samples]
+            of_metric.setdefault(labels, value)
+    _add_of_engines(report, values)
+    return [SYSMON.family(name, found.items()) for name, found in values.items() if found]
 
 
 def headline_values(report: Report) -> dict[str, dict[tuple[str, ...], float]]:
@@ -65,27 +97,32 @@ def headline_values(report: Report) -> dict[str, dict[tuple[str, ...], float]]:
     }
 
 
-def _process_kernel(report: Report, busy: Family, found: dict[str, Family]) -> None:
-    """The process kernel prints no CPU units: they are the sum of its engines' CPU busy."""
-    units = found["ase_sysmon_cpu_units"]
+def _add_of_engines(report: Report, values: Mapping[str, dict[tuple[str, ...], float]]) -> None:
+    """What some kernels do not print: the average of one engine, and CPU units of the process kernel.
+
+    The units are the sum of the engines' CPU busy.
+    """
+    busy, units = values["ase_sysmon_server_busy_ratio"], values["ase_sysmon_cpu_units"]
     kernel = report.section(SECTION_KEYWORDS["kernel"])
-    states = {labels[0] for labels, _ in busy.samples}
-    if kernel is None or units.samples or "cpu" not in states:
+    engines = [row for row in kernel.rows if row.path[:1] and row.path[0] in _ENGINE_TABLES] if kernel else []
+    if not busy and len(engines) == 1:
+        busy.update({(state,): value for state, value in _busy(engines[0])})
+    if units or ("cpu",) not in busy:
         return
-    percents = [
+    used = [
         cell.value
-        for row in kernel.rows
-        if row.label.startswith("Engine ") and row.path[:1] and row.path[0].rstrip(":") in _ENGINE_TABLES
+        for row in engines
+        if row.label.startswith("Engine ")
         for cell in row.cells
-        if BUSY_STATES.get(cell.measure) == "cpu"
+        if _BUSY_STATES.get(cell.measure) == "cpu"
     ]
-    used = _ratio(sum(percents))
-    if not percents:
+    if not used:
         return
-    units.add(used)
-    commits = found["ase_sysmon_committed_transactions_per_second"].samples
-    if used > 0 and commits:
-        found["ase_sysmon_throughput_per_cpu_unit"].add(round(next(iter(commits))[1] / used, 1))
+    units[()] = _ratio(sum(used))
+    commits = values["ase_sysmon_committed_transactions_per_second"]
+    if units[()] > 0 and commits:
+        rate = next(iter(commits.values()))
+        values["ase_sysmon_throughput_per_cpu_unit"][()] = round(rate / units[()], 1)
 
 
 def elapsed_seconds(report: Report) -> float:
@@ -105,11 +142,6 @@ def elapsed_seconds(report: Report) -> float:
     return count / rate
 
 
-def wanted_sections(names: Collection[str]) -> set[str] | None:
-    """Titles of the sections meant by keyword or title; None for all of them."""
-    return None if "all" in names else {SECTION_KEYWORDS.get(name, name) for name in names}
-
-
 def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]:
     header = report.header
     if ended is None and header.ended is not None:
@@ -118,20 +150,15 @@ def _sample(report: Report, ended: float | None, now: float) -> Iterator[Family]
         "end_timestamp_seconds": ended,
         "age_seconds": None if ended is None else max(now - ended, 0),
         "interval_seconds": header.interval.total_seconds() if header.interval is not None else None,
-        "cleared_counters": float(cleared_counters(report)) if header.mode else None,
-        "complete": float(report.complete and not report.messages),
+        "cleared_counters": cleared_counters(report) if header.mode else None,
+        "complete": report.complete and not report.messages,
         "warnings": len(report.warnings),
     }
     for name, value in values.items():
         if value is not None:
-            yield single(f"ase_sysmon_sample_{name}", "gauge", _OF_THE_SAMPLE[name], value)
-    yield Family(
-        "ase_sysmon_sample_figures",
-        "gauge",
-        "Figures of the last sample by what its own redundancy says of them.",
-        ("quality",),
-        [((quality,), float(report.count(quality))) for quality in QUALITIES],
-    )
+            yield SYSMON.value(f"ase_sysmon_sample_{name}", value)
+    qualities = [((quality,), float(report.count(quality))) for quality in QUALITIES]
+    yield SYSMON.family("ase_sysmon_sample_figures", qualities)
 
 
 def cleared_counters(report: Report) -> bool:
@@ -139,38 +166,40 @@ def cleared_counters(report: Report) -> bool:
     return report.header.mode.casefold() == "reset counters"
 
 
-def _matches(report: Report, headline: Headline, seconds: float) -> Iterator[tuple[tuple[str, ...], float]]:
+def _matches(report: Report, headline: _Headline, seconds: float) -> Iterator[tuple[tuple[str, ...], float]]:
+    names = SYSMON.by_name[headline.name].labels
     for section in report.sections:
-        if section.name != headline.section:
-            continue
-        for row in section.rows:
+        for row in section.rows if section.name == headline.section else ():
             match = headline.pattern.fullmatch(" / ".join((*row.path, row.label)))
             if match is None:
                 continue
             known = {**headline.constant, **{name: text or "" for name, text in match.groupdict().items()}}
-            for state, value in _values(row, headline, seconds):
-                yield tuple({**known, "state": state}[name] for name in headline.labels), value
+            for state, value in _values(row, headline.unit, seconds):
+                yield tuple({**known, "state": state}[name] for name in names), value
 
 
-def _values(row: Row, headline: Headline, seconds: float) -> Iterator[tuple[str, float]]:
+def _values(row: Row, unit: str, seconds: float) -> Iterator[tuple[str, float]]:
     """State ('' but for busy tables) and value of one row."""
-    if headline.unit == "states":
-        for cell in row.cells:
-            if cell.measure in BUSY_STATES:
-                yield BUSY_STATES[cell.measure], _ratio(cell.value)
-    elif headline.unit == "ratio":
-        percent = row.get(PERCENT_OF_TOTAL)
-        percent = row.get(PERCENT) if percent is None else percent
-        if percent is not None:
-            yield "", _ratio(percent)
-    elif headline.unit == "value":
+    count, rate = row.get(COUNT), row.get(PER_SEC)
+    percent = row.get(PERCENT_OF_TOTAL)
+    percent = row.get(PERCENT) if percent is None else percent
+    if unit == "states":
+        yield from _busy(row)
+    elif unit == "value":
         yield from (("", cell.value) for cell in row.cells[:1])
-    else:
-        count, rate = row.get(COUNT), row.get(PER_SEC)
-        if count is not None and count >= 0 and seconds > 0:
-            yield "", count / seconds
-        elif rate is not None and rate >= 0:
-            yield "", rate
+    elif unit == "ratio" and percent is not None:
+        yield "", _ratio(percent)
+    elif unit == "rate" and count is not None and count >= 0 and seconds > 0:
+        yield "", count / seconds
+    elif unit == "rate" and rate is not None and rate >= 0:
+        yield "", rate
+
+
+def _busy(row: Row) -> Iterator[tuple[str, float]]:
+    """State and share of each busy column."""
+    for cell in row.cells:
+        if cell.measure in _BUSY_STATES:
+            yield _BUSY_STATES[cell.measure], _ratio(cell.value)
 
 
 def _ratio(percent: float) -> float:
@@ -178,34 +207,17 @@ def _ratio(percent: float) -> float:
     return round(percent / 100, 6)
 
 
-def _one_engine(report: Report, family: Family) -> None:
-    """A server with one engine prints no summary: that engine is the average."""
-    kernel = report.section(SECTION_KEYWORDS["kernel"])
-    engines = [row for row in kernel.rows if row.path[:1] and row.path[0] in _ENGINE_TABLES] if kernel else []
-    if not family.samples and len(engines) == 1:
-        for cell in engines[0].cells:
-            if cell.measure in BUSY_STATES:
-                family.add(_ratio(cell.value), BUSY_STATES[cell.measure])
-
-
-def _cells(report: Report, names: Collection[str]) -> Iterable[Family]:
+def _cells(report: Report, names: Collection[str]) -> Family:
     """Every figure of the sections asked for, as printed: percents stay percents."""
-    if not names:
-        return []
-    wanted = wanted_sections(names)
-    family = Family(
-        "ase_sysmon_cell",
-        "gauge",
-        "One figure of the last sample as sp_sysmon printed it, by section, sub-headings, row and column.",
-        ("measure", "path", "row", "section"),
-    )
-    seen: dict[tuple[str, ...], int] = {}
+    wanted = {SECTION_KEYWORDS.get(name, name) for name in names}
+    found = SYSMON.family("ase_sysmon_cell")
+    seen: Counter[tuple[str, ...]] = Counter()
     for section, row, cell in report.cells():
-        if wanted is not None and section.name not in wanted:
+        if "all" not in wanted and section.name not in wanted:
             continue
         path = " / ".join((section.instance, *row.path) if section.instance else row.path)
         labels = (cell.measure, path, row.label, section.name)
-        seen[labels] = seen.get(labels, 0) + 1
+        seen[labels] += 1
         label = row.label if seen[labels] == 1 else f"{row.label} ({seen[labels]})"
-        family.add(cell.value, cell.measure, path, label, section.name)
-    return [family] if family.samples else []
+        found.add(cell.value, cell.measure, path, label, section.name)
+    return found

@@ -33,6 +33,7 @@ _HALF = 0.501
 _ROUNDED = 0.0501
 # Of a share whose total is read a moment later.
 _ABOUT = 0.1
+_CPU_SLACK = 0.002
 _COMMITS = "Committed Xacts"
 _LOAD = "avg_1_min"
 _SUMS = ("sum", "full", "parts")
@@ -74,19 +75,12 @@ def prove(report: Report) -> None:
     _Proof(report).run()
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    line: int
-    text: str
-    cells: tuple[Cell, ...]
-
-
 class _Proof:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._wrapped = any(cell.wrapped for _, _, cell in report.cells())
         self._pinned: set[int] = set()
-        self._failures: list[_Failure] = []
+        self._failures: list[tuple[Remark, Sequence[Cell]]] = []
         # How many parts a total above 0 has.
         self._parts: Counter[Names] = Counter()
 
@@ -100,10 +94,10 @@ class _Proof:
             self._report.missing += [
                 f"parts of {' / '.join(total)}" for total, n in self._parts.items() if not n
             ]
-        for failure in self._failures:
-            self._report.contradictions.append(Remark(failure.line, failure.text))
-            loose = [cell for cell in failure.cells if id(cell) not in self._pinned]
-            for cell in loose or failure.cells:
+        for failure, cells in self._failures:
+            self._report.contradictions.append(failure)
+            loose = [cell for cell in cells if id(cell) not in self._pinned]
+            for cell in loose or cells:
                 cell.quality = "contradicted"
         for _, _, cell in self._report.cells():
             if id(cell) in self._pinned and cell.quality != "contradicted":
@@ -115,7 +109,7 @@ class _Proof:
             self._pinned.update(map(id, pinned))
         else:
             name = " / ".join((*row.path, row.label))
-            self._failures.append(_Failure(row.line, f"{name}: {what}", tuple(cells)))
+            self._failures.append((Remark(row.line, f"{name}: {what}"), cells))
 
     def _expect(
         self, row: Row, cell: Cell, low: float, high: float, text: str, others: Sequence[Cell] = ()
@@ -157,7 +151,8 @@ class _Proof:
         if header.interval is None or not low or not header.interval.total_seconds():
             return
         seconds = header.interval.total_seconds()
-        if _is_within(seconds, low, high):
+        slack = max(_MIN_SLACK, _SLACK * seconds)
+        if low - slack <= seconds <= high + slack:
             return
         text = f"the figures are of {low:.1f} seconds, the header is of {seconds:.0f}"
         took = (header.ended - header.started).total_seconds() if header.started and header.ended else 0.0
@@ -188,22 +183,18 @@ class _Proof:
     def _judge(self, identity: Relation, row: Row, terms: Sequence[Row]) -> None:
         """Check one identity of a row, or of the first of rows without a total."""
         match identity.kind:
-            case "ratio":
-                self._ratio(row, terms, 1.0)
+            case "ratio" | "percent":
+                self._ratio(row, terms, 100.0 if identity.kind == "percent" else 1.0)
             case "whole":
                 self._whole(row, terms[0])
-            case "percent":
-                self._ratio(row, terms, 100.0)
             case "cells" | "mean" | "mean of all" | "busy" | "hundred" | "units" | "throughput" | "load":
                 self._table(identity, row, terms)
             case _ if any(term.get(COUNT) is None for term in terms):
                 return
             case "rest" if not terms[-1].get(COUNT):
                 return
-            case "share" | "share of all":
-                self._shares([row], _sum(terms), terms)
-            case "about":
-                self._shares([row], _sum(terms), terms, _ABOUT)
+            case "share" | "share of all" | "about":
+                self._shares([row], _sum(terms), terms, _ABOUT if identity.kind == "about" else 0.0)
             case "parts" if not identity.label:
                 self._shares(terms, _sum(terms), terms)
             case _:
@@ -271,18 +262,9 @@ class _Proof:
                 whole = math.fsum(cell.value for cell in shares)
                 holds = not whole or abs(whole - 100.0) <= _ROUNDED * len(shares)
                 self._check(holds, row, f"the shares add up to {whole:.1f} %", [], shares)
-            case "units":
-                used = sum(terms[0].get(state) or 0.0 for state in ("user_busy", "system_busy")) / 100.0
+            case "units" | "throughput":
                 for cell in row.cells:
-                    text = f"the threads are busy for {used:.2f} CPUs"
-                    self._expect(row, cell, used - 0.002, used + 0.002, text)
-            case "throughput":
-                used = sum(terms[0].get(state) or 0.0 for state in ("user_busy", "system_busy")) / 100.0
-                commits = self._report.find(SECTION_KEYWORDS["xactsum"], _COMMITS)
-                rate = commits.get(PER_SEC) if commits else None
-                if row.cells and rate is not None and rate >= 0 and used > 0.002:
-                    least, most = (rate - _ROUNDED) / (used + 0.002), (rate + _ROUNDED) / (used - 0.002)
-                    self._expect(row, row.cells[0], least, most, f"{rate} commits with {used:.2f} CPUs")
+                    self._cpu(row, cell, terms[0], is_rate=identity.kind == "throughput")
             case "load":
                 share, load = _cell(row, PERCENT_OF_TOTAL), _cell(row, _LOAD)
                 total, slack = math.fsum(one.get(_LOAD) or 0.0 for one in parts), _ROUNDED * len(parts)
@@ -309,6 +291,19 @@ class _Proof:
                         text = f"{cell.text} is not the mean of {number}"
                         self._expect(row, cell, mean - slack, mean + slack, text, [total_cell])
 
+    def _cpu(self, row: Row, cell: Cell, total: Row, *, is_rate: bool) -> None:
+        """The CPUs that the threads used are their busy shares, and commits are divided by them."""
+        used = sum(total.get(state) or 0.0 for state in ("user_busy", "system_busy")) / 100.0
+        least, most = used - _CPU_SLACK, used + _CPU_SLACK
+        if not is_rate:
+            self._expect(row, cell, least, most, f"the threads are busy for {used:.2f} CPUs")
+            return
+        commits = self._report.find(SECTION_KEYWORDS["xactsum"], _COMMITS)
+        rate = commits.get(PER_SEC) if commits else None
+        if rate is not None and rate >= 0 and least > 0:
+            text = f"{rate} commits with {used:.2f} CPUs"
+            self._expect(row, cell, (rate - _ROUNDED) / most, (rate + _ROUNDED) / least, text)
+
 
 def _cell(row: Row, measure: str) -> Cell | None:
     return next((cell for cell in row.cells if cell.measure == measure), None)
@@ -318,11 +313,6 @@ def _coarsest(rows: Sequence[Row]) -> list[Row]:
     """The summaries of pools in place of their engines or threads: they are rounded once."""
     summed = {row.path for row in rows if row.label.startswith("Pool Summary")}
     return [row for row in rows if row.path not in summed or row.label.startswith("Pool Summary")]
-
-
-def _is_within(seconds: float, low: float, high: float) -> bool:
-    slack = max(_MIN_SLACK, _SLACK * seconds)
-    return low - slack <= seconds <= high + slack
 
 
 def _threads(total: Row, shown: Sequence[Row]) -> int:

@@ -87,8 +87,6 @@ class Recogniser:
 
     def take(self, line: Line) -> None:
         """Read one line."""
-        if not line.text.strip(" -="):
-            return
         bare = _TITLES.sub("", line.text)
         titled = len(bare) < len(line.text)
         self.report.discarded += numbers_in(line.text[len(bare) :])
@@ -179,13 +177,11 @@ class Recogniser:
         shift = found[0].start - (len(text) - len(text.lstrip()))
         label = next((at for at, word in enumerate(found) if word.is_value), len(found))
         starts = label > 0 and self._grammar.meaning(text[: found[label - 1].end - shift]).known
-        figures = len(found) - next((at for at in range(len(found), 0, -1) if not found[at - 1].is_value), 0)
-        return starts or self._grammar.meaning(text).known or figures >= _MIN_ROW_VALUES
+        return starts or self._grammar.meaning(text).known or _figures(found) >= _MIN_ROW_VALUES
 
     def _take_pieces(self, line: Line, text: str, found: list[Word]) -> None:
         """Read the pieces of a line: each a label and its figures; mostly there is one."""
-        figures = len(found) - next((at for at in range(len(found), 0, -1) if not found[at - 1].is_value), 0)
-        if is_named(text) and figures < _MIN_ROW_VALUES:
+        if is_named(text) and _figures(found) < _MIN_ROW_VALUES:
             name, _, rest = text.strip().partition("   ")
             self._give_up()
             # Lines that were joined.
@@ -449,13 +445,18 @@ class Recogniser:
     def _warn(self, section: Section, row: Row) -> None:
         """Warn of figures that are useless."""
         name = " / ".join((section.name, *row.path, row.label))
-        for measure in row.overflow:
-            text = f"{name}: {measure} did not fit its column (asterisks)"
-            self.report.warnings.append(Remark(row.line, text))
-        for cell in row.cells:
-            if cell.wrapped:
-                text = f"{name}: {cell.measure} is negative ({cell.text}): its counter wrapped"
-                self.report.warnings.append(Remark(row.line, text))
+        texts = [f"{measure} did not fit its column (asterisks)" for measure in row.overflow]
+        texts += [
+            f"{cell.measure} is negative ({cell.text}): its counter wrapped"
+            for cell in row.cells
+            if cell.wrapped
+        ]
+        self.report.warnings += [Remark(row.line, f"{name}: {text}") for text in texts]
+
+
+def _figures(found: list[Word]) -> int:
+    """How many figures a line ends in."""
+    return next((at for at, word in enumerate(reversed(found)) if not word.is_value), len(found))
 
 
 def _label(known: KnownRow, name: str, last: str) -> str:
@@ -477,9 +478,5 @@ def _has_names(path: Names) -> bool:
 
 def _first_end(found: list[Word], at: int) -> int:
     """Where the first label and its figures end."""
-    end = at
-    while end < len(found) and not found[end].is_value:
-        end += 1
-    while end < len(found) and found[end].is_value:
-        end += 1
-    return end
+    label = next((end for end in range(at, len(found)) if found[end].is_value), len(found))
+    return next((end for end in range(label, len(found)) if not found[end].is_value), len(found))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ase_exporter.errors import UserError
-from ase_exporter.sysmon import noise, wizard
+from ase_exporter.sysmon import noise
 from ase_exporter.sysmon.coverage import missing_parts
 from ase_exporter.sysmon.grammar import release
 from ase_exporter.sysmon.header import HeaderReader, instance_of, is_header_line
@@ -147,8 +147,6 @@ class _Reader:
             report.return_status = status
         elif is_title(line.text):
             self._titled = True
-        elif wizard.starts(line):
-            return wizard.read(self._lines, position, report)
         elif not report.sections and instance_of(line) == "" and self._header.take(line, True):
             pass
         elif _END.search(line.text):

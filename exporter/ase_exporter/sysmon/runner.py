@@ -7,8 +7,7 @@ checked, and a server that cleared them nevertheless is not sampled again. A ser
 import logging
 import random
 import threading
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
 from typing import Protocol
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Opener, Row
@@ -19,8 +18,8 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Auth, Target
 from ase_exporter.config.sysmon import SECTION_KEYWORDS, SysmonSettings
 from ase_exporter.errors import AseExporterError, UserError
-from ase_exporter.metrics.families import Family, single
-from ase_exporter.sysmon.metrics import cleared_counters, families
+from ase_exporter.metrics.families import Family
+from ase_exporter.sysmon.metrics import SYSMON, cleared_counters, families
 from ase_exporter.sysmon.report import NotAReportError, parse
 from ase_exporter.sysmon.structure import Report
 
@@ -45,10 +44,10 @@ _under_way: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading
 
 
 class SampleError(AseExporterError):
-    """A sample failed. reason: one word, used as a label value."""
+    """A sample of a target failed. reason: one word, used as a label value."""
 
-    def __init__(self, reason: str, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, target: Target, reason: str, text: str) -> None:
+        super().__init__(f"{target.name}: {text}")
         self.reason = reason
 
 
@@ -76,19 +75,23 @@ def take_sample(
 ) -> Report:
     """Run sp_sysmon once and read its report. Not for the main thread. Raises SampleError, UserError."""
     login = Login(Endpoint.of(target), auth, open_connection, program=PROGRAM)
-    return _take_sample(target, login, seconds, section, SYSTEM_CLOCK)
+    return _take_sample(target, login, seconds, section)
 
 
 def _take_sample(
-    target: Target, login: Login[Printing], seconds: int, section: str | None, clock: Clock
+    target: Target,
+    login: Login[Printing],
+    seconds: int,
+    section: str | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Report:
     lock = _under_way[target.host, target.port]
     if not lock.acquire(blocking=False):
-        raise SampleError("busy", f"{target.name}: another sample of this server is under way")
+        raise SampleError(target, "busy", "another sample of this server is under way")
     try:
         return _sample(target, login, seconds, section, clock)
     except DatabaseError as error:
-        raise SampleError(error.kind, f"{target.name}: {error}") from error
+        raise SampleError(target, error.kind, str(error)) from error
     finally:
         lock.release()
 
@@ -101,7 +104,7 @@ def _sample(
     try:
         others = connection.query(OTHERS, now + 2 * CONNECTING)
         if others and others[0][0]:
-            raise SampleError("busy", f"{target.name}: another exporter is taking a sample of this server")
+            raise SampleError(target, "busy", "another exporter is taking a sample of this server")
         lines = connection.query_messages(statement(seconds, section), clock.monotonic() + seconds + PRINTING)
     finally:
         connection.close()
@@ -109,27 +112,13 @@ def _sample(
         report = parse("\n".join(lines), only=SECTION_KEYWORDS.get(section or "", ""))
     except NotAReportError:
         said = next((line.strip() for line in lines if line.strip()), "nothing")
-        raise SampleError("refused", f"{target.name}: sp_sysmon printed no report, but: {said}") from None
+        raise SampleError(target, "refused", f"sp_sysmon printed no report, but: {said}") from None
     if cleared_counters(report):
-        raise SampleError(
-            "cleared_counters", f"{target.name}: sp_sysmon cleared the counters although asked not to"
-        )
+        raise SampleError(target, "cleared_counters", "sp_sysmon cleared the counters although asked not to")
     if not report.header.mode:
-        raise SampleError(
-            "mode_unknown",
-            f"{target.name}: the report has no Sample Mode: this version cannot be kept from clearing",
-        )
+        lacks = "the report has no Sample Mode: this version cannot be kept from clearing"
+        raise SampleError(target, "mode_unknown", lacks)
     return report
-
-
-@dataclass(slots=True)
-class _State:
-    """Outcome counts and the last sample. ended: seconds since the epoch."""
-
-    outcomes: dict[str, int] = field(default_factory=dict)
-    success: bool | None = None
-    report: Report | None = None
-    ended: float = 0.0
 
 
 class SysmonRunner:
@@ -149,18 +138,16 @@ class SysmonRunner:
         """ledger: decides about logins. halted: a worker before this one found that sp_sysmon clears counters."""
         self.halted = halted
         self._target = target
+        endpoint = Endpoint.of(target)
         self._login: Login[Printing] = Login(
-            Endpoint.of(target),
-            auth,
-            open_connection,
-            program=PROGRAM,
-            ledger=ledger,
-            clock=clock,
-            timing=timing,
+            endpoint, auth, open_connection, program=PROGRAM, ledger=ledger, clock=clock, timing=timing
         )
         self._settings = settings
         self._clock = clock
-        self._state = _State()
+        self._outcomes: Counter[str] = Counter()
+        self._success: bool | None = None
+        # The last report, and when its sample ended in seconds since the epoch.
+        self._last: tuple[Report, float] | None = None
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -177,54 +164,34 @@ class SysmonRunner:
     def families(self) -> list[Family]:
         """Outcome counts, and the last sample until it is stale."""
         with self._lock:
-            state = _State(
-                dict(self._state.outcomes), self._state.success, self._state.report, self._state.ended
-            )
-        runs = Family(
-            "ase_sysmon_runs_total",
-            "counter",
-            "Runs of sp_sysmon on its schedule by outcome: ok, or why there was no sample.",
-            ("outcome",),
-        )
-        for outcome, count in sorted(state.outcomes.items()):
-            runs.add(count, outcome)
-        found = [runs]
-        if state.success is not None:
-            found.append(
-                single(
-                    "ase_sysmon_last_run_success",
-                    "gauge",
-                    "1 if the last run of sp_sysmon on its schedule gave a sample, else 0.",
-                    float(state.success),
-                )
-            )
-        if state.report and self._clock.time() - state.ended < STALE_AFTER * self._settings.interval:
-            found += families(
-                state.report, self._settings.detail_sections, ended=state.ended, now=self._clock.time()
-            )
+            runs, success, last = sorted(self._outcomes.items()), self._success, self._last
+        now = self._clock.time()
+        found = [SYSMON.family("ase_sysmon_runs_total", [((outcome,), count) for outcome, count in runs])]
+        if success is not None:
+            found.append(SYSMON.value("ase_sysmon_last_run_success", success))
+        if last and now - last[1] < STALE_AFTER * self._settings.interval:
+            found += families(last[0], self._settings.detail_sections, ended=last[1], now=now)
         return found
 
     def run_once(self) -> str:
         """One sample; the outcome. Never raises."""
         report: Report | None = None
         try:
-            report = _take_sample(self._target, self._login, int(self._settings.duration), None, self._clock)
+            seconds = int(self._settings.duration)
+            report = _take_sample(self._target, self._login, seconds, clock=self._clock)
             outcome = "ok"
-        except SampleError as error:
-            outcome = error.reason
-            log.warning("target %s: sysmon: %s", self._target.name, error)
-        except UserError as error:
-            outcome = "secret_unreadable"
+        except (SampleError, UserError) as error:
+            outcome = error.reason if isinstance(error, SampleError) else "secret_unreadable"
             log.warning("target %s: sysmon: %s", self._target.name, error)
         except Exception:
             # A bug must cost a sample, not the schedule.
             outcome = "internal"
             log.exception("target %s: sysmon: unexpected error", self._target.name)
         with self._lock:
-            self._state.outcomes[outcome] = self._state.outcomes.get(outcome, 0) + 1
-            self._state.success = report is not None
+            self._outcomes[outcome] += 1
+            self._success = report is not None
             if report is not None:
-                self._state.report, self._state.ended = report, self._clock.time()
+                self._last = report, self._clock.time()
         return outcome
 
     def _loop(self) -> None:
@@ -233,8 +200,7 @@ class SysmonRunner:
             started = self._clock.monotonic()
             if self.run_once() in _HALTING:
                 self.halted = True
-                log.error(
-                    "target %s: sysmon: switched off until the exporter is restarted", self._target.name
-                )
+                name = self._target.name
+                log.error("target %s: sysmon: switched off until the exporter is restarted", name)
                 return
             pause = max(self._settings.interval - (self._clock.monotonic() - started), 0.0)

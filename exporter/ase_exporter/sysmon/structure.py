@@ -89,12 +89,15 @@ class Section:
     recommendations: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
 
+    @property
+    def title(self) -> str:
+        """The name, with the instance of a cluster before it."""
+        return f"{self.instance}: {self.name}" if self.instance else self.name
+
     def row(self, label: str, *path: str) -> Row | None:
         """The first row of that label whose path ends in `path`."""
-        for row in self.rows:
-            if row.label == label and row.path[len(row.path) - len(path) :] == path:
-                return row
-        return None
+        rows = (row for row in self.rows if row.label == label)
+        return next((row for row in rows if row.path[len(row.path) - len(path) :] == path), None)
 
 
 @dataclass(slots=True)

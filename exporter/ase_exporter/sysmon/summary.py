@@ -6,7 +6,7 @@ from typing import Literal
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.metrics import elapsed_seconds, headline_values
-from ase_exporter.sysmon.structure import PERCENT_OF_TOTAL, Report, Row
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PERCENT_OF_TOTAL, Report
 
 Unit = Literal["/s", "%", ""]
 
@@ -56,9 +56,7 @@ def engines(report: Report) -> int:
 
 
 def _throughput(report: Report) -> Iterator[Figure]:
-    commits = report.find("Transaction Profile", "Committed Xacts")
-    if commits:
-        yield Figure("Committed transactions", _rate(report, commits), "/s")
+    yield from _rate(report, "Committed transactions", "Transaction Profile", "Committed Xacts")
     values = headline_values(report)
     busy = {labels[0]: value for labels, value in values.get("server_busy_ratio", {}).items()}
     used = [value for state, value in busy.items() if state in ("user", "system", "cpu")]
@@ -101,14 +99,10 @@ def _waits(report: Report) -> Iterator[Figure]:
         if known:
             yield Figure(f"{kind} semaphore waits", round(sum(known), 1), "%")
     locks = report.find("Lock Management", "Avg Lock Contention")
-    if locks and locks.get(PERCENT_OF_TOTAL) is not None:
-        yield Figure("Lock waits", locks.get(PERCENT_OF_TOTAL) or 0.0, "%")
-    deadlocks = report.find("Lock Management", "Deadlock Percentage")
-    if deadlocks:
-        yield Figure("Deadlocks", _rate(report, deadlocks), "/s")
-    ios = report.find("Disk I/O Management", "Total Requested Disk I/Os")
-    if ios:
-        yield Figure("Disk I/Os", _rate(report, ios), "/s")
+    if locks and (percent := locks.get(PERCENT_OF_TOTAL)) is not None:
+        yield Figure("Lock waits", percent, "%")
+    yield from _rate(report, "Deadlocks", "Lock Management", "Deadlock Percentage")
+    yield from _rate(report, "Disk I/Os", "Disk I/O Management", "Total Requested Disk I/Os")
 
 
 def _switches(report: Report, count: int | None) -> Iterator[Figure]:
@@ -123,9 +117,9 @@ def _switches(report: Report, count: int | None) -> Iterator[Figure]:
             yield Figure(f"Task switches, {label}", percent, "%")
 
 
-def _rate(report: Report, row: Row) -> float:
-    """Per second: count by the seconds that the sample really took, as the metrics have it."""
-    count, seconds = row.get("count"), elapsed_seconds(report)
-    if count is not None and count >= 0 and seconds:
-        return round(count / seconds, 2)
-    return row.get("per_sec") or 0.0
+def _rate(report: Report, name: str, section: str, label: str) -> Iterator[Figure]:
+    """A row per second: count by the seconds that the sample really took, as the metrics have it."""
+    if row := report.find(section, label):
+        count, seconds = row.get(COUNT), elapsed_seconds(report)
+        known = count is not None and count >= 0 and seconds
+        yield Figure(name, round((count or 0.0) / seconds, 2) if known else row.get(PER_SEC) or 0.0, "/s")

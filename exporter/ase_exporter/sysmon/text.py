@@ -137,10 +137,9 @@ def _encoding(head: bytes) -> str:
         if head.startswith(mark):
             return name
     half = len(head) // 2
-    if half and head[1::2].count(0) >= _UTF16_SHARE * half:
-        return "utf-16-le"
-    if half and head[0::2].count(0) >= _UTF16_SHARE * half:
-        return "utf-16-be"
+    for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if half and head[first::2].count(0) >= _UTF16_SHARE * half:
+            return name
     return "utf-8"
 
 
@@ -162,7 +161,7 @@ def unwrapped(lines: Iterable[str]) -> Iterator[str]:
                 if joined.endswith("=") and not joined.endswith("=="):
                     pending = joined[:-1]
                     continue
-                line = _unquoted(joined)
+                line = quopri.decodestring(joined.encode("utf-8", "replace")).decode("utf-8", "replace")
         if pending:
             line, pending = pending + line, ""
         for piece in _unescaped(line):
@@ -193,7 +192,3 @@ def _unescaped(line: str) -> list[str]:
             return [line]
         return str(decoded).removesuffix("\n").split("\n")
     return line.replace("\\r", "").split("\\n") if line.count("\\n") >= _MIN_ESCAPED else [line]
-
-
-def _unquoted(line: str) -> str:
-    return quopri.decodestring(line.encode("utf-8", "replace")).decode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 import random
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from ase_simulator.sysmon_report.report import write
 from ase_simulator.sysmon_report.sample import (
@@ -19,55 +20,7 @@ from ase_simulator.sysmon_report.sample import (
 
 LAYOUTS: tuple[Layout, ...] = ("15.0.3", "15.7", "16.0")
 _CACHES = ("default data cache", "log cache", "orders cache", "tempdb_cache")
-COUNT_NAMES = [
-    "xacts",
-    "connections",
-    "switch_yield",
-    "switch_log_semaphore",
-    "insert_data_only_lock_table",
-    "insert_apl_heap_table",
-    "update_dol_direct",
-    "dol_update_dol_replace",
-    "delete_dol",
-    "selects",
-    "ulc_end_transaction",
-    "ulc_full_ulc",
-    "ulc_granted",
-    "ulc_waited",
-    "log_granted",
-    "log_waited",
-    "log_records",
-    "log_writes",
-    "log_allocations",
-    "ulc_discards",
-    "page_splits",
-    "dol_maintenance",
-    "index_maintenance",
-    "scan_dol_ascending_scans",
-    "ex_table_granted",
-    "ex_row_granted",
-    "ex_row_waited",
-    "sh_address_granted",
-    "last_page_granted",
-    "page_chain",
-    "deadlocks",
-    "apf_issued",
-    "apf_found_held",
-    "procedure_requests",
-    "procedure_reads",
-    "statements_found_in_cache",
-    "checkpoints",
-    "free_checkpoints",
-    "checkpoint_ms",
-    "disk_ios",
-    "ios_outstanding",
-    "wash_clean",
-    "wash_dirty",
-    "priority_high",
-    "slices_low",
-    "network_checks",
-    "disk_checks",
-]
+COUNT_NAMES = Path(__file__).with_name("count_names.txt").read_text().split()
 
 
 def simulated_report(layout: Layout, seed: int) -> str:

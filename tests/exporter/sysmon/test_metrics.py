@@ -4,9 +4,7 @@ import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.samples import row, section, table
 
-from ase_exporter.metrics.exposition import render_text
 from ase_exporter.metrics.families import Family
-from ase_exporter.sysmon.headlines import HEADLINES
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.report import parse
 
@@ -124,14 +122,3 @@ def test_a_wrapped_counter_makes_no_rate() -> None:
         section("Lock Management", table("Lock Summary", row("  Total Lock Requests", "-1.0", "-1.0", -60)))
     )
     assert "ase_sysmon_lock_requests_per_second" not in exported(text)
-
-
-@pytest.mark.parametrize("cells", [(), ("all",)])
-def test_families_can_be_rendered(cells: tuple[str, ...]) -> None:
-    assert "# TYPE ase_sysmon_cpu_units gauge" in render_text(exported(WHOLE, cells).values())
-
-
-def test_headlines_of_one_name_agree_in_their_labels() -> None:
-    labels: dict[str, tuple[str, ...]] = {}
-    for headline in HEADLINES:
-        assert labels.setdefault(headline.name, headline.labels) == headline.labels

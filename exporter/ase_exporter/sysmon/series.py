@@ -1,17 +1,41 @@
-"""Saved reports as OpenMetrics with the times at which their samples ended, for `promtool tsdb`."""
+"""Series of many reports as one text: as Prometheus reads it now, or as OpenMetrics with times, for `promtool tsdb`."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ase_exporter.errors import UserError
-from ase_exporter.metrics.exposition import escape_label
+from ase_exporter.metrics.exposition import escape_label, render_text
+from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.number_formatting import format_number
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.structure import Report
 
 # It is relative to the present; in a history every sample has its time.
 _OF_THE_PRESENT = "ase_sysmon_sample_age_seconds"
+
+
+def exposition(reports: Iterable[tuple[str, Report]], cells: list[str], files: int) -> str:
+    """The series of reports, given with their files. files: how many there are.
+
+    If there are several reports, every series has the labels file, run (its number in the file, from 1) and server.
+    """
+    found = [(file, report.header.server, families(report, cells)) for file, report in reports]
+    if files == 1 and len(found) == 1:
+        return render_text(found[0][2])
+    merged: dict[str, Family] = {}
+    runs: Counter[str] = Counter()
+    for file, server, of_report in found:
+        runs[file] += 1
+        source = {"file": file, "run": str(runs[file]), "server": server}
+        for each in of_report:
+            names = tuple(sorted({*each.labels, *source}))
+            family = merged.setdefault(each.name, Family(each.name, each.kind, each.help, names))
+            for values, value in each.samples:
+                labels = dict(zip(each.labels, values, strict=True)) | source
+                family.add(value, *(labels[name] for name in names))
+    return render_text(merged.values())
 
 
 @dataclass(slots=True)
