@@ -13,7 +13,7 @@ from ase_exporter.errors import UserError
 from ase_exporter.host.ase_memory import query_memory
 from ase_exporter.host.files import NotOfferedError
 from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.report import PageTables, as_data, print_hugepages
+from ase_exporter.host.report import as_data, page_tables, print_hugepages
 from ase_exporter.host.sizing import Requirement, ase_memory, requirement
 from ase_exporter.host.verdict import ServerState, read_host
 
@@ -56,7 +56,7 @@ def hugepages(
     if not (settings.procfs / "meminfo").exists():
         raise UserError(f"--path.procfs {settings.procfs}: expected a mounted procfs, but it has no meminfo")
     touched = required.memory if touched_gib is None else int(touched_gib * 1024**3)
-    tables = PageTables(touched, processes, required.page_size)
+    tables = page_tables(touched, processes, required.page_size)
     host = read_host(str(settings.procfs), str(settings.sysfs), _servers(settings))
     if as_json:
         print(json.dumps(as_data(required, host, tables), indent=2))

@@ -7,10 +7,9 @@ that of any kernel.
     declared   labels, help and source of every metric (metrics.csv)
     files      read kernel files; parsers that several collectors share
     kernel     collectors of huge pages, THP, NUMA and the TLB
-    process    collector of database processes; uses process_finder (which processes form a server),
-               process_files (parsers of /proc/PID/*), smaps (background reader of smaps and numa_maps)
-    perf       collector of CPU events; uses perf_profiles (which events), perf_child (runs `perf stat`),
-               perf_output (parser)
+    process    collector of database processes; uses process_finder (which processes form a server) and smaps
+               (background reader of smaps and numa_maps)
+    perf       collector of CPU events; uses perf_child (runs `perf stat`), perf_output (parser)
     sizing verdict report ase_memory
                huge pages required, the comparison with the host, and its output as metrics and text
 """

@@ -3,23 +3,25 @@
 A reason for not counting becomes a label of a metric, never an error.
 """
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup
-from ase_exporter.host.declared import declared_value, family
-from ase_exporter.host.files import read_int
+from ase_exporter.config.perf_profiles import shipped
+from ase_exporter.host.declared import family, of_group
+from ase_exporter.host.files import list_names, read_int, read_kernel_text
 from ase_exporter.host.perf_child import PerfChild, PerfState
 from ase_exporter.host.perf_output import PerfProblem, problem
-from ase_exporter.host.perf_profiles import choose_profile
 from ase_exporter.host.process_finder import ProcessFinder
 from ase_exporter.metrics.families import Family
+
+_PMU_EVENT = re.compile(r"(\w+)/([^/]*)/(\w*)")
 
 
 class PerfCollector:
     """Runs `perf stat` in the background and exports its counts."""
-
-    name = "perf"
 
     def __init__(
         self,
@@ -38,11 +40,10 @@ class PerfCollector:
         """Yield counts so far and reasons for not counting. The first call starts perf."""
         self.child.start()
         with self.child.state.changed:
-            families = [*_event_families(self.child.state), *_child_families(self.child.state)]
+            families = list(_families(self.child.state))
         yield from families
         yield family("dbhost_perf_profile_info", [((self._events.profile,), 1)])
-        if (paranoid := self._paranoid()) is not None:
-            yield declared_value("dbhost_perf_event_paranoid", paranoid)
+        yield from of_group("perf", {(): {"paranoid": self._paranoid()}})
 
     def close(self) -> None:
         """Stop perf."""
@@ -65,27 +66,64 @@ class PerfCollector:
         return [self._config.binary, "stat", *scope, "-x,", "-I", interval, *events, "--", "cat"]
 
 
-def _event_families(state: PerfState) -> Iterator[Family]:
-    total = family("dbhost_perf_events_total")
-    running = family("dbhost_perf_running_ratio")
-    counting = family("dbhost_perf_event_counting")
-    problems = family("dbhost_perf_event_problem")
+def _families(state: PerfState) -> Iterator[Family]:
+    events: dict[tuple[str, ...], dict[str, float]] = {}
     for name, tally in state.events.items():
-        counting.add(tally.counting, name)
-        if tally.counting or tally.total:
-            total.add(tally.total, name)
-            running.add(tally.running, name)
-        if tally.problem is not None:
-            problems.add(1, name, tally.problem.hint, tally.problem.reason)
-    yield from (total, running, counting, problems)
+        counted = {"total": tally.total, "running": tally.running}
+        events[name,] = {
+            "counting": tally.counting,
+            **(counted if tally.counting or tally.total else {}),
+        }
+    yield from of_group("perf_event", events)
+    problems = [(name, tally.problem) for name, tally in state.events.items() if tally.problem]
+    yield family("dbhost_perf_event_problem", [((name, why.hint, why.reason), 1) for name, why in problems])
+    if state.problem:
+        yield family("dbhost_perf_problem", [((state.problem.hint, state.problem.reason), 1)])
+    last = state.last_interval
+    numbers = {
+        "up": last is not None and state.problem is None,
+        "starts": state.starts,
+        "counted": state.counted_seconds,
+        "age": None if last is None else time.monotonic() - last,
+    }
+    yield from of_group("perf", {(): numbers})
 
 
-def _child_families(state: PerfState) -> Iterator[Family]:
-    up = state.last_interval is not None and state.problem is None
-    yield declared_value("dbhost_perf_up", up)
-    problems = [] if state.problem is None else [((state.problem.hint, state.problem.reason), 1.0)]
-    yield family("dbhost_perf_problem", problems)
-    yield declared_value("dbhost_perf_starts_total", state.starts)
-    yield declared_value("dbhost_perf_counted_seconds_total", state.counted_seconds)
-    if state.last_interval is not None:
-        yield declared_value("dbhost_perf_interval_age_seconds", time.monotonic() - state.last_interval)
+@dataclass(frozen=True, slots=True)
+class PerfEvents:
+    """Events to count. profile: its name, or `kernel`; expressions: event name -> perf expression."""
+
+    profile: str
+    expressions: Mapping[str, str]
+
+
+def choose_profile(name: str, added: Mapping[str, str], procfs: str, sysfs: str) -> PerfEvents:
+    """Return the events of a profile (`auto`: by CPU; `kernel`: generic events) and the added ones."""
+    known = shipped()
+    if name == "auto":
+        cpu = parse_cpu(read_kernel_text(f"{procfs}/cpuinfo") or "")
+        matching = (n for n, p in known.profiles.items() for m in p.models if cpu == (p.vendor, p.family, m))
+        name = next(matching, "kernel")
+    if name == "kernel":
+        offered = set(list_names(f"{sysfs}/bus/event_source/devices/cpu/events"))
+        raw: Mapping[str, str] = {event: f"cpu/{event}/" for event in known.kernel if event in offered}
+    else:
+        raw = known.profiles[name].events
+    expressions = {**known.common, **raw, **added}
+    return PerfEvents(name, {event: _named(event, text) for event, text in expressions.items()})
+
+
+def parse_cpu(cpuinfo: str) -> tuple[str, int, int] | None:
+    """Return vendor, family and model of the first CPU; None if cpuinfo lacks them (not x86)."""
+    fields = dict(re.findall(r"^(vendor_id|cpu family|model)\s*:\s*(\S+)$", cpuinfo, re.MULTILINE))
+    if len(fields) < 3:
+        return None
+    return fields["vendor_id"], int(fields["cpu family"]), int(fields["model"])
+
+
+def _named(event: str, expression: str) -> str:
+    """Add `name=` to a PMU event: without it perf prints the expression, whose commas split the line."""
+    match = _PMU_EVENT.fullmatch(expression)
+    if match is None or "name=" in match[2]:
+        return expression
+    return f"{match[1]}/{match[2]},name={event}/{match[3]}"

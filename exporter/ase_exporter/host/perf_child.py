@@ -6,6 +6,7 @@ the pipe is closed, or this process dies in any way, cat ends and so does perf.
 
 import contextlib
 import os
+import re
 import select
 import subprocess
 import threading
@@ -14,14 +15,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ase_exporter.host.perf_output import (
-    EventCount,
-    PerfProblem,
-    explain,
-    parse_count,
-    problem,
-    rejected_event,
-)
+from ase_exporter.host import perf_output
+from ase_exporter.host.perf_output import EventCount, PerfProblem, problem
 
 _MIN_BACKOFF = 1.0
 _MAX_BACKOFF = 300.0
@@ -140,7 +135,7 @@ class PerfChild:
         _end(process)
         messages = "\n".join(lines)
         if not self._stop.is_set():
-            self._report(problem("silent") if silent else explain(messages, self._paranoid()))
+            self._report(problem("silent") if silent else perf_output.explain(messages, self._paranoid()))
         return messages
 
     def _read(self, process: subprocess.Popen[bytes], messages: deque[str]) -> bool:
@@ -158,7 +153,7 @@ class PerfChild:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 text = line.decode("utf-8", "replace")
-                if (count := parse_count(text)) is None:
+                if (count := perf_output.parse_count(text)) is None:
                     messages.append(text)
                 else:
                     self._add(count, previous)
@@ -191,25 +186,20 @@ class PerfChild:
 
     def _drop_rejected(self, messages: str) -> bool:
         """Remove the event that perf rejected; return False if the messages name no known event."""
-        rejected = rejected_event(messages)
-        if rejected is None:
+        expression, why = perf_output.rejected_event(messages) or ("", None)
+        name = next((name for name, own in self._expressions.items() if own == expression), None)
+        if name is None:
             return False
-        expression, why = rejected
-        for name, own in self._expressions.items():
-            if own == expression:
-                del self._expressions[name]
-                with self.state.changed:
-                    self.state.events[name].problem = why
-                return True
-        return False
+        del self._expressions[name]
+        with self.state.changed:
+            self.state.events[name].problem = why
+        return True
 
 
 def _printed(expression: str) -> str:
     """Return the name that perf prints for an event: its `name=` if it has one."""
-    for part in expression.strip("/").split("/")[-1].split(","):
-        if part.startswith("name="):
-            return part.removeprefix("name=")
-    return expression
+    named = re.search(r"[/,]name=([^,/]*)", expression)
+    return named[1] if named else expression
 
 
 def _close_pipe(process: subprocess.Popen[bytes]) -> None:
@@ -221,14 +211,11 @@ def _close_pipe(process: subprocess.Popen[bytes]) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Close the pipe, which ends perf; terminate and then kill it if it does not end."""
     _close_pipe(process)
-    try:
-        process.wait(_EXIT_GRACE)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        try:
+    for stop in (process.terminate, process.kill):
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_EXIT_GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            break
+        stop()
+    process.wait()
     assert process.stderr is not None
     process.stderr.close()

@@ -4,7 +4,9 @@ A server of many processes (PostgreSQL, Oracle) is one set of series: private va
 shared memory is taken from the process that has most of it.
 """
 
+import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import add, sub
@@ -12,8 +14,7 @@ from operator import add, sub
 from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.declared import declared_value, family, keys, of_group
 from ase_exporter.host.files import NotOfferedError, parse_sizes, read_kernel_text
-from ase_exporter.host.process_files import ProcessStat, parse_memlock
-from ase_exporter.host.process_finder import ProcessFinder, ServerKey, ServerProcesses
+from ase_exporter.host.process_finder import ProcessFinder, ProcessStat, ServerKey, ServerProcesses
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
 from ase_exporter.metrics.families import Family
@@ -46,8 +47,6 @@ class _Totals:
 class ProcessCollector:
     """Database processes from /proc/PID. smaps and numa_maps are read at an interval (seconds; 0: never)."""
 
-    name = "process"
-
     def __init__(self, procfs: str, groups: tuple[ProcessGroup, ...], smaps_interval: float) -> None:
         self._procfs = procfs
         self._finder = ProcessFinder(procfs, groups)
@@ -79,7 +78,13 @@ class ProcessCollector:
         }
         snapshots = self._reader.latest(largest) if self._reader else {}
         self.servers = tuple(
-            _state(key, statuses[key][pid], limits[key], snapshots.get(key)) for key, pid in largest.items()
+            ServerState(
+                key,
+                memlock=limits[key][0] if limits[key] else None,
+                touched=statuses[key][pid].get("HugetlbPages", 0),
+                mapped=snapshots[key].mapped if key in snapshots else None,
+            )
+            for key, pid in largest.items()
         )
         if self._reader:
             yield from _smaps_families(snapshots, self._reader)
@@ -95,19 +100,27 @@ class ProcessCollector:
 
     def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
         cpu = family("dbhost_process_cpu_seconds_total")
-        minor = family("dbhost_process_minor_faults_total")
-        major = family("dbhost_process_major_faults_total")
+        faults = {}
         self._totals = {server.key: self._totals.get(server.key, _Totals()) for server in servers}
         for server in servers:
             totals = self._totals[server.key]
             totals.advance(server.stats)
-            user, system, minor_faults, major_faults = totals.counted
+            user, system, minor, major = totals.counted
             database, name = server.key
             cpu.add(user * _TICK, database, "user", name)
             cpu.add(system * _TICK, database, "system", name)
-            minor.add(minor_faults, *server.key)
-            major.add(major_faults, *server.key)
-        yield from (cpu, minor, major)
+            faults[server.key] = {"minor": minor, "major": major}
+        yield cpu
+        yield from of_group("faults", faults)
+
+
+def parse_memlock(text: str) -> tuple[float, float] | None:
+    """Return soft and hard memlock limit in bytes from /proc/PID/limits; infinity for `unlimited`."""
+    match = re.search(r"^Max locked memory\s+(\S+)\s+(\S+)", text, re.MULTILINE)
+    if match is None:
+        return None
+    soft, hard = (math.inf if word == "unlimited" else float(word) for word in match.groups())
+    return soft, hard
 
 
 def _memlock_family(limits: Mapping[ServerKey, tuple[float, float] | None]) -> Family:
@@ -117,20 +130,6 @@ def _memlock_family(limits: Mapping[ServerKey, tuple[float, float] | None]) -> F
             found.add(limit[0], database, "soft", server)
             found.add(limit[1], database, "hard", server)
     return found
-
-
-def _state(
-    key: ServerKey,
-    status: Mapping[str, int],
-    limits: tuple[float, float] | None,
-    snapshot: SmapsSnapshot | None,
-) -> ServerState:
-    return ServerState(
-        key=key,
-        memlock=limits[0] if limits else None,
-        touched=status.get("HugetlbPages", 0),
-        mapped=snapshot.smaps.mapped_hugetlb if snapshot and snapshot.smaps else None,
-    )
 
 
 def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]]]) -> Iterator[Family]:
@@ -148,14 +147,12 @@ def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]
 def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsReader) -> Iterator[Family]:
     yield from of_group("smaps", {key: each.smaps.sums for key, each in snapshots.items() if each.smaps})
     yield from _placement(snapshots)
-    readable = family("dbhost_process_smaps_readable")
-    age = family("dbhost_process_smaps_age_seconds")
-    duration = family("dbhost_process_smaps_duration_seconds")
-    for key, snapshot in snapshots.items():
-        readable.add(snapshot.smaps is not None, *key)
-        age.add(reader.clock() - snapshot.at, *key)
-        duration.add(snapshot.seconds, *key)
-    yield from (readable, age, duration)
+    now = reader.clock()
+    readings = {
+        key: {"readable": each.smaps is not None, "age": now - each.at, "duration": each.seconds}
+        for key, each in snapshots.items()
+    }
+    yield from of_group("snapshot", readings)
     yield declared_value("dbhost_process_smaps_cpu_seconds_total", reader.cpu_seconds)
 
 
@@ -163,7 +160,7 @@ def _placement(snapshots: Mapping[ServerKey, SmapsSnapshot]) -> Iterator[Family]
     mapped = family("dbhost_process_hugetlb_mapped_bytes")
     placed = family("dbhost_process_numa_bytes")
     for (database, server), snapshot in snapshots.items():
-        for size, size_bytes in (snapshot.smaps.mapped_hugetlb if snapshot.smaps else {}).items():
+        for size, size_bytes in (snapshot.mapped or {}).items():
             mapped.add(size_bytes, database, server, f"{size // 1024}kB")
         for (node, size), size_bytes in sorted(snapshot.numa.items()):
             placed.add(size_bytes, database, str(node), server, f"{size // 1024}kB")

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ase_exporter.config.host import ProcessGroup
 from ase_exporter.host.files import list_numbered, read_kernel_text
-from ase_exporter.host.process_files import ProcessStat, parse_stat
 
 # A process seen between fork and exec still has its parent's name, so a new pid is checked again after
 # _FIRST_RECHECK_SECONDS. Later checks are rare and spread by pid, because a host may have thousands of processes.
@@ -21,6 +20,27 @@ class ServerKey(NamedTuple):
 
     database: str
     server: str
+
+
+class ProcessStat(NamedTuple):
+    """/proc/PID/stat. start: in clock ticks since boot; tells reused pids apart.
+
+    counted: user and system time in clock ticks, minor and major faults.
+    """
+
+    name: str
+    parent: int
+    start: int
+    counted: tuple[int, int, int, int]
+
+
+def parse_stat(text: str) -> ProcessStat:
+    """Parse /proc/PID/stat. The name in parentheses may itself contain blanks and parentheses."""
+    name_end = text.rindex(")")
+    fields = text[name_end + 1 :].split()
+    minor, major, user, system = (int(fields[index]) for index in (7, 9, 11, 12))
+    name = text[text.index("(") + 1 : name_end]
+    return ProcessStat(name, int(fields[1]), int(fields[19]), (user, system, minor, major))
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Output of the command `hugepages`, as text and as JSON data."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from rich.text import Text
@@ -12,26 +13,19 @@ from ase_exporter.untrusted.terminal import PlainConsole, TextLine, WordTable
 _MIB = 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class PageTables:
-    """Page tables for `touched` bytes in each of `processes` processes; page_size: huge page size in bytes."""
-
-    touched: int
-    processes: int
-    page_size: int
-
-    @property
-    def small(self) -> int:
-        """Page table bytes with 4 KiB pages."""
-        return page_table_bytes(self.touched, BASE_PAGE) * self.processes
-
-    @property
-    def huge(self) -> int:
-        """Page table bytes with huge pages."""
-        return page_table_bytes(self.touched, self.page_size) * self.processes
+def page_tables(touched: int, processes: int, page_size: int) -> dict[str, int]:
+    """Page tables for that many bytes touched by each process; page_size: of huge pages, in bytes."""
+    small, huge = (page_table_bytes(touched, size) * processes for size in (BASE_PAGE, page_size))
+    return {
+        "touched_bytes": touched,
+        "processes": processes,
+        "small_pages_bytes": small,
+        "huge_pages_bytes": huge,
+        "saved_bytes": small - huge,
+    }
 
 
-def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str, Any]:
+def as_data(need: Requirement, host: HostState, tables: dict[str, int]) -> dict[str, Any]:
     """Return the report as JSON data; sizes in bytes unless the key says otherwise."""
     pool = host.pool(need.page_size)
     return {
@@ -44,14 +38,7 @@ def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str,
         "pages_of_1gib": replace(need, page_size=PAGE_SIZES["1GiB"]).pages,
         "memlock_kib": need.memlock_kib,
         "settings": need.settings(),
-        "page_tables": {
-            "touched_bytes": tables.touched,
-            "processes": tables.processes,
-            "small_pages_bytes": tables.small,
-            "huge_pages_bytes": tables.huge,
-            "saved_bytes": tables.small - tables.huge,
-            "host_now_bytes": host.page_tables,
-        },
+        "page_tables": {**tables, "host_now_bytes": host.page_tables},
         "host": {
             "pages": pool.total,
             "free": pool.free,
@@ -66,7 +53,7 @@ def as_data(need: Requirement, host: HostState, tables: PageTables) -> dict[str,
     }
 
 
-def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> None:
+def print_hugepages(need: Requirement, host: HostState, tables: dict[str, int]) -> None:
     """Print the report as text."""
     console = PlainConsole()
     large = replace(need, page_size=PAGE_SIZES["1GiB"])
@@ -82,7 +69,7 @@ def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> N
         console.print(TextLine(f"  {where}", "dim"))
         for line in lines.splitlines():
             console.print(TextLine(f"    {line}", whole=True))
-    _print_page_tables(console, need, host, tables)
+    console.print(Text("\nPage tables", "bold"), *_page_table_lines(need, host, tables), sep="\n")
     console.print("\nThis host", style="bold")
     for check in assess(need, host):
         console.print(TextLine(Text.assemble("  ", _mark(check, host), f" {check.text}")))
@@ -91,23 +78,21 @@ def print_hugepages(need: Requirement, host: HostState, tables: PageTables) -> N
         console.print(TextLine(unknown, "dim"))
 
 
-def _print_page_tables(console: PlainConsole, need: Requirement, host: HostState, tables: PageTables) -> None:
-    console.print("\nPage tables", style="bold")
-    processes = f" in each of {tables.processes} processes" if tables.processes > 1 else ""
-    console.print(
-        TextLine(
-            f"  {tables.small / _MIB:,.1f} MiB with 4 KiB pages, {tables.huge / _MIB:,.1f} MiB with {need.size} pages, "
-            f"{(tables.small - tables.huge) / _MIB:,.1f} MiB saved, "
-            f"with {tables.touched / 1024**3:,.1f} GiB touched{processes}"
-        )
+def _page_table_lines(need: Requirement, host: HostState, tables: dict[str, int]) -> Iterator[TextLine]:
+    small, huge, saved = (tables[f"{what}_bytes"] / _MIB for what in ("small_pages", "huge_pages", "saved"))
+    count = tables["processes"]
+    processes = f" in each of {count} processes" if count > 1 else ""
+    yield TextLine(
+        f"  {small:,.1f} MiB with 4 KiB pages, {huge:,.1f} MiB with {need.size} pages, "
+        f"{saved:,.1f} MiB saved, with {tables['touched_bytes'] / 1024**3:,.1f} GiB touched{processes}"
     )
-    for line in (
-        "  (8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.",
-        "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)",
-    ):
-        console.print(TextLine(line, "dim"))
+    yield TextLine(
+        "  (8 bytes per 4 KiB page: 1/512 of the touched memory, in every process that maps it.", "dim"
+    )
+    case = "  Case study: 611 - 16.9 = 594 MB saved on 2 TB, with 297 GiB touched: --touched-gib 297)"
+    yield TextLine(case, "dim")
     if host.page_tables is not None:
-        console.print(TextLine(f"  {host.page_tables / _MIB:,.1f} MiB on this host now (all processes)"))
+        yield TextLine(f"  {host.page_tables / _MIB:,.1f} MiB on this host now (all processes)")
 
 
 def _mark(check: Check, host: HostState) -> Text:

@@ -4,17 +4,61 @@ These files are expensive: the kernel walks all page tables of the process and h
 meanwhile. With terabytes in small pages that takes seconds, so no scrape waits for it.
 """
 
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ase_exporter.host.declared import keys
 from ase_exporter.host.files import read_kernel_text
-from ase_exporter.host.process_files import Smaps, parse_numa_maps, parse_smaps
 from ase_exporter.host.process_finder import ServerKey
 
 _MAX_CPU_SHARE = 0.01
+_SMAPS_LINE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
+
+
+class Smaps(NamedTuple):
+    """/proc/PID/smaps in bytes. sums: lines by name, summed over all mappings.
+
+    mapped_hugetlb: huge page size in bytes -> bytes mapped with that size, touched or not.
+    """
+
+    sums: Mapping[str, int]
+    mapped_hugetlb: Mapping[int, int]
+
+
+def parse_smaps(text: str, lines: Iterable[str]) -> Smaps:
+    """Parse /proc/PID/smaps (smaps_rollup has no page sizes and does not exist before Linux 4.14). lines: to be summed.
+
+    A mapping uses huge pages if its KernelPageSize is 1 MiB or more: base pages are 64 KiB at most.
+    """
+    sums = dict.fromkeys(lines, 0)
+    mapped: defaultdict[int, int] = defaultdict(int)
+    size = 0
+    for name, kilobytes in _SMAPS_LINE.findall(text):
+        if name == "Size":
+            size = int(kilobytes) * 1024
+        elif name == "KernelPageSize" and int(kilobytes) >= 1024:
+            mapped[int(kilobytes) * 1024] += size
+        elif name in sums:
+            sums[name] += int(kilobytes) * 1024
+    return Smaps(sums, mapped)
+
+
+def parse_numa_maps(text: str) -> Mapping[tuple[int, int], int]:
+    """Parse /proc/PID/numa_maps: (node, page size in bytes) -> bytes of the process on that node."""
+    placed: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for line in text.splitlines():
+        words = line.split()
+        size = next((int(w[18:]) * 1024 for w in words if w.startswith("kernelpagesize_kB=")), 4096)
+        for word in words:
+            node, equals, pages = word.partition("=")
+            if equals and node[0] == "N" and node[1:].isdecimal():
+                placed[int(node[1:]), size] += int(pages) * size
+    return placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +72,11 @@ class SmapsSnapshot:
     numa: Mapping[tuple[int, int], int]
     at: float
     seconds: float
+
+    @property
+    def mapped(self) -> Mapping[int, int] | None:
+        """Huge page size in bytes -> bytes mapped with it; None if smaps is not permitted."""
+        return self.smaps.mapped_hugetlb if self.smaps else None
 
 
 def read_smaps(procfs: str, pid: int, clock: Callable[[], float] = time.monotonic) -> SmapsSnapshot:

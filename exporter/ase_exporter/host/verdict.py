@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ase_exporter.host.declared import family
+from ase_exporter.host.declared import family, of_group
 from ase_exporter.host.files import parse_sizes, read_kernel_text
 from ase_exporter.host.kernel import HugePagePool, host_pools, thp_mode
 from ase_exporter.host.process_finder import ServerKey
@@ -26,13 +26,6 @@ class ServerState:
     memlock: float | None
     touched: int
     mapped: Mapping[int, int] | None
-
-    @property
-    def uses_huge_pages(self) -> bool | None:
-        """Whether it uses huge pages; None if unknown."""
-        if self.touched or self.mapped:
-            return True
-        return None if self.mapped is None else False
 
     def mapped_pages(self, size: int) -> int | None:
         """Number of pages of a size (bytes) that it maps; None if unknown."""
@@ -128,14 +121,12 @@ def _wrong_size(need: Requirement, host: HostState, servers: list[ServerState]) 
 
 
 def _not_used(servers: list[ServerState]) -> Check | None:
-    known = [server for server in servers if server.uses_huge_pages is not None]
-    without = [server.key.server for server in known if not server.uses_huge_pages]
+    using = [server.key.server for server in servers if server.touched or server.mapped]
+    without = [server.key.server for server in servers if not server.touched and server.mapped == {}]
     if without:
-        return Check(
-            "not_used", True, f"not used by the process: {', '.join(without)} runs without huge pages"
-        )
-    names = ", ".join(server.key.server for server in known)
-    return Check("not_used", False, f"used by the process: {names}") if known else None
+        text = f"not used by the process: {', '.join(without)} runs without huge pages"
+        return Check("not_used", True, text)
+    return Check("not_used", False, f"used by the process: {', '.join(using)}") if using else None
 
 
 def _memlock_low(need: Requirement, servers: list[ServerState]) -> Check | None:
@@ -177,10 +168,8 @@ def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> Host
 def verdict_families(need: Requirement, host: HostState) -> Iterator[Family]:
     """Yield dbhost_hugepages_required, _short, _stranded and _state."""
     checks = assess(need, host)
-    pages = {check.state: [((need.size,), float(check.pages))] for check in checks}
-    yield family("dbhost_hugepages_required", [((need.size,), need.pages)])
-    yield family("dbhost_hugepages_short", pages["short"])
-    yield family("dbhost_hugepages_stranded", pages["stranded"])
+    pages = {check.state: check.pages for check in checks}
+    yield from of_group("verdict", {(need.size,): {**pages, "required": need.pages}})
     yield family("dbhost_hugepages_state", [((check.state,), check.holds) for check in checks])
 
 

@@ -23,7 +23,7 @@ from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findi
 from ase_exporter.compare.terminal import terminal
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
-from ase_exporter.host.report import PageTables, print_hugepages
+from ase_exporter.host.report import page_tables, print_hugepages
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.terminal import print_report
 from ase_exporter.top import plain
@@ -78,7 +78,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "check": lambda: print_check(checked()),
     "compare": lambda: PlainConsole().print(terminal(RESULT, everything=True)),
     "hugepages": lambda: print_hugepages(
-        NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), PageTables(2**40, 3, 2 * 2**20)
+        NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), page_tables(2**40, 3, 2 * 2**20)
     ),
     "sysmon parse": lambda: print_report(parse(simulated_report("16.0", 1))),
     "sysmon diff": lambda: _compare(

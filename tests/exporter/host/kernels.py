@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import yaml
+
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.families import Family
 
@@ -92,89 +94,5 @@ def process(
     }
 
 
-# RHEL 7: no Hugetlb, ShmemHugePages or FileHugePages line, no shmem_enabled, fewer vmstat lines.
-KERNEL_3_10: Files = {
-    **meminfo(total=64, free=60, reserved=4, PageTables=17306, AnonHugePages=34816),
-    **pool(2048, 64, 60, 4),
-    **thp("always"),
-    "sys/kernel/mm/transparent_hugepage/defrag": "[always] madvise never\n",
-    "sys/kernel/mm/transparent_hugepage/khugepaged/pages_collapsed": "77\n",
-    "sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs": "10000\n",
-    "proc/vmstat": "nr_free_pages 1\ncompact_stall 12\nthp_fault_alloc 5\nthp_split 3\n",
-    "proc/interrupts": "           CPU0       CPU1\n  0:  44  0  IO-APIC   2-edge  timer\n"
-    "TLB:       3566       3028   TLB shootdowns\n",
-}
-
-# Four nodes, of which node 2 is offline; 2 MiB and 1 GiB pages; balancing on.
-NUMA_HOST: Files = {
-    **meminfo(total=128, free=100, reserved=10, Hugetlb=262144 + 8 * 1048576),
-    **pool(2048, 128, 100, 10, surplus=2, overcommit=16),
-    **pool(1048576, 8, 3, 1),
-    **{
-        name: text
-        for node in (0, 1, 3)
-        for name, text in {
-            **node_pool(node, 2048, 40 + node, 30),
-            **node_pool(node, 1048576, 2, 1),
-            f"sys/devices/system/node/node{node}/meminfo": (
-                f"Node {node} MemTotal:       {67108864 + node} kB\nNode {node} MemFree:  1024 kB\n"
-                f"Node {node} HugePages_Total:     {40 + node}\n"
-            ),
-            f"sys/devices/system/node/node{node}/numastat": (
-                f"numa_hit {1000 + node}\nnuma_miss {node}\nnuma_foreign 7\ninterleave_hit 9\n"
-                "local_node 900\nother_node 100\n"
-            ),
-        }.items()
-    },
-    "sys/devices/system/node/node0/distance": "10 21 50\n",
-    "sys/devices/system/node/node1/distance": "21 10 16\n",
-    "sys/devices/system/node/node3/distance": "50 16 10\n",
-    "proc/sys/kernel/numa_balancing": "1\n",
-    "proc/vmstat": "numa_hit 3003\nnuma_pte_updates 11\nnuma_hint_faults 10\nnuma_hint_faults_local 8\n"
-    "numa_pages_migrated 2\nnr_tlb_remote_flush 5\nthp_split_page 1\n",
-}
-
-# An aarch64 container host: no huge-page support compiled in, no NUMA, no TLB line.
-BARE: Files = {
-    "proc/meminfo": "MemTotal:  1024 kB\nPageTables:  8 kB\n",
-    "proc/vmstat": "nr_free_pages 1\n",
-    "proc/interrupts": "           CPU0\n 11:  44  GICv3  27 Level  arch_timer\n",
-}
-
-SMAPS = """\
-00400000-00c00000 r-xp 00000000 fd:00 42  /opt/sybase/bin/dataserver
-Size:               8192 kB
-KernelPageSize:        4 kB
-MMUPageSize:           4 kB
-Rss:                4096 kB
-Anonymous:            64 kB
-AnonHugePages:         0 kB
-VmFlags: rd ex mr mw me
-7f0000000000-7f0008000000 rw-s 00000000 00:0e 3  /SYSV00000000 (deleted)
-Size:             131072 kB
-KernelPageSize:     2048 kB
-MMUPageSize:        2048 kB
-Anonymous:             0 kB
-Shared_Hugetlb:     4096 kB
-Private_Hugetlb:    2048 kB
-VmFlags: rd wr sh mr mw me ms de ht sd
-7f0010000000-7f0010400000 rw-p 00000000 00:00 0
-Size:               4096 kB
-KernelPageSize:        4 kB
-Anonymous:          4096 kB
-AnonHugePages:      2048 kB
-"""
-NUMA_MAPS = """\
-00400000 default file=/opt/sybase/bin/dataserver mapped=1024 N0=1000 N1=24 kernelpagesize_kB=4
-7f0000000000 interleave:0-1 file=/SYSV00000000\\040(deleted) huge dirty=3 N0=1 N1=2 kernelpagesize_kB=2048
-7ffe00000000 default stack anon=2 dirty=2 N1=2
-"""
-
-
-# An ASE with its shared memory in huge pages, started by its RUN file.
-DATASERVER: Files = {
-    **process(10, "RUN_ASE1"),
-    **process(11, "dataserver", 10, "/opt/sybase/bin/dataserver -d/data/master.dat -sASE1 -e/log", VmRSS=9),
-    "proc/11/smaps": SMAPS,
-    "proc/11/numa_maps": NUMA_MAPS,
-}
+KERNELS: Mapping[str, Files] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+NUMA_HOST, DATASERVER = KERNELS["numa"], KERNELS["dataserver"]

@@ -2,15 +2,18 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.exporter.host.kernels import BARE, KERNEL_3_10, NUMA_HOST, Files, thp, values, write_files
+import yaml
+from tests.exporter.host.kernels import KERNELS, NUMA_HOST, Files, thp, values, write_files
 
 from ase_exporter.config.host import Collectors, HostConfig
 from ase_exporter.host import kernel
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.kernel import parse_mode, thp_mode
 
+EXPECTED = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text())
 STATIC = Collectors(process=False)
 
 
@@ -20,40 +23,12 @@ def scrape(root: Path, files: Files, collectors: Collectors = STATIC) -> dict[st
     return values(HostCollectors(config).collect())
 
 
-def test_meminfo_lines_become_bytes_and_pages(tmp_path: Path) -> None:
-    seen = values(kernel.hugepages(*write_files(tmp_path, KERNEL_3_10)))
-    assert seen["dbhost_memory_hugepages"] == 64
-    assert seen["dbhost_memory_hugepages_free"] == 60
-    assert seen["dbhost_memory_hugepages_reserved"] == 4
-    assert seen["dbhost_memory_hugepage_size_bytes"] == 2 * 1024**2
-    assert seen["dbhost_memory_anon_hugepages_bytes"] == 34816 * 1024
-    assert seen["dbhost_memory_page_tables_bytes"] == 17306 * 1024
-    assert "dbhost_memory_hugetlb_bytes" not in seen
-
-
-def test_pools_are_separated_by_size_and_node(tmp_path: Path) -> None:
-    seen = values(kernel.hugepages(*write_files(tmp_path, NUMA_HOST)))
-    assert seen["dbhost_hugepages{2048kB}"] == 128
-    assert seen["dbhost_hugepages{1048576kB}"] == 8
-    assert seen["dbhost_hugepages_reserved{1048576kB}"] == 1
-    assert seen["dbhost_hugepages_surplus{2048kB}"] == 2
-    assert seen["dbhost_hugepages_overcommit_limit{2048kB}"] == 16
-    assert seen["dbhost_hugepages_size_bytes{1048576kB}"] == 1024**3
-    assert seen["dbhost_numa_hugepages{3,2048kB}"] == 43
-    assert seen["dbhost_numa_hugepages_free{0,1048576kB}"] == 1
-    assert "dbhost_numa_hugepages{2,2048kB}" not in seen
-
-
-def test_thp_modes_settings_and_events_are_read(tmp_path: Path) -> None:
-    seen = values(kernel.thp(*write_files(tmp_path, KERNEL_3_10)))
-    assert seen["dbhost_thp_enabled{always}"] == 1
-    assert seen["dbhost_thp_enabled{never}"] == 0
-    assert seen["dbhost_thp_defrag{always}"] == 1
-    assert seen["dbhost_khugepaged_scan_sleep_seconds"] == 10
-    assert seen["dbhost_khugepaged_pages_collapsed_total"] == 77
-    assert seen["dbhost_vmstat_thp_split_total"] == 3
-    assert seen["dbhost_vmstat_compact_stall_total"] == 12
-    assert not any(name.startswith("dbhost_thp_shmem") for name in seen)
+@pytest.mark.parametrize("case", EXPECTED, ids=lambda case: f"{case['collector']} of {case['kernel']}")
+def test_a_collector_reads_what_a_kernel_has(tmp_path: Path, case: dict[str, Any]) -> None:
+    collect = kernel.COLLECTORS[case["collector"]]
+    seen = values(collect(*write_files(tmp_path, KERNELS[case["kernel"]])))
+    assert {name: seen.get(name) for name in case["values"]} == case["values"]
+    assert not [name for name in seen if name.startswith(tuple(case["absent"]))]
 
 
 @pytest.mark.parametrize(
@@ -86,30 +61,8 @@ def test_the_mode_of_a_page_size_overrides_the_general_one(
     assert thp_mode(write_files(tmp_path, {**thp(general), **of_sizes})[1]) == mode
 
 
-def test_distances_are_assigned_to_online_nodes(tmp_path: Path) -> None:
-    seen = values(kernel.numa(*write_files(tmp_path, NUMA_HOST)))
-    assert seen["dbhost_numa_distance{0,3}"] == 50
-    assert seen["dbhost_numa_distance{1,3}"] == 16
-    assert seen["dbhost_numa_distance{3,3}"] == 10
-    assert seen["dbhost_numa_memory_bytes{3}"] == (67108864 + 3) * 1024
-    assert seen["dbhost_numa_miss_pages_total{1}"] == 1
-    assert seen["dbhost_numa_balancing"] == 1
-    assert seen["dbhost_numa_balancing_pages_migrated_total"] == 2
-
-
-def test_shootdowns_are_summed_over_cpus_and_flushes_read_where_the_kernel_counts_them(
-    tmp_path: Path,
-) -> None:
-    for files, expected in (
-        (KERNEL_3_10, {"dbhost_tlb_shootdowns_total": 3566 + 3028}),
-        (NUMA_HOST, {"dbhost_tlb_remote_flushes_total": 5}),
-    ):
-        write_files(tmp_path, {"proc/interrupts": ""})
-        assert values(kernel.tlb(*write_files(tmp_path, files))) == expected
-
-
 def test_a_bare_kernel_offers_nothing_and_nothing_fails(tmp_path: Path) -> None:
-    seen = scrape(tmp_path, BARE)
+    seen = scrape(tmp_path, KERNELS["bare"])
     unavailable = {name for name in seen if name.startswith("dbhost_collector_unavailable")}
     assert {name.split("{")[1].split(",")[0] for name in unavailable} == {"hugepages", "thp", "numa", "tlb"}
     assert all(value == 1 for name, value in seen.items() if name.startswith("dbhost_collector_success"))

@@ -15,10 +15,9 @@ from tests.exporter.host.perf_stand_in import StandIn, wait
 
 from ase_exporter.config.host import Perf
 from ase_exporter.host import perf_child
-from ase_exporter.host.perf import PerfCollector
+from ase_exporter.host.perf import PerfCollector, choose_profile
 from ase_exporter.host.perf_child import PerfState
 from ase_exporter.host.perf_output import parse_count
-from ase_exporter.host.perf_profiles import choose_profile
 
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
 

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from tests.exporter.host.kernels import DATASERVER, NUMA_MAPS, SMAPS, process, settled, values, write_files
+from tests.exporter.host.kernels import DATASERVER, process, settled, values, write_files
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.host.files import NotOfferedError
-from ase_exporter.host.process import ProcessCollector
-from ase_exporter.host.process_files import parse_memlock, parse_numa_maps, parse_smaps, parse_stat
-from ase_exporter.host.process_finder import ProcessFinder
-from ase_exporter.host.smaps import SmapsReader
+from ase_exporter.host.process import ProcessCollector, parse_memlock
+from ase_exporter.host.process_finder import ProcessFinder, parse_stat
+from ase_exporter.host.smaps import SmapsReader, parse_numa_maps, parse_smaps
 
 MIB = 1024**2
 
@@ -24,13 +23,16 @@ def test_a_process_name_may_hold_parentheses() -> None:
 
 
 def test_mapped_and_touched_huge_pages_are_distinguished() -> None:
-    smaps = parse_smaps(SMAPS, ["Shared_Hugetlb", "Private_Hugetlb", "AnonHugePages", "Anonymous", "Locked"])
+    smaps = parse_smaps(
+        DATASERVER["proc/11/smaps"],
+        ["Shared_Hugetlb", "Private_Hugetlb", "AnonHugePages", "Anonymous", "Locked"],
+    )
     assert smaps.mapped_hugetlb == {2 * MIB: 128 * MIB}
     assert list(smaps.sums.values()) == [4 * MIB, 2 * MIB, 2 * MIB, (4096 + 64) * 1024, 0]
 
 
 def test_numa_maps_are_summed_by_node_and_page_size() -> None:
-    assert parse_numa_maps(NUMA_MAPS) == {
+    assert parse_numa_maps(DATASERVER["proc/11/numa_maps"]) == {
         (0, 4096): 1000 * 4096,
         (1, 4096): 26 * 4096,
         (0, 2 * MIB): 2 * MIB,

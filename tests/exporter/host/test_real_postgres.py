@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from tests.exporter.host.kernel_settings import NR_HUGEPAGES, KernelSettings
 from tests.exporter.host.kernels import settled
 from tests.exporter.host.postgres import Postgres, postgres
@@ -37,39 +38,26 @@ def scrape(memory: int) -> dict[str, float]:
     return settled(HostCollectors(HostConfig(required=Required(memory_bytes=memory, headroom=0))))
 
 
-def test_a_database_with_huge_pages_is_detected(kernel: KernelSettings) -> None:
+@pytest.mark.parametrize("huge", [True, False], ids=["huge pages", "small pages"])
+def test_the_use_of_huge_pages_is_detected(kernel: KernelSettings, huge: bool) -> None:
     kernel.pages(NR_HUGEPAGES, 64)
-    with postgres(huge_pages="on", shared_buffers="64MB") as server:
+    with postgres(huge_pages="on" if huge else "off", shared_buffers="64MB") as server:
         memory, pages = shared_memory(server)
-        need = requirement(memory_bytes=memory, headroom=0)
-        assert need.pages == pages
-        seen = scrape(memory)
+        assert requirement(memory_bytes=memory, headroom=0).pages == pages
+        seen, states = scrape(memory), verdict(server, memory)
         labels = f"postgres,{server.directory}"
-        assert seen[f"dbhost_process_hugetlb_mapped_bytes{{{labels},2048kB}}"] == pages * PAGE
-        assert seen[f"dbhost_process_hugetlb_bytes{{{labels}}}"] > 0
-        assert seen["dbhost_hugepages_state{enough}"] == 1
-        assert seen["dbhost_hugepages_state{not_used}"] == 0
+        assert (seen[f"dbhost_process_hugetlb_bytes{{{labels}}}"] > 0) is huge
         assert seen["dbhost_hugepages_required{2048kB}"] == pages
-        taken = 64 - seen["dbhost_hugepages_free{2048kB}"] + seen["dbhost_hugepages_reserved{2048kB}"]
-        assert taken == pages
-        assert seen["dbhost_hugepages_stranded{2048kB}"] == 64 - pages
-        states = verdict(server, memory)
-        assert states["enough"]
-        assert not states["not_used"]
-        assert not states["memlock_low"]
-
-
-def test_a_database_without_huge_pages_is_detected(kernel: KernelSettings) -> None:
-    kernel.pages(NR_HUGEPAGES, 64)
-    with postgres(huge_pages="off", shared_buffers="64MB") as server:
-        memory, pages = shared_memory(server)
-        seen = scrape(memory)
-        assert seen[f"dbhost_process_hugetlb_bytes{{postgres,{server.directory}}}"] == 0
-        assert seen["dbhost_hugepages_state{not_used}"] == 1
         assert seen["dbhost_hugepages_state{enough}"] == 1
-        states = verdict(server, memory)
-        assert states["not_used"]
-        assert states["memlock_low"] == (_memlock(server) < pages * PAGE)
+        assert seen["dbhost_hugepages_state{not_used}"] == (not huge)
+        assert states["not_used"] is not huge
+        assert states["memlock_low"] == (not huge and _memlock(server) < pages * PAGE)
+        if huge:
+            assert states["enough"]
+            assert seen[f"dbhost_process_hugetlb_mapped_bytes{{{labels},2048kB}}"] == pages * PAGE
+            taken = 64 - seen["dbhost_hugepages_free{2048kB}"] + seen["dbhost_hugepages_reserved{2048kB}"]
+            assert taken == pages
+            assert seen["dbhost_hugepages_stranded{2048kB}"] == 64 - pages
 
 
 def _memlock(server: Postgres) -> float:

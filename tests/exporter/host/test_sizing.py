@@ -1,12 +1,14 @@
 """Huge-page sizing, and the verdict on hosts with too few, too many or the wrong huge pages."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+import yaml
 from tests.exporter.commands.command_line import Run
 from tests.exporter.host.kernels import meminfo, pool, thp, values, write_files
 from typer.testing import CliRunner
@@ -19,6 +21,7 @@ from ase_exporter.host.sizing import BASE_PAGE, PAGE_SIZES, page_table_bytes, re
 from ase_exporter.host.verdict import Check, HostState, ServerState, State, assess, verdict_families
 from ase_exporter.metrics.families import Family
 
+CASES = yaml.safe_load(Path(__file__).with_name("verdicts.yaml").read_text())
 MIB, GIB = 1024**2, 1024**3
 SMALL, LARGE = PAGE_SIZES["2MiB"], PAGE_SIZES["1GiB"]
 
@@ -34,10 +37,6 @@ def server(
     mapped: Mapping[int, int] | None, memlock: float = float("inf"), touched: int = 0, database: str = "ase"
 ) -> ServerState:
     return ServerState(ServerKey(database, "ASE1"), memlock, touched, mapped)
-
-
-def holding(checks: list[Check]) -> set[str]:
-    return {check.state for check in checks if check.holds}
 
 
 def of(state: str, checks: list[Check]) -> Check:
@@ -86,88 +85,54 @@ def test_bad_numbers_are_rejected(arguments: dict[str, object], message: str) ->
         requirement(**arguments)  # type: ignore[arg-type]
 
 
-def test_enough_pages_in_use_by_the_server_are_enough() -> None:
-    checks = assess(NEED, host(HugePagePool(SMALL, 72, 8, 0, 0), server({SMALL: 64 * SMALL})))
-    assert holding(checks) == {"enough"}
-    assert {check.state for check in checks} == set(get_args(State))
+def pages(total: int, free: int, reserved: int = 0) -> HugePagePool:
+    return HugePagePool(SMALL, total, free, 0, reserved)
 
 
-def test_a_small_pool_is_short_by_the_difference() -> None:
-    checks = assess(NEED, host(HugePagePool(SMALL, 70, 70, 0, 0)))
-    assert holding(checks) == {"short"}
-    assert of("short", checks).pages == 2
+UNUSED = pages(72, 72)
+SERVING = server({SMALL: 64 * SMALL})
 
 
-def test_pages_of_other_programs_are_not_available() -> None:
-    busy = HugePagePool(SMALL, 100, 60, 0, reserved=10)  # 50 in use or reserved
-    checks = assess(NEED, host(busy, server({SMALL: 10 * SMALL}, touched=10 * SMALL)))
-    assert holding(checks) == {"short"}
-    assert of("short", checks).pages == 72 - (100 - 40)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_states_that_hold_and_their_pages(case: dict[str, Any]) -> None:
+    total, free, reserved = case["pool"]
+    servers = [
+        server(
+            None if each["mapped"] is None else {SMALL: each["mapped"] * SMALL} if each["mapped"] else {},
+            memlock=each.get("memlock", math.inf) * 1024,
+            touched=each.get("touched", 0) * SMALL,
+            database=each.get("database", "ase"),
+        )
+        for each in case["servers"]
+    ]
+    need = requirement(**case["need"]) if "need" in case else NEED
+    checks = assess(need, host(pages(total, free, reserved), *servers))
+    assert {check.state: check.pages for check in checks if check.holds} == case["holds"]
 
 
-def test_unneeded_pages_are_stranded_unless_reserved() -> None:
-    serving = server({SMALL: 64 * SMALL})
-    checks = assess(NEED, host(HugePagePool(SMALL, 172, 108, 0, reserved=0), serving))
-    assert holding(checks) == {"enough", "stranded"}
-    assert of("stranded", checks).pages == 100
-    untouched = HugePagePool(SMALL, 172, 172, 0, reserved=64)
-    assert of("stranded", assess(NEED, host(untouched, serving))).pages == 100
-
-
-def test_a_server_without_huge_pages_is_named() -> None:
-    checks = assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), server({})))
-    assert holding(checks) == {"enough", "not_used"}
-    assert "ASE1 runs without huge pages" in of("not_used", checks).text
-
-
-def test_unknown_use_is_omitted() -> None:
-    states = {f.state for f in assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), server(None)))}
-    assert "not_used" not in states
-    touching = assess(NEED, host(HugePagePool(SMALL, 72, 8, 0, 0), server(None, touched=64 * SMALL)))
-    assert holding(touching) == {"enough"}
-
-
-def test_only_the_requested_database_is_checked() -> None:
-    other = server({}, database="mysql")
-    assert "not_used" not in {f.state for f in assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), other))}
-    assert "not_used" in holding(
-        assess(requirement(memory_bytes=SMALL), host(HugePagePool(SMALL, 600, 600, 0, 0), other))
-    )
-    named = replace(NEED, server="ASE2")
-    assert "not_used" not in {
-        f.state for f in assess(named, host(HugePagePool(SMALL, 72, 72, 0, 0), server({})))
-    }
-
-
-@pytest.mark.parametrize(("limit_kib", "low"), [(72 * 2048, False), (72 * 2048 - 1, True)])
-def test_memlock_must_cover_all_pages(limit_kib: int, low: bool) -> None:
-    checks = assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), server({}, memlock=limit_kib * 1024)))
-    assert ("memlock_low" in holding(checks)) is low
-
-
-def test_memlock_does_not_matter_to_a_server_that_has_its_pages() -> None:
-    serving = server({SMALL: 64 * SMALL}, memlock=0)
-    assert "memlock_low" not in holding(assess(NEED, host(HugePagePool(SMALL, 72, 8, 0, 0), serving)))
+def test_what_is_unknown_is_omitted_and_a_server_without_huge_pages_is_named() -> None:
+    assert {check.state for check in assess(NEED, host(pages(72, 8), SERVING))} == set(get_args(State))
+    assert "not_used" not in {check.state for check in assess(NEED, host(UNUSED, server(None)))}
+    assert "ASE1 runs without huge pages" in of("not_used", assess(NEED, host(UNUSED, server({})))).text
 
 
 @pytest.mark.parametrize(("mode", "on"), [("always", True), ("madvise", False), ("never", False)])
 def test_thp_is_on_if_all_memory_gets_it(mode: str, on: bool) -> None:
-    checks = assess(NEED, host(HugePagePool(SMALL, 72, 72, 0, 0), thp_mode=mode))
-    assert ("thp_on" in holding(checks)) is on
+    assert of("thp_on", assess(NEED, host(UNUSED, thp_mode=mode))).holds is on
 
 
 def test_a_wrong_page_size_is_detected_in_pools_default_and_process() -> None:
     large = requirement(ase_memory=512 * 1024, page_size="1GiB")
-    only_small = host(HugePagePool(SMALL, 2000, 2000, 0, 0))
+    only_small = host(pages(2000, 2000))
     assert "offers 2048kB only" in of("wrong_size", assess(large, only_small)).text
-    both = replace(only_small, pools=(HugePagePool(SMALL, 0, 0, 0, 0), HugePagePool(LARGE, 2, 2, 0, 0)))
+    both = replace(only_small, pools=(pages(0, 0), HugePagePool(LARGE, 2, 2, 0, 0)))
     assert "default size is 2048kB" in of("wrong_size", assess(large, both)).text
     small_user = replace(both, default_size=LARGE, servers=(server({SMALL: SMALL}),))
     assert "ASE1 maps pages of 2048kB" in of("wrong_size", assess(large, small_user)).text
 
 
 def test_the_verdict_is_exported() -> None:
-    families: list[Family] = list(verdict_families(NEED, host(HugePagePool(SMALL, 70, 70, 0, 0), server({}))))
+    families: list[Family] = list(verdict_families(NEED, host(pages(70, 70), server({}))))
     seen = values(families)
     assert seen["dbhost_hugepages_required{2048kB}"] == 72
     assert seen["dbhost_hugepages_short{2048kB}"] == 2
