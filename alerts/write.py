@@ -14,8 +14,7 @@ from alerts.diagnosis_rules import diagnosis_definition, own_labels
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.rules.definitions import DEFINITIONS, PLACEHOLDER, rule_files
 from ase_exporter.rules.intervals import adapted, dump
-from ase_exporter.rules.messages import known
-from ase_exporter.rules.parameters import DefinitionError, parameters
+from ase_exporter.rules.parameters import DefinitionError, messages, parameters
 
 HERE = Path(__file__).parent
 RULES = HERE / "rules"
@@ -80,7 +79,7 @@ def alert_table() -> str:
 def message_table() -> str:
     """Return the page of the messages of the error log."""
     parts = [MESSAGES_HEADER]
-    for group in known()["groups"]:
+    for group in messages()["groups"]:
         rows = [
             f"| {number} | {severity} | {cause} |" for number, (severity, cause) in group["messages"].items()
         ]
@@ -90,7 +89,7 @@ def message_table() -> str:
             "",
         ]
         parts += ["| number | severity | cause |", "| --- | --- | --- |", *rows, ""]
-    sources = [f"- {name}: {source}." for name, source in known()["sources"].items()]
+    sources = [f"- {name}: {source}." for name, source in messages()["sources"].items()]
     return "\n".join([*parts, "## Sources", *sources, ""])
 
 

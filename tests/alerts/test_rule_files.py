@@ -7,8 +7,7 @@ import pytest
 from alerts import write
 
 from ase_exporter.rules.definitions import DEFINITIONS, rule_files
-from ase_exporter.rules.messages import known
-from ase_exporter.rules.parameters import DefinitionError, parameters, ratios
+from ase_exporter.rules.parameters import DefinitionError, messages, parameters, ratios
 
 
 def test_rule_files_are_up_to_date() -> None:
@@ -28,7 +27,7 @@ def test_every_parameter_is_used() -> None:
 
 
 def test_each_message_of_the_error_log_is_listed_once_with_a_source() -> None:
-    groups, sources = known()["groups"], known()["sources"]
+    groups, sources = messages()["groups"], messages()["sources"]
     numbers = [number for group in groups for number in group["messages"]]
     assert len(numbers) == len(set(numbers)) >= 120
     assert {group["who"] for group in groups} == {"page", "ticket", "ignore"}

@@ -41,12 +41,10 @@ def _read(target: Target, auth: Auth, deadline: float) -> ServerMemory:
         ((server,),) = connection.query("select @@servername", deadline)
     finally:
         connection.close()
-    numbers = [values.get(option) for option in _OPTIONS]
-    if missing := [
-        option for option, each in zip(_OPTIONS, numbers, strict=True) if not isinstance(each, int)
-    ]:
+    numbers = {option: value for option in _OPTIONS if isinstance(value := values.get(option), int)}
+    if missing := [option for option in _OPTIONS if option not in numbers]:
         raise UserError(
             f"target {target.name}: no run value of {', '.join(missing)} in master..syscurconfigs"
         )
-    total, maximum, allocate = (int(str(number)) for number in numbers)
+    total, maximum, allocate = numbers.values()
     return ServerMemory(*ase_memory(total, maximum, allocate == 1), str(server or "").strip())

@@ -2,20 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
-Reason = Literal[
-    "no_binary",
-    "no_permission",
-    "paranoid",
-    "not_supported",
-    "not_counted",
-    "unknown_event",
-    "no_events",
-    "no_process",
-    "silent",
-    "failed",
-]
+import yaml
 
 _SYNTAX_ERROR = re.compile(r"event syntax error: '([^']*)'")
 _DENIED = ("Access to performance monitoring", "You may not have permission", "Operation not permitted")
@@ -36,33 +26,22 @@ class EventCount:
     event: str
     value: float | None
     running: float
-    reason: Reason | None = None
+    reason: str | None = None
 
 
-HINTS: dict[Reason, str] = {
-    "no_binary": "install perf for this kernel (Debian: linux-perf, RHEL: perf)",
-    "no_permission": "give CAP_PERFMON (CAP_SYS_ADMIN before 5.8); in a container, lift seccomp's ban too",
-    "paranoid": "sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON (CAP_SYS_ADMIN before 5.8)",
-    "not_supported": "this CPU, or the virtual machine around it, does not count the event",
-    "not_counted": "the event got no counter in the last interval; count fewer events",
-    "unknown_event": "perf does not know the event on this kernel and CPU; see perf list",
-    "no_events": "no event is left to count",
-    "no_process": "the server to count is not running, or its process is not visible here",
-    "silent": "perf gave no interval in time and was ended",
-    "failed": "perf ended by itself",
-}
+_HINTS: dict[str, str] = yaml.safe_load(Path(__file__).with_name("perf_hints.yaml").read_text("utf-8"))
 
 
 class PerfProblem(NamedTuple):
     """Why perf or one event does not count; hint: one line on what to do."""
 
-    reason: Reason
+    reason: str
     hint: str
 
 
-def problem(reason: Reason) -> PerfProblem:
+def problem(reason: str) -> PerfProblem:
     """The problem of that reason, with its usual hint."""
-    return PerfProblem(reason, HINTS[reason])
+    return PerfProblem(reason, _HINTS[reason])
 
 
 def parse_count(line: str) -> EventCount | None:
@@ -77,7 +56,7 @@ def parse_count(line: str) -> EventCount | None:
     try:
         running = float(percent) / 100
         if value.startswith("<not "):
-            reason: Reason = "not_supported" if value == "<not supported>" else "not_counted"
+            reason = "not_supported" if value == "<not supported>" else "not_counted"
             return EventCount(float(time), event, None, 0.0, reason)
         return EventCount(float(time), event, float(value) * (1e-3 if unit == "msec" else 1), running)
     except ValueError:
@@ -102,4 +81,4 @@ def explain(messages: str, paranoid: int | None) -> PerfProblem:
     if any(text in messages for text in _DENIED):
         return problem("paranoid" if paranoid is not None and paranoid > 0 else "no_permission")
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
-    return PerfProblem("failed", lines[0][:200] if lines else HINTS["failed"])
+    return PerfProblem("failed", lines[0][:200] if lines else _HINTS["failed"])

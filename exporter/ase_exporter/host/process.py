@@ -17,6 +17,7 @@ from ase_exporter.host.files import NotOfferedError, parse_sizes, read_kernel_te
 from ase_exporter.host.process_finder import ProcessFinder, ProcessStat, ServerKey, ServerProcesses
 from ase_exporter.host.smaps import SmapsReader, SmapsSnapshot
 from ase_exporter.host.verdict import ServerState
+from ase_exporter.metrics.declared import Rows
 from ase_exporter.metrics.families import Family
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -80,7 +81,7 @@ class ProcessCollector:
         self.servers = tuple(
             ServerState(
                 key,
-                memlock=limits[key][0] if limits[key] else None,
+                memlock=limit[0] if (limit := limits[key]) else None,
                 touched=statuses[key][pid].get("HugetlbPages", 0),
                 mapped=snapshots[key].mapped if key in snapshots else None,
             )
@@ -100,7 +101,7 @@ class ProcessCollector:
 
     def _counters(self, servers: list[ServerProcesses]) -> Iterator[Family]:
         cpu = family("dbhost_process_cpu_seconds_total")
-        faults = {}
+        faults: dict[tuple[str, ...], dict[str, float | None]] = {}
         self._totals = {server.key: self._totals.get(server.key, _Totals()) for server in servers}
         for server in servers:
             totals = self._totals[server.key]
@@ -148,7 +149,7 @@ def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsR
     yield from of_group("smaps", {key: each.smaps.sums for key, each in snapshots.items() if each.smaps})
     yield from _placement(snapshots)
     now = reader.clock()
-    readings = {
+    readings: Rows = {
         key: {"readable": each.smaps is not None, "age": now - each.at, "duration": each.seconds}
         for key, each in snapshots.items()
     }

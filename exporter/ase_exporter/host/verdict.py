@@ -168,7 +168,7 @@ def read_host(procfs: str, sysfs: str, servers: tuple[ServerState, ...]) -> Host
 def verdict_families(need: Requirement, host: HostState) -> Iterator[Family]:
     """Yield dbhost_hugepages_required, _short, _stranded and _state."""
     checks = assess(need, host)
-    pages = {check.state: check.pages for check in checks}
+    pages: dict[str, float | None] = {check.state: check.pages for check in checks}
     yield from of_group("verdict", {(need.size,): {**pages, "required": need.pages}})
     yield family("dbhost_hugepages_state", [((check.state,), check.holds) for check in checks])
 

@@ -11,8 +11,10 @@ import yaml
 
 from ase_exporter import assets
 from ase_exporter.errors import UserError
-from ase_exporter.rules.messages import patterns
 
+# From this severity on, messages page unless messages.yaml says otherwise.
+SEVERE = 17
+_MESSAGES = Path(__file__).with_name("messages.yaml")
 PARAMETERS = assets.directory("parameters.yaml")
 
 # https://prometheus.io/docs/prometheus/latest/configuration/configuration/#configuration-file
@@ -60,7 +62,7 @@ def changed(settings: Iterable[str]) -> dict[str, str]:
 @cache
 def _shipped() -> dict[str, Any]:
     """All parameters by dotted name: those of parameters.yaml, and the patterns of messages."""
-    return _read(PARAMETERS) | patterns()
+    return _read(PARAMETERS) | _patterns()
 
 
 def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
@@ -117,6 +119,24 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not all(isinstance(group, dict) for group in content.values()):
         raise DefinitionError(f"{path}: expected groups of parameters, as in parameters.yaml")
     return {f"{group}.{name}": value for group, values in content.items() for name, value in values.items()}
+
+
+def messages() -> dict[str, Any]:
+    """messages.yaml: what numbers of the error log mean and who should hear of them; sources by name, and groups."""
+    loaded: dict[str, Any] = yaml.safe_load(_MESSAGES.read_text(encoding="utf-8"))
+    return loaded
+
+
+def _patterns() -> dict[str, str]:
+    """Patterns of numbers as parameters of rules: what pages under SEVERE, tickets, and what does not page above it."""
+    found: dict[str, list[str]] = {"page": [], "ticket": [], "quiet": []}
+    for group in messages()["groups"]:
+        for number, (severity, _) in sorted(group["messages"].items()):
+            if group["who"] == "ticket" or (group["who"] == "page" and severity < SEVERE):
+                found[group["who"]].append(str(number))
+            if group["who"] != "page" and severity >= SEVERE:
+                found["quiet"].append(str(number))
+    return {f"messages.{name}": "|".join(numbers) for name, numbers in found.items()}
 
 
 @cache

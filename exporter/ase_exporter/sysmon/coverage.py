@@ -15,8 +15,7 @@ from typing import Any
 import yaml
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, grammar, release
-from ase_exporter.sysmon.relations import Names, Rows, Term, terms
+from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, Rows, Term, grammar, release, terms
 from ase_exporter.sysmon.structure import COUNT, Report, Section
 
 _PROCEDURE = "sp_sysmon_"

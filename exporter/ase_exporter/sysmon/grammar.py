@@ -8,13 +8,13 @@ need: when the row is printed, see `coverage`. Two texts are the same if their l
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL
+from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_TOTAL, Row, Section
 
 STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 BUCKETS = "Bucketpool Activity"
@@ -39,7 +39,8 @@ _KINDS = {
     "applicationlogin": "Application->Login:",
     "replicationagent": "Replication Agent:",
 }
-Path_ = tuple[str, ...]
+Names = tuple[str, ...]
+Term = tuple[Names, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class KnownRow:
     """One row of the grammar; slots: the columns for which it prints something, figures or `n/a`."""
 
     section: str
-    path: Path_
+    path: Names
     label: str
     text: str
     columns: tuple[str, ...]
@@ -65,7 +66,7 @@ class Meaning:
 
     name: str
     section: str = ""
-    headings: tuple[tuple[str, Path_], ...] = ()
+    headings: tuple[tuple[str, Names], ...] = ()
     rows: tuple[KnownRow, ...] = ()
     text: bool = False
 
@@ -80,10 +81,10 @@ class Grammar:
     def __init__(self, rows: Sequence[KnownRow], texts: Sequence[str]) -> None:
         self.rows = rows
         self.sections = {key(row.section): row.section for row in self.rows}
-        self.paths: defaultdict[str, set[Path_]] = defaultdict(set)
-        self.by_place: dict[tuple[str, Path_, str], KnownRow] = {}
+        self.paths: defaultdict[str, set[Names]] = defaultdict(set)
+        self.by_place: dict[tuple[str, Names, str], KnownRow] = {}
         self._rows: defaultdict[str, list[KnownRow]] = defaultdict(list)
-        self._headings: dict[str, dict[tuple[str, Path_], None]] = {}
+        self._headings: dict[str, dict[tuple[str, Names], None]] = {}
         self._names: dict[str, str] = {}
         for row in rows:
             self._rows[key(row.text)].append(row)
@@ -111,7 +112,7 @@ class Grammar:
             found in self._texts,
         )
 
-    def known(self, section: str, path: Path_, label: str) -> KnownRow | None:
+    def known(self, section: str, path: Names, label: str) -> KnownRow | None:
         """The row of the grammar that a row of a report is."""
         return self.by_place.get((section, *place(section, path, label)))
 
@@ -139,10 +140,10 @@ def grammar() -> Grammar:
 
 
 @cache
-def renamed_rows() -> dict[tuple[str, Path_, str], tuple[Path_, str]]:
+def renamed_rows() -> dict[tuple[str, Names, str], tuple[Names, str]]:
     """The place since release 15.7 of each row that had another one before (renamed_rows.csv)."""
     known = grammar().by_place
-    found: dict[tuple[str, Path_, str], tuple[Path_, str]] = {}
+    found: dict[tuple[str, Names, str], tuple[Names, str]] = {}
     with (Path(__file__).parent / "renamed_rows.csv").open(encoding="utf-8", newline="") as file:
         for rule in csv.DictReader(file):
             old, new = (tuple(rule[name].split(" / ")) for name in ("until_15_0_3", "since_15_7"))
@@ -180,7 +181,7 @@ def release(version: str) -> str:
     )
 
 
-def place(section: str, path: Path_, label: str) -> tuple[Path_, str]:
+def place(section: str, path: Names, label: str) -> tuple[Names, str]:
     """Path and label of a row as the grammar has them."""
     if section == BUCKETS:
         return path, "*"
@@ -203,3 +204,41 @@ def _pattern(text: str) -> tuple[str, str]:
         if match:
             return replacement, spelling.format(*match.groups())
     return words, ""
+
+
+def terms(text: str) -> tuple[Term, ...]:
+    """Places joined by ' + ', each the sub-headings and the label of rows, joined by ' / '."""
+    places = [tuple(term.split(" / ")) for term in text.split(" + ")]
+    return tuple((parts[:-1], parts[-1]) for parts in places)
+
+
+class Rows:
+    """The rows of one section by their place in the grammar, and those that belong to one of them."""
+
+    def __init__(self, section: Section) -> None:
+        self.by_place: defaultdict[Term, list[Row]] = defaultdict(list)
+        self.blocks: defaultdict[Names, dict[Names, None]] = defaultdict(dict)
+        for row in section.rows:
+            path, label = place(section.name, row.path, row.label)
+            self.by_place[path, label].append(row)
+            for depth in range(len(path) + 1):
+                self.blocks[path[:depth]][row.path[:depth]] = None
+
+    def of(self, pattern: Names, path: Names, wanted: Sequence[Term]) -> Iterator[Row]:
+        """The rows at these places below the same names as a path, as far as the places share its pattern."""
+        for term, label in wanted:
+            shared = 0
+            while shared < min(len(path), len(term)) and pattern[shared] == term[shared]:
+                shared += 1
+            for row in self.at(term, label):
+                if row.path[:shared] == path[:shared]:
+                    yield row
+
+    def at(self, path: Names, label: str) -> Iterator[Row]:
+        """The rows at a place; a label `*` means every row there that is no total."""
+        if label != "*":
+            yield from self.by_place.get((path, label), ())
+            return
+        for (found, name), rows in self.by_place.items():
+            if found == path and not name.startswith(("Total ", "Pool Summary", "Server Summary", "Summary")):
+                yield from rows

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
-from ase_exporter.sysmon.relations import Names, Rows, Term, terms
+from ase_exporter.sysmon.grammar import Names, Rows, Term, terms
 from ase_exporter.sysmon.structure import (
     COUNT,
     PER_SEC,

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from ase_exporter.sysmon.grammar import BUCKETS, DEVICES, KnownRow, Meaning, grammar, is_named, place
+from ase_exporter.sysmon.grammar import BUCKETS, DEVICES, KnownRow, Meaning, Names, grammar, is_named, place
 from ase_exporter.sysmon.lines import Line
 from ase_exporter.sysmon.structure import Cell, Remark, Report, Row, Section
 from ase_exporter.sysmon.tokens import Word, in_columns, words
@@ -42,8 +42,6 @@ _NO_FIGURES = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
-Names = tuple[str, ...]
 
 
 @dataclass(slots=True)

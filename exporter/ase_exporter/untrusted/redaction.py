@@ -47,7 +47,7 @@ def redact(text: str) -> str:
     if not _secrets:
         return text
     views = _views(text)
-    spans = sorted(span for secret in list(_secrets) for span in _spans(secret, text, views))
+    spans = sorted(span for secret in list(_secrets) for span in _spans(secret, text, *views))
     found, end = "", 0
     for first, last in spans:
         if first >= end:
@@ -72,28 +72,16 @@ class _View(NamedTuple):
             yield self.spans[at][0], self.spans[at + len(wanted) - 1][1]
             at = self.text.find(wanted, at + len(wanted))
 
-    def characters(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Each character with its place."""
-        return zip(self.text, self.spans, strict=True)
 
-
-class _Views(NamedTuple):
+def _views(text: str) -> tuple[_View, _View, _View, _View]:
     """The text as it is, with escapes as what they stand for, in hexadecimal, and in base64."""
-
-    raw: _View
-    plain: _View
-    digits: _View
-    encoded: _View
-
-
-def _views(text: str) -> _Views:
     bare = _view((char, (at, at + 1)) for at, char in enumerate(text) if not char.isspace())
     gaps = {at for match in _BETWEEN_BYTES.finditer(text) for at in range(*match.span())}
-    return _Views(
-        raw=_view((char, span) for char, span in bare.characters() if char != "+"),
-        plain=_view((char, span) for char, span in _unescaped(bare) if not char.isspace() and char != "+"),
-        digits=_view((char.lower(), (at, at + 1)) for at, char in enumerate(text) if at not in gaps),
-        encoded=bare._replace(text=bare.text.translate(_URL_SAFE)),
+    return (
+        _view((char, span) for char, span in zip(*bare, strict=True) if char != "+"),
+        _view((char, span) for char, span in _unescaped(bare) if not char.isspace() and char != "+"),
+        _view((char.lower(), (at, at + 1)) for at, char in enumerate(text) if at not in gaps),
+        bare._replace(text=bare.text.translate(_URL_SAFE)),
     )
 
 
@@ -114,33 +102,32 @@ def _unescaped(view: _View) -> Iterator[tuple[str, tuple[int, int]]]:
                 at += size
         else:
             code = match["decimal"] or int(match["hex"] or match["unit"] or "0", 16)
-            known = (
-                html.unescape(match[0])
-                if match["name"]
-                else " "
-                if match["blank"]
-                else chr(min(int(code), _LAST))
+            char = " " if match["blank"] else chr(min(int(code), _LAST))
+            yield (
+                html.unescape(match[0])[0] if match["name"] else char,
+                (view.spans[at][0], view.spans[end - 1][1]),
             )
-            yield known[0], (view.spans[at][0], view.spans[end - 1][1])
     yield from zip(view.text[end:], view.spans[end:], strict=True)
 
 
-def _spans(secret: str, text: str, views: _Views) -> Iterator[tuple[int, int]]:
+def _spans(
+    secret: str, text: str, raw: _View, plain: _View, digits: _View, encoded: _View
+) -> Iterator[tuple[int, int]]:
     bare = "".join(char for char in secret if not char.isspace())
     wanted = bare.replace("+", "") or bare
-    for view in (views.raw, views.plain):
+    long = len(bare) >= MIN_LENGTH
+    for view in (raw, plain):
         for first, last in view.find(wanted):
-            long = len(bare) >= MIN_LENGTH
             if long or not (_is_word(text[first - 1 : first]) or _is_word(text[last : last + 1])):
                 yield first, last
-    if len(bare) < MIN_LENGTH:
+    if not long:
         return
-    for view in (views.raw, views.plain):
+    for view in (raw, plain):
         yield from view.find(wanted[::-1])
     data = secret.encode(errors="surrogateescape")
-    yield from views.digits.find(data.hex())
+    yield from digits.find(data.hex())
     for offset in range(3):
-        yield from views.encoded.find(_base64(data, offset))
+        yield from encoded.find(_base64(data, offset))
 
 
 def _is_word(char: str) -> bool:
