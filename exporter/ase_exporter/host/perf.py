@@ -6,7 +6,6 @@ A reason for not counting becomes a label of a metric, never an error.
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup
 from ase_exporter.config.perf_profiles import shipped
@@ -33,8 +32,8 @@ class PerfCollector:
         self._finder = ProcessFinder(procfs, processes)
         self._paranoid_file = f"{procfs}/sys/kernel/perf_event_paranoid"
         self._config = config
-        self._events = choose_profile(config.profile, config.events, procfs, sysfs)
-        self.child = PerfChild(self._command, dict(self._events.expressions), config.interval, self._paranoid)
+        self._profile, events = choose_profile(config.profile, config.events, procfs, sysfs)
+        self.child = PerfChild(self._command, events, config.interval, self._paranoid)
 
     def collect(self) -> Iterator[Family]:
         """Yield counts so far and reasons for not counting. The first call starts perf."""
@@ -42,7 +41,7 @@ class PerfCollector:
         with self.child.state.changed:
             families = list(_families(self.child.state))
         yield from families
-        yield family("dbhost_perf_profile_info", [((self._events.profile,), 1)])
+        yield family("dbhost_perf_profile_info", [((self._profile,), 1)])
         yield from of_group("perf", {(): {"paranoid": self._paranoid()}})
 
     def close(self) -> None:
@@ -89,16 +88,10 @@ def _families(state: PerfState) -> Iterator[Family]:
     yield from of_group("perf", {(): numbers})
 
 
-@dataclass(frozen=True, slots=True)
-class PerfEvents:
-    """Events to count. profile: its name, or `kernel`; expressions: event name -> perf expression."""
-
-    profile: str
-    expressions: Mapping[str, str]
-
-
-def choose_profile(name: str, added: Mapping[str, str], procfs: str, sysfs: str) -> PerfEvents:
-    """Return the events of a profile (`auto`: by CPU; `kernel`: generic events) and the added ones."""
+def choose_profile(
+    name: str, added: Mapping[str, str], procfs: str, sysfs: str
+) -> tuple[str, dict[str, str]]:
+    """The profile (`auto`: by CPU; `kernel`: generic events), and perf's expressions of its and the added events."""
     known = shipped()
     if name == "auto":
         cpu = parse_cpu(read_kernel_text(f"{procfs}/cpuinfo") or "")
@@ -110,7 +103,7 @@ def choose_profile(name: str, added: Mapping[str, str], procfs: str, sysfs: str)
     else:
         raw = known.profiles[name].events
     expressions = {**known.common, **raw, **added}
-    return PerfEvents(name, {event: _named(event, text) for event, text in expressions.items()})
+    return name, {event: _named(event, text) for event, text in expressions.items()}
 
 
 def parse_cpu(cpuinfo: str) -> tuple[str, int, int] | None:

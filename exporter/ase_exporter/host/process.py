@@ -146,11 +146,11 @@ def _status_families(statuses: Mapping[ServerKey, Mapping[int, Mapping[str, int]
 
 
 def _smaps_families(snapshots: Mapping[ServerKey, SmapsSnapshot], reader: SmapsReader) -> Iterator[Family]:
-    yield from of_group("smaps", {key: each.smaps.sums for key, each in snapshots.items() if each.smaps})
+    yield from of_group("smaps", {key: each.sums for key, each in snapshots.items() if each.sums})
     yield from _placement(snapshots)
     now = reader.clock()
     readings: Rows = {
-        key: {"readable": each.smaps is not None, "age": now - each.at, "duration": each.seconds}
+        key: {"readable": each.sums is not None, "age": now - each.at, "duration": each.seconds}
         for key, each in snapshots.items()
     }
     yield from of_group("snapshot", readings)

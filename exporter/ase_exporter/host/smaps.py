@@ -10,7 +10,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ase_exporter.host.declared import keys
 from ase_exporter.host.files import read_kernel_text
@@ -20,18 +19,10 @@ _MAX_CPU_SHARE = 0.01
 _SMAPS_LINE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 
 
-class Smaps(NamedTuple):
-    """/proc/PID/smaps in bytes. sums: lines by name, summed over all mappings.
+def parse_smaps(text: str, lines: Iterable[str]) -> tuple[Mapping[str, int], Mapping[int, int]]:
+    """The sums of these lines of /proc/PID/smaps, and what is mapped with huge pages (see SmapsSnapshot).
 
-    mapped_hugetlb: huge page size in bytes -> bytes mapped with that size, touched or not.
-    """
-
-    sums: Mapping[str, int]
-    mapped_hugetlb: Mapping[int, int]
-
-
-def parse_smaps(text: str, lines: Iterable[str]) -> Smaps:
-    """Parse /proc/PID/smaps (smaps_rollup has no page sizes and does not exist before Linux 4.14). lines: to be summed.
+    smaps_rollup has no page sizes, and does not exist before Linux 4.14.
 
     A mapping uses huge pages if its KernelPageSize is 1 MiB or more: base pages are 64 KiB at most.
     """
@@ -45,7 +36,7 @@ def parse_smaps(text: str, lines: Iterable[str]) -> Smaps:
             mapped[int(kilobytes) * 1024] += size
         elif name in sums:
             sums[name] += int(kilobytes) * 1024
-    return Smaps(sums, mapped)
+    return sums, mapped
 
 
 def parse_numa_maps(text: str) -> Mapping[tuple[int, int], int]:
@@ -63,20 +54,17 @@ def parse_numa_maps(text: str) -> Mapping[tuple[int, int], int]:
 
 @dataclass(frozen=True, slots=True)
 class SmapsSnapshot:
-    """smaps and numa_maps of one process. smaps is None without permission to read it (as for ptrace).
+    """smaps and numa_maps of one process. sums and mapped are None without permission to read it (as for ptrace).
 
-    numa: (node, page size in bytes) -> bytes; at: clock time of the read; seconds: its duration.
+    sums: lines by name, in bytes, summed over all mappings. mapped: huge page size in bytes -> bytes mapped with that
+    size, touched or not. numa: (node, page size in bytes) -> bytes. at: clock time of the read. seconds: its duration.
     """
 
-    smaps: Smaps | None
+    sums: Mapping[str, int] | None
+    mapped: Mapping[int, int] | None
     numa: Mapping[tuple[int, int], int]
     at: float
     seconds: float
-
-    @property
-    def mapped(self) -> Mapping[int, int] | None:
-        """Huge page size in bytes -> bytes mapped with it; None if smaps is not permitted."""
-        return self.smaps.mapped_hugetlb if self.smaps else None
 
 
 def read_smaps(procfs: str, pid: int, clock: Callable[[], float] = time.monotonic) -> SmapsSnapshot:
@@ -84,12 +72,8 @@ def read_smaps(procfs: str, pid: int, clock: Callable[[], float] = time.monotoni
     start = clock()
     smaps = read_kernel_text(f"{procfs}/{pid}/smaps")
     numa = read_kernel_text(f"{procfs}/{pid}/numa_maps")
-    return SmapsSnapshot(
-        smaps=parse_smaps(smaps, keys("smaps")) if smaps else None,
-        numa=parse_numa_maps(numa or ""),
-        at=start,
-        seconds=clock() - start,
-    )
+    sums, mapped = parse_smaps(smaps, keys("smaps")) if smaps else (None, None)
+    return SmapsSnapshot(sums, mapped, parse_numa_maps(numa or ""), at=start, seconds=clock() - start)
 
 
 @dataclass(slots=True)
@@ -145,6 +129,6 @@ class SmapsReader:
         for key, pid in wanted.items():
             snapshot = read_smaps(self.procfs, pid, self.clock)
             # Keep the older snapshot if the process ended during the read.
-            if snapshot.smaps is not None or read_kernel_text(f"{self.procfs}/{pid}/stat"):
+            if snapshot.sums is not None or read_kernel_text(f"{self.procfs}/{pid}/stat"):
                 snapshots[key] = snapshot
         return snapshots

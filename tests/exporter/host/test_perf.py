@@ -157,36 +157,30 @@ def test_restarts_back_off(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -
     assert problem(seen) == "something is broken,failed"
 
 
-def test_closing_stops_perf(stand_in: StandIn) -> None:
-    stand_in.play("1.0,100,,cycles,1,100.00,,")
+@pytest.mark.parametrize(("deaf", "ended"), [(False, 0), (True, -signal.SIGKILL)], ids=["ends", "deaf"])
+def test_closing_ends_perf_and_kills_one_that_does_not_exit(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, deaf: bool, ended: int
+) -> None:
+    if deaf:
+        monkeypatch.setattr(perf_child, "_EXIT_GRACE", 0.1)
+    stand_in.play("1.0,100,,cycles,1,100.00,,", *(["DEAF"] if deaf else []))
     collector = stand_in.collector()
     wait(collector, counted(1))
     process = collector.child._process
     assert process is not None
     collector.close()
     collector.close()
-    assert process.returncode == 0
-
-
-def test_a_perf_that_does_not_exit_is_killed(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perf_child, "_EXIT_GRACE", 0.1)
-    stand_in.play("1.0,100,,cycles,1,100.00,,", "DEAF")
-    collector = stand_in.collector()
-    wait(collector, counted(1))
-    process = collector.child._process
-    assert process is not None
-    collector.close()
-    assert process.returncode == -signal.SIGKILL
+    assert process.returncode == ended
 
 
 def test_the_cpu_chooses_the_profile(tmp_path: Path) -> None:
     procfs, sysfs = write_files(tmp_path, {"proc/cpuinfo": BROADWELL})
-    events = choose_profile("auto", {}, procfs, sysfs)
-    assert events.profile == "broadwell"
-    assert events.expressions["d-cycles-waited"] == "cpu/event=0x08,umask=0x10,name=d-cycles-waited/"
-    assert events.expressions["i-cycles-waited"] == "cpu/event=0x85,umask=0x10,name=i-cycles-waited/"
-    assert events.expressions["d-main-memory-reads"] == "cpu/event=0xbc,umask=0x18,name=d-main-memory-reads/"
-    assert events.expressions["i-main-memory-reads"] == "cpu/event=0xbc,umask=0x28,name=i-main-memory-reads/"
+    profile, events = choose_profile("auto", {}, procfs, sysfs)
+    assert profile == "broadwell"
+    assert events["d-cycles-waited"] == "cpu/event=0x08,umask=0x10,name=d-cycles-waited/"
+    assert events["i-cycles-waited"] == "cpu/event=0x85,umask=0x10,name=i-cycles-waited/"
+    assert events["d-main-memory-reads"] == "cpu/event=0xbc,umask=0x18,name=d-main-memory-reads/"
+    assert events["i-main-memory-reads"] == "cpu/event=0xbc,umask=0x28,name=i-main-memory-reads/"
 
 
 def test_other_cpus_count_the_events_that_the_kernel_names(tmp_path: Path) -> None:
@@ -197,11 +191,11 @@ def test_other_cpus_count_the_events_that_the_kernel_names(tmp_path: Path) -> No
             "sys/bus/event_source/devices/cpu/events/stalled-cycles-backend": "event=0x87\n",
         },
     )
-    events = choose_profile("auto", {"mine": "cpu/event=0x1/"}, procfs, sysfs)
-    assert events.profile == "kernel"
-    raw = {name for name, text in events.expressions.items() if text.startswith("cpu/")}
+    profile, events = choose_profile("auto", {"mine": "cpu/event=0x1/"}, procfs, sysfs)
+    assert profile == "kernel"
+    raw = {name for name, text in events.items() if text.startswith("cpu/")}
     assert raw == {"stalled-cycles-backend", "mine"}
-    assert "d-cycles-waited" in choose_profile("broadwell", {}, procfs, sysfs).expressions
+    assert "d-cycles-waited" in choose_profile("broadwell", {}, procfs, sysfs)[1]
 
 
 def test_an_unknown_profile_is_rejected() -> None:

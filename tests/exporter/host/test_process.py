@@ -23,12 +23,12 @@ def test_a_process_name_may_hold_parentheses() -> None:
 
 
 def test_mapped_and_touched_huge_pages_are_distinguished() -> None:
-    smaps = parse_smaps(
+    sums, mapped = parse_smaps(
         DATASERVER["proc/11/smaps"],
         ["Shared_Hugetlb", "Private_Hugetlb", "AnonHugePages", "Anonymous", "Locked"],
     )
-    assert smaps.mapped_hugetlb == {2 * MIB: 128 * MIB}
-    assert list(smaps.sums.values()) == [4 * MIB, 2 * MIB, 2 * MIB, (4096 + 64) * 1024, 0]
+    assert mapped == {2 * MIB: 128 * MIB}
+    assert list(sums.values()) == [4 * MIB, 2 * MIB, 2 * MIB, (4096 + 64) * 1024, 0]
 
 
 def test_numa_maps_are_summed_by_node_and_page_size() -> None:

@@ -1,5 +1,7 @@
 """Reports written by hand, in the layouts of several versions."""
 
+from pathlib import Path
+
 RULE = "=" * 79 + " "
 UNDERLINE = "  -------------------------  ------------  ------------  ----------  ---------- "
 END = "=============================== End of Report ================================= "
@@ -27,50 +29,10 @@ def row(label: str, per_sec: object, per_xact: object, count: object, percent: o
     return f"{label:<29}{per_sec:>12}  {per_xact:>12}  {count:>10}  {share:>10}"
 
 
-HEADER = "\n".join(
-    [
-        RULE,
-        "      Sybase Adaptive Server Enterprise System Performance Report",
-        RULE,
-        " ",
-        "Server Version:        Adaptive Server Enterprise/16.0 SP03 PL02/EBF 27413 SMP/",
-        "                       P/x86_64/Enterprise Linux/ase160sp03pl02/3024/64-bit/FBO",
-        "                       /Thu Mar 22 01:00:00 2018",
-        "Run Date:              Nov 03, 2025",
-        "Sampling Started at:   Nov 03, 2025 09:00:00",
-        "Sampling Ended at:     Nov 03, 2025 09:01:00",
-        "Sample Interval:       00:01:00",
-        "Sample Mode:           No Clear",
-        "Counters Last Cleared: Nov 01, 2025 00:00:00",
-        "Server Name:           PROD_DS",
-        RULE,
-        " ",
-    ]
-)
-
+HEADER = Path(__file__).with_name("header.txt").read_text().removesuffix("\n")
+ENGINES = Path(__file__).with_name("engines.txt").read_text().removesuffix("\n")
 TRANSACTIONS = section(
     "Transaction Profile", table("Transaction Summary", row("    Committed Xacts", "1200.0", "n/a", 72000))
-)
-
-ENGINES = "\n".join(
-    [
-        "  Engine Utilization (Tick %)   User Busy   System Busy    I/O Busy        Idle",
-        UNDERLINE,
-        "  ThreadPool : syb_default_pool",
-        "   Engine 0                        60.0 %         5.0 %       1.0 %      34.0 %",
-        "   Engine 1                        40.0 %         3.0 %       1.0 %      56.0 %",
-        UNDERLINE,
-        "  Pool Summary        Total       100.0 %         8.0 %       2.0 %      90.0 %",
-        "                    Average        50.0 %         4.0 %       1.0 %      45.0 %",
-        " ",
-        UNDERLINE,
-        "  Server Summary      Total       100.0 %         8.0 %       2.0 %      90.0 %",
-        "                    Average        50.0 %         4.0 %       1.0 %      45.0 %",
-        " ",
-        "  Adaptive Server threads are consuming 1.1 CPU units.",
-        "  Throughput (committed xacts per CPU unit) : 1090.9",
-        " ",
-    ]
 )
 
 
