@@ -14,7 +14,6 @@ from ase_exporter.errors import UserError
 
 # From this severity on, messages page unless messages.yaml says otherwise.
 SEVERE = 17
-_MESSAGES = Path(__file__).with_name("messages.yaml")
 PARAMETERS = assets.directory("parameters.yaml")
 
 # https://prometheus.io/docs/prometheus/latest/configuration/configuration/#configuration-file
@@ -66,7 +65,7 @@ def _shipped() -> dict[str, Any]:
 
 
 def _full_name(name: str, shipped: Mapping[str, Any]) -> str:
-    if name in (short := _kinds()["short_names"]):
+    if name in (short := _beside("parameter_kinds.yaml")["short_names"]):
         return str(short[name])
     candidates = [each for each in shipped if name in (each, each.partition(".")[2])]
     if len(candidates) == 1:
@@ -97,11 +96,10 @@ def _check(where: str, overrides: Mapping[str, Any], shipped: Mapping[str, Any])
 def _mismatch(name: str, value: Any, shipped: Any) -> str | None:
     """What was expected of a parameter, or None if the value fits."""
     if isinstance(shipped, str):
+        expected = "text without spaces or quotes", re.compile(r"[^\s\"'\\]+")
         if _DURATION.fullmatch(shipped):
-            fits = isinstance(value, str) and _DURATION.fullmatch(value)
-            return None if fits else "a duration such as 5m or 1h30m"
-        fits = isinstance(value, str) and re.fullmatch(r"[^\s\"'\\]+", value)
-        return None if fits else "text without spaces or quotes"
+            expected = "a duration such as 5m or 1h30m", _DURATION
+        return None if isinstance(value, str) and expected[1].fullmatch(value) else expected[0]
     number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     if name in ratios():
         return None if 0 <= number <= 1 else "a ratio from 0 to 1"
@@ -123,8 +121,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def messages() -> dict[str, Any]:
     """messages.yaml: what numbers of the error log mean and who should hear of them; sources by name, and groups."""
-    loaded: dict[str, Any] = yaml.safe_load(_MESSAGES.read_text(encoding="utf-8"))
-    return loaded
+    return _beside("messages.yaml")
 
 
 def _patterns() -> dict[str, str]:
@@ -141,11 +138,15 @@ def _patterns() -> dict[str, str]:
 
 @cache
 def ratios() -> frozenset[str]:
-    return frozenset(f"{group}.{name}" for group, names in _kinds()["ratios"].items() for name in names)
+    return frozenset(
+        f"{group}.{name}"
+        for group, names in _beside("parameter_kinds.yaml")["ratios"].items()
+        for name in names
+    )
 
 
 @cache
-def _kinds() -> dict[str, Any]:
-    """What parameter_kinds.yaml holds."""
-    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "parameter_kinds.yaml").read_text())
+def _beside(name: str) -> dict[str, Any]:
+    """What a file beside this module holds."""
+    loaded: dict[str, Any] = yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     return loaded

@@ -11,6 +11,7 @@ import quopri
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import BinaryIO, cast
 
 _CHUNK = 1 << 16
@@ -62,13 +63,16 @@ def open_lines(file: BinaryIO) -> Iterator[str]:
     A line ends at CR LF, LF or CR; CR CR LF (text mode used twice) is one end. Raises OSError or EOFError for a
     gzip file that is damaged or a bomb, and for a line that no report has.
     """
-    head, chunks = _sniff(file)
-    if head.startswith(_GZIP):
-        packed = _Chunks(chunks)
-        unpacked: object = gzip.GzipFile(fileobj=cast(BinaryIO, packed))
-        head, chunks = _sniff(cast(BinaryIO, unpacked))
+    packed = _Counted(
+        file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
+    )
+    is_packed = packed.file.peek(len(_GZIP)).startswith(_GZIP)
+    source = gzip.GzipFile(fileobj=cast(BinaryIO, packed)) if is_packed else packed.file
+    encoding = _encoding(source.peek(_SNIFFED)[:_SNIFFED])
+    chunks: Iterator[bytes] = iter(partial(source.read1, _CHUNK), b"")
+    if is_packed:
         chunks = _bounded(chunks, packed)
-    decoder = codecs.getincrementaldecoder(_encoding(head))(errors="replace")
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     rest, left_out = "", 0
     for chunk in chunks:
         *lines, rest = (rest + decoder.decode(chunk)).split("\n")
@@ -94,23 +98,20 @@ def plain(line: str) -> list[str]:
     return line.split("\n")
 
 
-class _Chunks:
-    """An iterator of bytes as the file that GzipFile expects."""
+class _Counted:
+    """A file as GzipFile reads it. taken: how many bytes were."""
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = b""
+    def __init__(self, file: io.BufferedReader) -> None:
+        self.file = file
         self.taken = 0
 
     def read(self, size: int) -> bytes:
-        while len(self._rest) < size and (chunk := next(self._chunks, b"")):
-            self._rest += chunk
-            self.taken += len(chunk)
-        data, self._rest = self._rest[:size], self._rest[size:]
+        data = self.file.read(size)
+        self.taken += len(data)
         return data
 
 
-def _bounded(chunks: Iterator[bytes], packed: _Chunks) -> Iterator[bytes]:
+def _bounded(chunks: Iterator[bytes], packed: _Counted) -> Iterator[bytes]:
     """The same chunks. Raises OSError if they are too many for what they were unpacked from."""
     total = 0
     for chunk in chunks:
@@ -118,18 +119,6 @@ def _bounded(chunks: Iterator[bytes], packed: _Chunks) -> Iterator[bytes]:
         if total > _FREE + MAX_RATIO * packed.taken:
             raise OSError(f"it unpacks to more than {MAX_RATIO} times its size")
         yield chunk
-
-
-def _sniff(file: BinaryIO) -> tuple[bytes, Iterator[bytes]]:
-    """The first bytes of a file, and all of it in chunks."""
-    head = file.read(_SNIFFED)
-
-    def chunks() -> Iterator[bytes]:
-        yield head
-        while chunk := file.read(_CHUNK):
-            yield chunk
-
-    return head, chunks()
 
 
 def _encoding(head: bytes) -> str:

@@ -1,14 +1,17 @@
 """The perf collector: counts, reasons for not counting, and the end of the child process."""
 
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import yaml
 from pydantic import TypeAdapter, ValidationError
 from tests.exporter.host.kernels import process, write_files
 from tests.exporter.host.perf_stand_in import StandIn, wait
@@ -19,6 +22,7 @@ from ase_exporter.host.perf import PerfCollector, choose_profile
 from ase_exporter.host.perf_child import PerfState
 from ase_exporter.host.perf_output import parse_count
 
+CASES = yaml.safe_load(Path(__file__).with_name("perf.yaml").read_text())
 BROADWELL = "processor : 0\nvendor_id : GenuineIntel\ncpu family : 6\nmodel : 79\nmodel name : Xeon\n"
 
 
@@ -67,51 +71,25 @@ def test_a_message_is_no_count(line: str) -> None:
     assert parse_count(line) is None
 
 
-def test_counts_never_decrease_over_intervals_and_restarts(
-    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_what_perf_prints_becomes_counts_and_reasons(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(perf_child, "_MIN_BACKOFF", 0.01)
-    stand_in.play("1.0,100,,cycles,1,100.00,,", "2.0,50,,cycles,1,100.00,,", "EXIT 1", run=0)
-    stand_in.play("1.5,7,,cycles,1,100.00,,", "1.5,3,,page-faults:u,1,100.00,,")
-    seen = wait(stand_in.collector(), lambda t: t.events["page-faults"].counting)
-    assert seen["dbhost_perf_events_total{cycles}"] == 157
-    assert seen["dbhost_perf_events_total{page-faults}"] == 3
-    assert seen["dbhost_perf_counted_seconds_total"] == 3.5
-    assert seen["dbhost_perf_starts_total"] == 2
-    assert seen["dbhost_perf_up"] == 1
-
-
-def test_the_share_of_multiplexed_events_is_exported(stand_in: StandIn) -> None:
-    stand_in.play("1.0,800,,dTLB-loads,1,25.00,,", "1.0,100,,cycles,1,100.00,,")
-    seen = wait(stand_in.collector(), counted(1))
-    assert seen["dbhost_perf_events_total{dTLB-loads}"] == 800
-    assert seen["dbhost_perf_running_ratio{dTLB-loads}"] == 0.25
-    assert seen["dbhost_perf_running_ratio{cycles}"] == 1
-
-
-def test_events_that_are_not_counted_have_a_reason(stand_in: StandIn) -> None:
-    stand_in.play(
-        "1.0,<not supported>,,dTLB-loads,0,100.00,,",
-        "1.0,<not counted>,,instructions,0,100.00,,",
-        "1.0,100,,cycles,1,100.00,,",
+    *runs, last = case["runs"]
+    stand_in.play(*last)
+    for run, lines in enumerate(runs):
+        stand_in.play(*lines, run=run)
+    until = case["until"]
+    collector = stand_in.collector(proc__sys__kernel__perf_event_paranoid=f"{case.get('paranoid', 0)}\n")
+    seen = wait(
+        collector, lambda state: bool(state.problem) if until == "problem" else state.events[until].counting
     )
-    seen = wait(stand_in.collector(), counted(1))
-    assert reasons(seen) == {"dTLB-loads": "not_supported", "instructions": "not_counted"}
-    assert seen["dbhost_perf_event_counting{dTLB-loads}"] == 0
-    assert "dbhost_perf_events_total{dTLB-loads}" not in seen
-
-
-@pytest.mark.parametrize(
-    ("level", "reason"), [("2", "paranoid"), ("-1", "no_permission")], ids=["paranoid", "no_permission"]
-)
-def test_missing_permission_is_reported_with_its_cause(stand_in: StandIn, level: str, reason: str) -> None:
-    stand_in.play("Error:", "Access to performance monitoring is limited.", "EXIT 255")
-    collector = stand_in.collector(proc__sys__kernel__perf_event_paranoid=f"{level}\n")
-    seen = wait(collector, lambda state: state.problem is not None)
-    assert problem(seen).endswith(f",{reason}")
-    assert "CAP_PERFMON" in problem(seen)
-    assert seen["dbhost_perf_up"] == 0
-    assert seen["dbhost_perf_event_paranoid"] == int(level)
+    assert {name: seen.get(name) for name in case["values"]} == case["values"]
+    assert reasons(seen) == case.get("reasons", {})
+    assert "problem" not in case or re.search(case["problem"], problem(seen))
+    refused = [event for event, reason in reasons(seen).items() if reason == "unknown_event"]
+    assert not {*refused} & {*(stand_in.root / "arguments").read_text().split("\n")}
 
 
 def test_a_missing_perf_is_reported(tmp_path: Path) -> None:
@@ -122,18 +100,6 @@ def test_a_missing_perf_is_reported(tmp_path: Path) -> None:
     finally:
         collector.close()
     assert problem(seen).startswith("install perf") and problem(seen).endswith(",no_binary")
-
-
-def test_an_event_that_perf_rejects_does_not_affect_the_others(stand_in: StandIn) -> None:
-    stand_in.play(
-        "event syntax error: 'tlb:tlb_flush'", r"  \___ can't access trace events", "EXIT 129", run=0
-    )
-    stand_in.play("event syntax error: 'cycles'", r"   \___ parser error", "EXIT 129", run=1)
-    stand_in.play("1.0,5,,page-faults,1,100.00,,")
-    seen = wait(stand_in.collector(), lambda state: state.events["page-faults"].counting)
-    assert reasons(seen) == {"tlb:tlb_flush": "no_permission", "cycles": "unknown_event"}
-    assert seen["dbhost_perf_events_total{page-faults}"] == 5
-    assert "cycles" not in (stand_in.root / "arguments").read_text().split("\n")
 
 
 def test_restarts_back_off(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from pydantic import TypeAdapter, ValidationError
-from tests.exporter.host.kernels import DATASERVER, process, settled, values, write_files
+from tests.exporter.host.kernels import DATASERVER, KERNELS, process, settled, values, write_files
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
 from ase_exporter.host.collectors import HostCollectors
@@ -14,6 +16,7 @@ from ase_exporter.host.process import ProcessCollector, parse_memlock
 from ase_exporter.host.process_finder import ProcessFinder, parse_stat
 from ase_exporter.host.smaps import SmapsReader, parse_numa_maps, parse_smaps
 
+CASES = yaml.safe_load(Path(__file__).with_name("processes.yaml").read_text())
 MIB = 1024**2
 
 
@@ -45,51 +48,25 @@ def test_an_unlimited_memlock_is_infinite() -> None:
     assert parse_memlock("Max processes   1   1   processes\n") is None
 
 
-def test_an_ase_is_identified_by_its_server_name(tmp_path: Path) -> None:
-    procfs, _ = write_files(tmp_path, DATASERVER)
-    collector = ProcessCollector(procfs, DEFAULT_PROCESSES, smaps_interval=300)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_servers_and_their_metrics(tmp_path: Path, case: dict[str, Any]) -> None:
+    files = dict(KERNELS[case["kernel"]]) if "kernel" in case else {}
+    for each in case.get("processes", ()):
+        files.update(process(**each))
+    collector = ProcessCollector(write_files(tmp_path, files)[0], DEFAULT_PROCESSES, smaps_interval=300)
     list(collector.collect())
     collector.wait()
     seen = values(collector.collect())
-    assert seen["dbhost_process_count{ase,ASE1}"] == 1
-    assert seen["dbhost_process_threads{ase,ASE1}"] == 3
-    assert seen["dbhost_process_memlock_limit_bytes{ase,soft,ASE1}"] == 65536
-    assert seen["dbhost_process_memlock_limit_bytes{ase,hard,ASE1}"] == math.inf
-    assert seen["dbhost_process_hugetlb_mapped_bytes{ase,ASE1,2048kB}"] == 128 * MIB
-    assert seen["dbhost_process_hugetlb_shared_bytes{ase,ASE1}"] == 4 * MIB
-    assert seen["dbhost_process_numa_bytes{ase,1,ASE1,2048kB}"] == 4 * MIB
-    assert seen["dbhost_process_smaps_readable{ase,ASE1}"] == 1
-    assert collector.servers[0].mapped == {2 * MIB: 128 * MIB}
+    assert {name: seen.get(name) for name in case["values"]} == case["values"]
+    counts = {name for name in seen if name.startswith("dbhost_process_count")}
+    assert counts <= case["values"].keys()
+    if "kernel" in case:
+        assert collector.servers[0].mapped == {2 * MIB: 128 * MIB}
 
 
-def test_a_server_of_many_processes_is_one(tmp_path: Path) -> None:
-    files = {
-        **process(20, "postgres", 1, "postgres -D /data/a", RssAnon=100, RssShmem=500, VmPTE=10),
-        **process(21, "postgres", 20, "postgres: checkpointer", RssAnon=200, RssShmem=900, VmPTE=20),
-        **process(30, "postgres", 1, "postgres -D /data/b", RssAnon=7),
-    }
-    procfs, _ = write_files(tmp_path, files)
-    seen = values(ProcessCollector(procfs, DEFAULT_PROCESSES, 0).collect())
-    assert seen["dbhost_process_count{postgres,/data/a}"] == 2
-    assert seen["dbhost_process_anonymous_bytes{postgres,/data/a}"] == 300 * 1024
-    assert seen["dbhost_process_shmem_bytes{postgres,/data/a}"] == 900 * 1024
-    assert seen["dbhost_process_page_tables_bytes{postgres,/data/a}"] == 30 * 1024
-    assert seen["dbhost_process_count{postgres,/data/b}"] == 1
-    assert not any("smaps" in name for name in seen)
-
-
-def test_oracle_is_identified_by_its_sid_and_exporters_are_ignored(tmp_path: Path) -> None:
-    files = {
-        **process(50, "ora_pmon_PROD", 1, "ora_pmon_PROD"),
-        **process(51, "ora_dbw0_PROD", 1, "ora_dbw0_PROD"),
-        **process(52, "oracle_52_prod", 1, "oraclePROD (LOCAL=NO)"),
-        **process(53, "oracledb_export", 1, "oracledb_exporter --port 9161"),
-        **process(54, "postgres_export", 1, "postgres_exporter"),
-    }
-    servers = ProcessFinder(write_files(tmp_path, files)[0], DEFAULT_PROCESSES).find()
-    assert [(tuple(server.key), set(server.stats)) for server in servers] == [
-        (("oracle", "PROD"), {50, 51, 52})
-    ]
+def test_smaps_is_not_read_without_an_interval(tmp_path: Path) -> None:
+    seen = values(ProcessCollector(write_files(tmp_path, DATASERVER)[0], DEFAULT_PROCESSES, 0).collect())
+    assert seen and not any("smaps" in name for name in seen)
 
 
 def test_cpu_never_decreases_when_a_process_ends(tmp_path: Path) -> None:
