@@ -27,7 +27,7 @@ from ase_exporter.sysmon.encode import CSV_HEADING, as_json, csv_rows, series_en
 from ase_exporter.sysmon.files import expand, read_files, reports_of
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.runner import SampleError, take_sample
-from ase_exporter.sysmon.series import OpenMetricsHistory, exposition
+from ase_exporter.sysmon.series import OpenMetricsHistory, series_text
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.terminal import completeness, print_comparison, print_report
 
@@ -49,7 +49,7 @@ def parse(files: list[str], form: Format = "table", cells: str = "", strict: boo
                 for name, report in reports:
                     print(csv_rows(report, name), end="")
             case "metrics":
-                print(exposition(reports, wanted, len(names)), end="")
+                print(series_text(reports, wanted, len(names)), end="")
             case _:
                 for _, report in reports:
                     _print_one(report, form, wanted)

@@ -16,7 +16,7 @@ from ase_exporter.sysmon.structure import Report
 _OF_THE_PRESENT = "ase_sysmon_sample_age_seconds"
 
 
-def exposition(reports: Iterable[tuple[str, Report]], cells: list[str], files: int) -> str:
+def series_text(reports: Iterable[tuple[str, Report]], cells: list[str], files: int) -> str:
     """The series of reports, given with their files. files: how many there are.
 
     If there are several reports, every series has the labels file, run (its number in the file, from 1) and server.

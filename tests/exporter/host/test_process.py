@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from pydantic import TypeAdapter, ValidationError
 from tests.exporter.host.kernels import DATASERVER, KERNELS, process, settled, values, write_files
 
 from ase_exporter.config.host import DEFAULT_PROCESSES, Collectors, HostConfig, ProcessGroup
@@ -155,21 +154,6 @@ def test_unreadable_smaps_are_reported(tmp_path: Path) -> None:
     collector.wait()
     assert values(collector.collect())["dbhost_process_smaps_readable{ase,ASE1}"] == 0
     assert collector.servers[0].mapped is None
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"database": "x"}, "exactly one of name, pid_file"),
-        ({"database": "x", "name": "("}, "expected a regular expression"),
-        ({"database": "x", "name": "(" * 50_000}, "expected a regular expression"),
-        ({"database": "x", "name": "a{999999999999}"}, "expected a regular expression"),
-        ({"database": "x", "name": "a", "server": "-s"}, "expected a pattern with a group"),
-    ],
-)
-def test_a_bad_process_pattern_is_rejected(settings: dict[str, str], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        TypeAdapter(ProcessGroup).validate_python(settings)
 
 
 def test_smaps_that_cannot_be_parsed_do_not_affect_other_metrics(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-from pydantic import TypeAdapter
 from tests.exporter.sysmon import samples
 from tests.planted import SYSMON
 
@@ -16,7 +15,7 @@ from ase_exporter.ase.login_ledger import LoginLedger
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.config import Auth, Config, Module, Scrape, Target
+from ase_exporter.config import Auth, Module, Scrape, Target
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.metrics.exposition import render_text
 from ase_exporter.scraping.result import ScrapeResult
@@ -204,20 +203,6 @@ def test_a_refused_password_is_tried_twice_and_not_again_not_even_by_another_pro
     assert len(server.logins) == 2
 
 
-@pytest.mark.parametrize(
-    ("settings", "wrong"),
-    [
-        ({"duration": 400.0, "interval": 600.0}, "at most half of interval"),
-        ({"duration": 1.5}, "whole seconds"),
-        ({"detail_sections": ("lock",)}, "'lock': expected all or one of kernel"),
-        ({"interval": 5.0}, "greater than or equal to 60"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(settings: dict[str, object], wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
-        TypeAdapter(SysmonSettings).validate_python({"auth": "sysmon", **settings})
-
-
 @pytest.mark.parametrize(("collectors", "shown"), [(None, True), (frozenset({"engines"}), False)])
 def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
     target: Target, collectors: frozenset[str] | None, shown: bool
@@ -231,10 +216,3 @@ def test_a_scrape_shows_the_last_sample_even_of_a_server_that_is_down(
     assert (
         "ase_sysmon_committed_transactions_per_second" in {family.name for family in result.diagnostics}
     ) is shown
-
-
-def test_a_login_that_is_not_defined_is_refused_with_the_configuration() -> None:
-    settings = SysmonSettings(auth="nobody")
-    target = Target(name="prod", host="localhost", sysmon=settings)
-    with pytest.raises(ValueError, match="target prod: sysmon: its auth is not defined under auth"):
-        Config(targets=(target,), auth={"default": AUTH})
