@@ -8,10 +8,10 @@ import typer
 from ase_exporter import config
 from ase_exporter.catalogue import Catalogue, load_catalogue
 from ase_exporter.commands.capture_report import capture_report
-from ase_exporter.commands.check_output import print_check, print_script
+from ase_exporter.commands.check_output import print_check
 from ase_exporter.commands.exposures import exposures
 from ase_exporter.commands.options import choose_targets, config_path, end_if_stuck
-from ase_exporter.commands.target_check import StatementReport, TargetCheck, TargetReport
+from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line
@@ -58,22 +58,22 @@ def check(
     end_if_stuck()
     loaded, chosen = choose_targets(loaded, targets or (), user, password)
 
-    def examine(each: Target) -> TargetReport | StatementReport | UserError:
+    def examine(each: Target) -> TargetReport | str | UserError:
         checking = TargetCheck(loaded, each, catalogue, everything=everything, timeout=timeout)
         try:
-            return checking.statements() if sql else checking.report()
+            return checking.script() if sql else checking.report()
         except UserError as error:
             return error
 
-    reports: list[TargetReport | StatementReport | UserError] = []
+    reports: list[TargetReport | str | UserError] = []
     # Off the main thread, so that Ctrl-C works while the driver blocks.
     with ThreadPoolExecutor(min(_MAX_PARALLEL, len(chosen))) as executor:
         for report in executor.map(examine, chosen):
             if reports:
                 print()
             reports.append(report)
-            if isinstance(report, StatementReport):
-                print_script(report)
+            if isinstance(report, str):
+                print(report)
             elif isinstance(report, TargetReport):
                 print_check(report)
     if lines := [line for each in reports if isinstance(each, UserError) for line in each.lines]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from ase_exporter.catalogue.gaps import Gap
-from ase_exporter.commands.target_check import CollectorFailure, StatementReport, TargetReport
+from ase_exporter.commands.target_check import CollectorFailure, TargetReport
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.series_limits import alerts_that_read
 from ase_exporter.pages.text import as_count
@@ -32,15 +32,6 @@ def print_check(report: TargetReport) -> None:
         console.print(line)
     for line in [*_differences(report), *_closed_databases(report), *_script(report), *_policy(report)]:
         console.print(line)
-
-
-def print_script(report: StatementReport) -> None:
-    """Print the statements as a script for isql, with a comment before each."""
-    print(f"-- What ase-exporter sends to {report.name}, ASE {report.facts.version}. All of it only reads.")
-    for each in report.statements:
-        print(f"\n-- {each.title}")
-        for sql in each.sql:
-            print(f"{sql}\ngo")
 
 
 def _series(report: TargetReport) -> Iterator[TextLine]:

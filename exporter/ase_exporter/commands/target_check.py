@@ -26,6 +26,8 @@ from ase_exporter.scraping.refused_databases import RefusedDatabases
 from ase_exporter.scraping.target_scraper import CLUSTER_SETUP, SESSION_SETUP
 from ase_exporter.sysmon import runner
 
+# What the exporter sends: for what and when, in one line -> SQL.
+Statements = dict[str, Sequence[str]]
 _CHANGE_METRICS = ("ase_change_timestamp_seconds", "ase_changes_total")
 # The share of the timeout that one collector may take, so that a slow one does not cost all others.
 _COLLECTOR_SHARE = 0.25
@@ -76,23 +78,6 @@ class TargetReport:
     def is_good(self) -> bool:
         """Whether nothing is missing that an administrator can fix, and everything else can be read."""
         return not (self.failures or self.mismatches or any(gap.remedies or gap.note for gap in self.gaps))
-
-
-@dataclass(frozen=True, slots=True)
-class Statements:
-    """SQL that the exporter sends for one purpose. title: one line: what for, and when."""
-
-    title: str
-    sql: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StatementReport:
-    """Everything that the exporter sends to one target."""
-
-    name: str
-    facts: ServerFacts
-    statements: Sequence[Statements]
 
 
 def _unseen_changes(watch: ConfigWatcher) -> Iterator[CollectorFailure]:
@@ -202,50 +187,54 @@ class TargetCheck:
                 watch.take_snapshot(self._query, self._deadline)
         return watch
 
-    def statements(self) -> StatementReport:
+    def script(self) -> str:
+        """The statements as a script for isql, with a comment before each."""
+        facts, statements = self.statements()
+        lines = [
+            f"-- What ase-exporter sends to {self._target.name}, ASE {facts.version}. All of it only reads."
+        ]
+        for title, found in statements.items():
+            lines += [f"\n-- {title}", *(f"{sql}\ngo" for sql in found)]
+        return "\n".join(lines)
+
+    def statements(self) -> tuple[ServerFacts, Statements]:
         """Everything that the exporter sends to this server, once all roles are granted and all options on."""
         try:
             facts = self._read_facts()
             setup, *after_login = self._take_sent()
-            found = [
-                Statements("after each login", (setup,)),
-                Statements("after each login, then every hour", tuple(after_login)),
-            ]
-            found += self._collector_statements(facts)
+            found: Statements = {
+                "after each login": (setup,),
+                "after each login, then every hour": after_login,
+                **dict(self._collector_statements(facts)),
+            }
             if self._config.changes.enabled:
                 self._watch_once()
                 title = f"configuration changes: every {self._config.changes.interval:g} s"
-                found.append(Statements(title, tuple(self._take_sent())))
-            found.append(Statements("when no collector is due: whether the server is up", (PING,)))
-            found += self._sysmon_statements()
-            return StatementReport(self._target.name, facts, found)
+                found[title] = self._take_sent()
+            found["when no collector is due: whether the server is up"] = (PING,)
+            if settings := self._target.sysmon:
+                login = self._config.auth[settings.auth].user
+                title = (
+                    f"sp_sysmon, by login {login} on a connection of its own: every {settings.interval:g} s"
+                )
+                found[title] = (runner.OTHERS, runner.statement(int(settings.duration)))
+            return facts, found
         finally:
             self._close()
 
-    def _collector_statements(self, facts: ServerFacts) -> Iterable[Statements]:
+    def _collector_statements(self, facts: ServerFacts) -> Iterator[tuple[str, Sequence[str]]]:
         obstacles = {each.name: each.detail for each in self._plan(facts)}
         roles = {role for each in self._catalogue.collectors.values() for role in each.roles}
-        for each in self._plan(facts, roles=frozenset(roles), all_options=True):
+        for each in self._plan(replace(facts, roles=frozenset(roles), options={})):
             pace = f"at most every {each.interval:g} s" if each.interval else "in every scrape"
             if not each.available:
-                yield Statements(f"collector {each.name}: never on this server: {each.detail}", ())
+                yield f"collector {each.name}: never on this server: {each.detail}", ()
             elif obstacle := obstacles[each.name]:
-                yield Statements(f"collector {each.name}: {pace}, but not yet: {obstacle}", (each.statement,))
+                yield f"collector {each.name}: {pace}, but not yet: {obstacle}", (each.statement,)
             else:
-                yield Statements(f"collector {each.name}: {pace}", (each.statement,))
+                yield f"collector {each.name}: {pace}", (each.statement,)
 
-    def _sysmon_statements(self) -> Iterable[Statements]:
-        if settings := self._target.sysmon:
-            login = self._config.auth[settings.auth].user
-            title = f"sp_sysmon, by login {login} on a connection of its own: every {settings.interval:g} s"
-            yield Statements(title, (runner.OTHERS, runner.statement(int(settings.duration))))
-
-    def _plan(
-        self, facts: ServerFacts, *, roles: frozenset[str] | None = None, all_options: bool = False
-    ) -> list[PlannedCollector]:
-        granted = facts.roles if roles is None else roles
-        options = {} if all_options else facts.options
-        facts = replace(facts, roles=granted, options=options)
+    def _plan(self, facts: ServerFacts) -> list[PlannedCollector]:
         return plan(self._catalogue, facts, self._selection, self._top)
 
     def _read_facts(self) -> ServerFacts:
@@ -283,11 +272,9 @@ class TargetCheck:
                 self._collected[collector.name] = collector.families(
                     rows, counters, time.monotonic(), tolerate
                 )
-            except UnreadableError as error:
+            except (UnreadableError, DatabaseError) as error:
                 failed.setdefault(str(error), []).append(collector.name)
-            except DatabaseError as error:
-                failed.setdefault(str(error), []).append(collector.name)
-                if not error.usable:
+                if isinstance(error, DatabaseError) and not error.usable:
                     self._close()
         closed = [
             CollectorFailure(
@@ -311,15 +298,12 @@ class TargetCheck:
 
     def _query(self, sql: str) -> list[Row]:
         if self._connection is None:
-            self._connection = self._open()
+            login = Login(Endpoint.of(self._target), self._auth, self._open_connection)
+            self._connection = login.open(self._deadline)
             self._sent.append(SESSION_SETUP)
             self._connection.query(SESSION_SETUP, self._limit)
         self._sent.append(sql)
         return self._connection.query(sql, self._limit)
-
-    def _open(self) -> Querying:
-        login = Login(Endpoint.of(self._target), self._auth, self._open_connection)
-        return login.open(self._deadline)
 
     def _take_sent(self) -> list[str]:
         """The statements sent since the last call, without repetitions."""
