@@ -6,8 +6,10 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import yaml
@@ -33,12 +35,7 @@ SHIPPED_PORTS = {
     10150: "exporter",
     10155: "webhook",
 }
-READY = {
-    "exporter": "/-/ready",
-    "node_exporter": "/",
-    "alertmanager": "/-/ready",
-    "prometheus": "/-/ready",
-}
+PROGRAMS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("programs.yaml").read_text())
 
 
 class Stack:
@@ -64,17 +61,32 @@ class Stack:
     def start(self) -> None:
         """Start all processes and wait until each is ready. Raises UserError if one is not."""
         self._write_configuration()
-        self._start_prometheus()
-        self._start_simulator()
-        configuration = f"--config.file={self._directory / 'exporter.yml'}"
-        self._start_listening("exporter", _own_command("ase-exporter"), "serve", configuration)
-        ready = dict(READY)
-        if grafana := grafana_home():
-            self._start_grafana(grafana)
-            ready["grafana"] = "/api/health"
+        values = self._values()
+        programs = {name: each for name, each in PROGRAMS.items() if name != "grafana" or grafana_home()}
+        for name, each in programs.items():
+            arguments = [word.format(**values) for word in each.get("arguments", ())]
+            if name == "simulator":
+                arguments += self._simulator
+            environment = {key: text.format(**values) for key, text in each.get("environment", {}).items()}
+            self._processes.start(name, [*_command(name, each), *arguments], os.environ | environment)
         deadline = time.monotonic() + START_SECONDS
-        for name, path in ready.items():
-            self._await(name, f"{self.url(name)}{path}", deadline)
+        for name, each in programs.items():
+            if path := each.get("ready"):
+                self._await(name, f"{self.url(name)}{path}", deadline)
+
+    def _values(self) -> dict[str, object]:
+        """What stands in braces in programs.yaml."""
+        return {
+            **asdict(self.ports),
+            "host": HOST,
+            "directory": self._directory,
+            "speed": f"{self.pace.speed:g}",
+            "login": LOGIN,
+            "password": self.password(),
+            "home": grafana_home(),
+            "assets": assets.directory("."),
+            "whole_interval": math.ceil(self.pace.scrape_interval),
+        }
 
     def url(self, name: str) -> str:
         """Return the base URL of a process, by the name of its port."""
@@ -147,61 +159,6 @@ class Stack:
             text = text.replace(f"{{{name}}}", str(getattr(self.ports, name)))
         return text
 
-    def _start_simulator(self) -> None:
-        self._start(
-            "simulator",
-            _own_command("ase-simulator"),
-            f"--host={HOST}",
-            f"--port={self.ports.simulator}",
-            f"--speed={self.pace.speed:g}",
-            *self._simulator,
-            # sa has the same password: an administrator can change settings while the demo runs.
-            ASE_SIMULATOR_LOGIN=f"{LOGIN}:{self.password()} sa:{self.password()}",
-        )
-
-    def _start_listening(self, name: str, program: str, *options: str) -> None:
-        self._start(name, program, *options, f"--web.listen-address={HOST}:{getattr(self.ports, name)}")
-
-    def _start_prometheus(self) -> None:
-        data = self._directory
-        self._start_listening("node_exporter", _program("prometheus-node-exporter", "node_exporter"))
-        self._start_listening(
-            "alertmanager",
-            _program("prometheus-alertmanager", "alertmanager"),
-            f"--config.file={data / 'alertmanager.yml'}",
-            f"--storage.path={data / 'alertmanager'}",
-            "--cluster.listen-address=",
-        )
-        self._start_listening(
-            "prometheus",
-            _program("prometheus"),
-            f"--config.file={data / 'prometheus.yml'}",
-            f"--storage.tsdb.path={data / 'prometheus'}",
-        )
-
-    def _start_grafana(self, home: Path) -> None:
-        self._start(
-            "grafana",
-            *_grafana_command(home),
-            f"--homepath={home}",
-            GF_SERVER_HTTP_ADDR=HOST,
-            GF_SERVER_HTTP_PORT=str(self.ports.grafana),
-            GF_PATHS_DATA=str(self._directory / "grafana"),
-            GF_PATHS_LOGS=str(self._directory / "grafana"),
-            GF_PATHS_PROVISIONING=str(assets.directory("grafana") / "provisioning"),
-            GF_AUTH_ANONYMOUS_ENABLED="true",
-            GF_ANALYTICS_REPORTING_ENABLED="false",
-            GF_ANALYTICS_CHECK_FOR_UPDATES="false",
-            GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES="false",
-            ASE_EXPORTER_DASHBOARDS=str(assets.directory("dashboards")),
-            PROMETHEUS_URL=self.url("prometheus"),
-            # Grafana derives $__rate_interval from it; Prometheus accepts no fractions of a second.
-            SCRAPE_INTERVAL=f"{math.ceil(self.pace.scrape_interval)}s",
-        )
-
-    def _start(self, name: str, *command: str, **environment: str) -> None:
-        self._processes.start(name, command, os.environ | environment)
-
     def _await(self, name: str, url: str, deadline: float) -> None:
         with httpx2.Client(timeout=2.0, trust_env=False) as client:
             while True:
@@ -227,19 +184,18 @@ def grafana_home() -> Path | None:
     return None
 
 
-def _grafana_command(home: Path) -> list[str]:
-    for name, words in (("grafana", ["server"]), ("grafana-server", [])):
-        if program := shutil.which(name, path=f"{home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"):
-            return [program, *words]
-    raise UserError(f"demo: no grafana or grafana-server in {home / 'bin'} (GRAFANA_HOME) or on PATH")
-
-
-def _program(*names: str) -> str:
-    """Return the first of these programs that is on PATH (Debian renames them)."""
-    for name in names:
-        if program := shutil.which(name):
-            return program
-    raise UserError(f"demo: {names[-1]} is not installed: `make demo` installs it")
+def _command(name: str, program: Mapping[str, Any]) -> list[str]:
+    """The program of an entry of programs.yaml, and a word that it needs first. Raises UserError."""
+    if program.get("ours"):
+        return [_own_command(program["programs"][0])]
+    home = grafana_home() if name == "grafana" else None
+    path = f"{home / 'bin'}{os.pathsep}" if home else ""
+    for each in program["programs"]:
+        if found := shutil.which(each, path=f"{path}{os.environ.get('PATH', '')}"):
+            return [found, "server"] if each == "grafana" else [found]
+    if home:
+        raise UserError(f"demo: no grafana or grafana-server in {home / 'bin'} (GRAFANA_HOME) or on PATH")
+    raise UserError(f"demo: {program['programs'][-1]} is not installed: `make demo` installs it")
 
 
 def _own_command(name: str) -> str:
