@@ -4,10 +4,12 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+import yaml
 from dashboards import write
 from dashboards.queries import Json
 from dashboards.replication import REPLICATION
@@ -30,39 +32,16 @@ EARLIER = 10
 # Number of servers, and of series that a panel may read for all of them.
 FLEET_SIZE, MAX_SERIES = 50, 1000
 
-# Panels without data here: uid, title, why.
-EMPTY = {
-    ("ase-exporter", "Series dropped (good: 0)"): "no server here has more series than the limit",
-    ("ase-hugepages", "Not collected here, and why (good: empty)"): "the machine has everything",
-    ("ase-storage", "Age of the last log dump (good: under 4 h)"): "simulated logs are never dumped",
-    ("ase-server", "Links between instances of a cluster (good: Up)"): "no server here is a cluster",
-    ("ase-storage", "Databases that are not available (good: empty)"): "all databases are online",
-    (
-        "ase-storage",
-        "Age of the last full dump (good: under 36 h)",
-    ): "simulated databases are never dumped",
-}
-# Panels that have data only if the machine is too busy for a scrape.
-MAYBE_EMPTY = {
-    ("ase-exporter", "Failures, and why (good: empty)"),
-    ("ase-exporter", "Collectors read less often to keep the budget (good: none)"),
-}
-# Panels that depend on what the simulated servers happen to do: replicate, fail, wait, run in parallel.
-MAYBE_EMPTY |= {("ase-replication", panel["title"]) for panel in REPLICATION["panels"]} | {
-    ("ase-details", "Waits for locks that timed out (good: 0)"),
-    ("ase-details", "Lock waits in deadlocks (good: 0)"),
-    ("ase-details", "Memory pools: used (good: steady)"),
-    ("ase-details", "Not collected here, and why (good: empty)"),
-    ("ase-memory", "Not collected here, and why (good: empty)"),
-    ("ase-memory", "Worker memory used (good: under 90 %)"),
-    ("ase-workload", "Not collected here, and why (good: empty)"),
-    ("ase-workload", "Statements that ended with an error (good: 0)"),
-}
-# Panels of which single queries may be without data.
-EMPTY_QUERIES = {
-    ("ase-storage", "Licences"): "the simulated licence never ends, so it has no dates",
-    ("ase-server", "Locked logins, and failed ones in an hour (good: as usual)"): "no login fails",
-}
+WITHOUT_DATA = yaml.safe_load(Path(__file__).with_name("without_data.yaml").read_text(encoding="utf-8"))
+
+
+def listed(key: str) -> set[tuple[str, str]]:
+    """Panels of without_data.yaml, by uid and title."""
+    return {(uid, title) for uid, titles in WITHOUT_DATA[key].items() for title in titles}
+
+
+EMPTY, EMPTY_QUERIES = listed("empty"), listed("empty_queries")
+MAYBE_EMPTY = listed("maybe_empty") | {("ase-replication", panel["title"]) for panel in REPLICATION["panels"]}
 
 
 @dataclass(frozen=True)
@@ -199,7 +178,7 @@ def unexplained(snapshot: Snapshot, dashboard: Json) -> tuple[list[str], set[tup
             filled_panels.add((case.uid, case.title))
         else:
             empty.append(case)
-    explained = EMPTY.keys() | MAYBE_EMPTY | (EMPTY_QUERIES.keys() & filled_panels)
+    explained = EMPTY | MAYBE_EMPTY | (EMPTY_QUERIES & filled_panels)
     return [str(case) for case in empty if (case.uid, case.title) not in explained], filled_panels
 
 
@@ -215,9 +194,7 @@ def missing(snapshot: Snapshot, dashboard: Json) -> set[str]:
 @every_dashboard
 def test_every_panel_has_data_or_an_explanation(snapshot: Snapshot, dashboard: Json) -> None:
     assert missing(snapshot, dashboard) == set()
-    assert not unexplained(snapshot, dashboard)[1] & EMPTY.keys(), (
-        "these have data: remove them from the list"
-    )
+    assert not unexplained(snapshot, dashboard)[1] & EMPTY, "these have data: remove them from the list"
 
 
 @every_dashboard
