@@ -7,7 +7,7 @@ from glob import escape
 
 import yaml
 
-from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.metrics.families import Family
 from ase_exporter.rules.parameters import parameters
 

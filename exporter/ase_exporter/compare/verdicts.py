@@ -14,7 +14,7 @@ from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_w
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
 from ase_exporter.compare.windows import HARMLESS_KINDS, VERDICT, Mark, groups_of_changes
-from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family

@@ -61,6 +61,11 @@ def matching(pattern: str) -> Callable[[str], str]:
     return check
 
 
+def is_port(text: str) -> bool:
+    """Whether a text is a number from 1 to 65535."""
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= 65535
+
+
 def _time(parse: Callable[[str], float], expected: str) -> Validator:
     """Reads text by `parse`; other values have to be finite numbers."""
 

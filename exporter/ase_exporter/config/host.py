@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,14 +21,40 @@ def _pattern(text: str) -> str:
 
 
 def _known_profile(name: str) -> str:
-    from ase_exporter.config.perf_profiles import shipped
-
-    if name not in (known := ("auto", "kernel", *shipped().profiles)):
+    if name not in (known := ("auto", "kernel", *perf_profiles().profiles)):
         raise ValueError(f"expected one of {', '.join(known)}")
     return name
 
 
 Pattern = Annotated[str, Validator(_pattern)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PerfProfile(Strict):
+    """Raw events of one CPU family; vendor, family and models as in /proc/cpuinfo."""
+
+    vendor: str
+    family: int
+    models: tuple[int, ...]
+    events: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profiles(Strict):
+    """The whole file. kernel: events that are read by their kernel names on a CPU without a profile."""
+
+    common: Mapping[str, str]
+    profiles: Mapping[str, PerfProfile]
+    kernel: tuple[str, ...]
+
+
+@cache
+def perf_profiles() -> Profiles:
+    """perf events by CPU family, as perf_profiles.yaml lists them."""
+    # Imported here because it loads pydantic.
+    from ase_exporter.config import yaml_files
+
+    return yaml_files.load(Path(__file__).with_name("perf_profiles.yaml"), Profiles)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,24 +4,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from ase_exporter.config.fields import is_port
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 
 _FIELDS = re.compile(r"[\s=,]+")
 
 
-class Server(NamedTuple):
-    """Where a server listens, and the file that says so."""
-
-    host: str
-    port: int
-    file: Path
-
-
-def find_server(name: str, environment: Mapping[str, str] = os.environ) -> Server:
-    """The server of that name, from the first file that has it. Raises UserError if none has."""
+def find_server(name: str, environment: Mapping[str, str] = os.environ) -> tuple[str, int, Path]:
+    """Host and port of a server, and the file, the first that has it. Raises UserError if none has."""
     read = []
     for file in interfaces_files(environment):
         try:
@@ -32,9 +24,9 @@ def find_server(name: str, environment: Mapping[str, str] = os.environ) -> Serve
         if (found := parse_interfaces(text, name)) is None:
             continue
         host, port = found
-        if not (port.isdecimal() and 1 <= int(port) <= 65535):
+        if not is_port(port):
             raise UserError(f"{file}: {name}: expected a host and a port from 1 to 65535")
-        return Server(host, int(port), file)
+        return host, int(port), file
     where = f"it is not in {', '.join(read)}" if read else "there is no interfaces file ($SYBASE is not set)"
     raise UserError(f"-S {name}: {where}; expected the name of a server, or HOST:PORT")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from ase_exporter.config.fields import Seconds, Strict, Validator
+from ase_exporter.config.fields import Seconds, Strict, Validator, is_port
 
 _PATTERN = re.compile(r"(?P<host>[A-Za-z0-9_*][A-Za-z0-9_.*/-]*):(?P<port>[0-9]{1,5})")
 _ADDRESS = re.compile(r"(?P<host>[a-z0-9_][a-z0-9_.-]{0,99}):(?P<port>[0-9]{1,5})")
@@ -19,7 +19,7 @@ _EXPECTED = (
 
 def _pattern(text: str) -> str:
     match = _PATTERN.fullmatch(text)
-    if not match or not 1 <= int(match["port"]) <= 65535:
+    if not match or not is_port(match["port"]):
         raise ValueError(_EXPECTED)
     host = match["host"]
     if "/" in host:
@@ -102,7 +102,7 @@ def split_address(address: str) -> tuple[str, int] | None:
     A host that a resolver would read as a number must be a dotted quad: 2130706433 and 0x7f.1 mean 127.0.0.1.
     """
     match = _ADDRESS.fullmatch(address)
-    if not match or not 1 <= int(match["port"]) <= 65535:
+    if not match or not is_port(match["port"]):
         return None
     host = match["host"]
     if host.removesuffix(".").rpartition(".")[2][:1].isdigit() and not is_address(host):

@@ -12,14 +12,13 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.config.fields import Seconds, Share, Strict, Validator, matching
+from ase_exporter.config.changes import ChangesConfig, VerdictConfig
+from ase_exporter.config.fields import Seconds, Share, Strict, Validator, is_port, matching
 from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
 from ase_exporter.config.policy import Policy
 from ase_exporter.config.probe_allowlist import ProbeAllowlist
 from ase_exporter.config.sysmon import SysmonSettings
-from ase_exporter.config.verdicts import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 
@@ -228,7 +227,7 @@ def server_target(name: str) -> tuple[Target, Path | None]:
     host, colon, port = name.rpartition(":")
     if not colon:
         host, number, file = find_server(name)
-    elif port.isdecimal() and 1 <= int(port) <= 65535:
+    elif is_port(port):
         number = int(port)
     else:
         raise UserError(f"-S {name}: expected a port from 1 to 65535 behind the colon")
@@ -254,7 +253,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Config:
     if not host:
         return Config()
     port = environment.get("ASE_PORT", str(DEFAULT_PORT))
-    if not port.isdigit() or not 1 <= int(port) <= 65535:
+    if not is_port(port):
         raise UserError("environment: ASE_PORT: expected a port number from 1 to 65535")
     if not environment.get("ASE_USER"):
         raise UserError("environment: ASE_USER: expected the login to use for ASE_HOST")

@@ -7,8 +7,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
-from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup
-from ase_exporter.config.perf_profiles import shipped
+from ase_exporter.config.host import DEFAULT_PROCESSES, Perf, ProcessGroup, perf_profiles
 from ase_exporter.host.declared import family, of_group
 from ase_exporter.host.files import list_names, read_int, read_kernel_text
 from ase_exporter.host.perf_child import PerfChild, PerfState
@@ -92,7 +91,7 @@ def choose_profile(
     name: str, added: Mapping[str, str], procfs: str, sysfs: str
 ) -> tuple[str, dict[str, str]]:
     """The profile (`auto`: by CPU; `kernel`: generic events), and perf's expressions of its and the added events."""
-    known = shipped()
+    known = perf_profiles()
     if name == "auto":
         cpu = parse_cpu(read_kernel_text(f"{procfs}/cpuinfo") or "")
         matching = (n for n, p in known.profiles.items() for m in p.models if cpu == (p.vendor, p.family, m))

@@ -11,7 +11,7 @@ from ase_exporter.compare.measures import LOAD
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
 from ase_exporter.compare.windows import HARMLESS_KINDS, Mark, groups_of_changes
-from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
 

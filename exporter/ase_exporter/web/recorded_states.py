@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS
 from ase_exporter.errors import UserError

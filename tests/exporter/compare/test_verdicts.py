@@ -8,8 +8,7 @@ from tests.exporter.compare.conftest import History
 from ase_exporter.changes.change import ANNOTATION, Change
 from ase_exporter.changes.journal import Journal
 from ase_exporter.compare.verdicts import VerdictService
-from ase_exporter.config.changes import ChangesConfig
-from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.config.changes import ChangesConfig, VerdictConfig
 from ase_exporter.metrics.families import Family
 
 SETTLE = 30.0

@@ -9,7 +9,7 @@ import pytest
 from tests.exporter.compare.conftest import prometheus_with
 from tests.needs import needs_prometheus
 
-from ase_exporter.config.verdicts import VerdictConfig
+from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.web.app import landing_page
 from ase_exporter.web.recorded_states import RecordedState, RecordedStates
