@@ -24,8 +24,8 @@ from ase_exporter.capture.privacy import system_names, vocabulary
 from ase_exporter.catalogue import ServerFacts, load_catalogue, plan, read_facts
 from ase_exporter.catalogue.differences import type_mismatches
 from ase_exporter.catalogue.facts import unavailable_reason
-from ase_exporter.commands.check_output import print_check
-from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.checks.check_output import print_check
+from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.sysmon.metrics import headlines
 from ase_exporter.sysmon.runner import take_sample

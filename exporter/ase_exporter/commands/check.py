@@ -7,11 +7,11 @@ import typer
 
 from ase_exporter import config
 from ase_exporter.catalogue import Catalogue, load_catalogue
-from ase_exporter.commands.capture_report import capture_report
-from ase_exporter.commands.check_output import print_check
+from ase_exporter.checks.capture_report import capture_report
+from ase_exporter.checks.check_output import print_check
+from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.exposures import exposures
 from ase_exporter.commands.options import choose_targets, config_path, end_if_stuck
-from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line

@@ -21,10 +21,10 @@ from ase_exporter import assets, config
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint
 from ase_exporter.ase.login import Login
 from ase_exporter.catalogue import load_catalogue
+from ase_exporter.checks.check_output import print_check
+from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.assets import rule_texts, shipped_files
-from ase_exporter.commands.check_output import print_check
 from ase_exporter.commands.options import ask_password, named_target
-from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text

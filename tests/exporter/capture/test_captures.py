@@ -21,7 +21,7 @@ from tests.exporter.capture.recorded import FILES, catalogue, each_capture, load
 from tests.exporter.clocks import ShiftedClock
 
 from ase_exporter.catalogue.facts import Reason
-from ase_exporter.commands.capture_report import capture_report
+from ase_exporter.checks.capture_report import capture_report
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.sysmon.metrics import headlines

@@ -29,7 +29,7 @@ from ase_exporter.capture.file import (
     parse,
 )
 from ase_exporter.catalogue.facts import SERVER
-from ase_exporter.commands.capture_report import capture_report
+from ase_exporter.checks.capture_report import capture_report
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.entry import one_line
 from ase_simulator.replay.file import CaptureError, read_capture

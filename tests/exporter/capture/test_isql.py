@@ -13,7 +13,7 @@ from ase_exporter.ase.connection import DatabaseError, Row
 from ase_exporter.capture.playback import select_items
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.facts import COLUMNS, OPTIONS, SERVER
-from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.config import Auth, Config, Target
 
 FILE = SHARED / "ase" / "real-mda-output-16.0sp04pl03-tpcc.txt"

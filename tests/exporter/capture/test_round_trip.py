@@ -29,7 +29,7 @@ from tests.exporter.capture.recorded import (
 from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, dump, lines
 from ase_exporter.capture.statements import statements_digest
 from ase_exporter.catalogue.facts import MECHANISM
-from ase_exporter.commands.capture_report import capture_report
+from ase_exporter.checks.capture_report import capture_report
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import SESSION_SETUP

@@ -15,7 +15,7 @@ from tests.exporter.capture.recorded import FOLDER, catalogue, loaded
 from ase_exporter.ase.connection import DatabaseError, Row
 from ase_exporter.capture.playback import Playback
 from ase_exporter.catalogue import facts as read
-from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.config import Auth, Config, Target
 
 TARGET = Target(name="ONE", host="one")

@@ -66,31 +66,6 @@ def test_thresholds_fit_an_interval_too(run: Run, tmp_path: Path) -> None:
     assert '{class="data_cache"} > 0.2' in text
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("data_cache=lots", "--set: spinlock.cache_warning: 'lots': expected a ratio from 0 to 1"),
-        ("data_cache=-1", "--set: spinlock.cache_warning: -1: expected a ratio from 0 to 1"),
-        ("data_cache=10", "--set: spinlock.cache_warning: 10: expected a ratio from 0 to 1"),
-        ("data_cache=nan", "--set: spinlock.cache_warning: nan: expected a ratio from 0 to 1"),
-        ("data_cache=", "--set: spinlock.cache_warning: '': expected a ratio from 0 to 1"),
-        ("down_for=10", "--set down_for: expected one of server.down_for, exporter.down_for"),
-        ("server.down_for=10", "--set: server.down_for: '10': expected a duration such as 5m or 1h30m"),
-        ("latency_seconds=inf", "--set: device.latency_seconds: inf: expected a number, 0 or more"),
-        ("seconds_per_spin=lots", "--set: spinlock.seconds_per_spin: 'lots': expected a number, 0 or more"),
-        ("data_cash=0.1", "--set data_cash: expected a parameter of alerts/parameters.yaml"),
-        ("data_cache", "--set data_cache: expected NAME=VALUE, such as data_cache=0.15"),
-    ],
-)
-def test_thresholds_that_would_never_work_are_one_line(
-    run: Run, tmp_path: Path, setting: str, message: str
-) -> None:
-    result = run("rules", "--output", str(tmp_path / "rules"), "--set", setting)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"ase-exporter: {message}\n"
-    assert not (tmp_path / "rules").exists()
-
-
 def evaluated(directory: Path, snippet: str) -> Any:
     """What a Jsonnet expression gives, with `mixin` for the written mixin."""
     source = f"local mixin = import 'mixin.libsonnet'; {snippet}"

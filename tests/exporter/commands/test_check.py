@@ -11,7 +11,7 @@ from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 from tests.faults.login_server import login_server
 
-from ase_exporter.commands.target_check import usual_cause
+from ase_exporter.checks.target_check import usual_cause
 from ase_simulator.faults import Break
 
 CUSTOM = """

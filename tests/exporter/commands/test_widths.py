@@ -15,10 +15,10 @@ from ase_exporter.advise import report
 from ase_exporter.advise.advice import advise
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import Change
+from ase_exporter.checks.check_output import print_check
+from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.changes import print_table
-from ase_exporter.commands.check_output import print_check
 from ase_exporter.commands.sysmon import _compare
-from ase_exporter.commands.target_check import TargetCheck, TargetReport
 from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
 from ase_exporter.compare.terminal import terminal
 from ase_exporter.config import Auth, Config, Target

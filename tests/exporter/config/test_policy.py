@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ase_exporter.commands.proposed_policy import proposed_policy
+from ase_exporter.checks.proposed_policy import proposed_policy
 from ase_exporter.config import Config, yaml_files
 from ase_exporter.config.policy import Policy, WeeklyWindow
 from ase_exporter.metrics.families import Family

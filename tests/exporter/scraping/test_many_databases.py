@@ -12,7 +12,7 @@ from tests.exporter.simulated import CATALOGUE, Simulated, run, scrape
 from tests.paths import REPOSITORY
 from tests.planted import DATABASE
 
-from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.scraping.result import ScrapeResult

@@ -8,7 +8,7 @@ from ase_exporter.capture.file import Capture, load
 from ase_exporter.capture.playback import NOT_RECORDED, Playback
 from ase_exporter.capture.statements import statements_digest
 from ase_exporter.catalogue import Catalogue
-from ase_exporter.commands.target_check import TargetCheck, TargetReport
+from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 

@@ -7,7 +7,7 @@ from tests.exporter.simulated import run as simulated
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.commands.target_check import TargetCheck
+from ase_exporter.checks.target_check import TargetCheck
 from ase_exporter.config import Auth, Config, Target
 from ase_simulator.schema.profiles import profiles
 

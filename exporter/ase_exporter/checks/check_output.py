@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from ase_exporter.catalogue.gaps import Gap
-from ase_exporter.commands.target_check import CollectorFailure, TargetReport
+from ase_exporter.checks.target_check import CollectorFailure, TargetReport
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.series_limits import alerts_that_read
 from ase_exporter.pages.text import as_count

@@ -15,7 +15,7 @@ from ase_exporter.catalogue.differences import TypeMismatch, absent_columns, typ
 from ase_exporter.catalogue.facts import ServerFacts, read_facts
 from ase_exporter.catalogue.gaps import Gap, find_gaps
 from ase_exporter.changes.detect import MAX_DATABASES, ConfigWatcher
-from ase_exporter.commands.proposed_policy import known_intervals, proposed_policy
+from ase_exporter.checks.proposed_policy import known_intervals, proposed_policy
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
