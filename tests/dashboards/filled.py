@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
+from typing import Any
 
 import psutil
 import yaml
@@ -25,19 +27,8 @@ from ase_exporter.demo.scaling import Pace
 
 PACE = Pace(speed=50, scrape_interval=4.0)
 
-# The case studies, and three more servers: healthy, on an old version, with problems.
-FLEET = {
-    "name": "dashboards",
-    "description": "Servers for all dashboards.",
-    "fleet": [
-        {"scenario": "memscale", "server": "MEMSCALE"},
-        {"scenario": "vldb", "server": "VLDB"},
-        {"scenario": "quiet-oltp", "server": "ORDERS"},
-        {"scenario": "quiet-oltp", "server": "ARCHIVE", "version": "15.0.3"},
-        {"scenario": "storm", "server": "SHOP"},
-    ],
-}
-SERVERS = [each["server"] for each in FLEET["fleet"]]  # type: ignore[index]
+FILES = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+SERVERS = [each["server"] for each in yaml.safe_load(FILES)["fleet"]["fleet"]]
 LARGEST = "MEMSCALE"
 # All collectors are on here.
 DETAILED = "ORDERS"
@@ -82,7 +73,7 @@ class Filled:
 
 
 @contextmanager
-def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Iterator[Filled]:
+def filled(directory: Path, *, victoria: bool = False) -> Iterator[Filled]:
     """Run the stack during the block; the machine is in its state before huge pages.
 
     victoria: VictoriaMetrics scrapes and vmalert evaluates, in place of Prometheus.
@@ -91,24 +82,24 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
     root = directory / "machine"
     root.mkdir()
     machine.before(root)
+    machine.perf(root)
     with Processes(directory) as processes:
         password = secrets.token_hex(12)
         (directory / "password").write_text(password)
-        (directory / "fleet.yaml").write_text(yaml.safe_dump(FLEET))
-        (directory / "exporter.yml").write_text(yaml.safe_dump(_exporter(directory, root, base + 3, pace)))
-        (directory / "prometheus.yml").write_text(yaml.safe_dump(_prometheus(base, directory, pace)))
+        for name, content in _files(directory, root, base).items():
+            (directory / f"{name}.yml").write_text(yaml.safe_dump(content))
         rules = directory / "rules"
         rules.mkdir()
         for path in sorted((REPOSITORY / "alerts" / "rules").glob("*.yaml")):
-            (rules / path.name).write_text(scaling.scaled_rules(path.read_text(), pace))
+            (rules / path.name).write_text(scaling.scaled_rules(path.read_text(), PACE))
         url = f"http://{HOST}:{base + 1}"
 
         def start(program: str, *options: str) -> None:
             ours = Path(sys.executable).with_name(program)
             processes.start(program, [ours if ours.exists() else program, *options], os.environ)
 
-        start("ase-simulator", f"--port={base + 3}", f"--speed={pace.speed:g}",
-              f"--scenario={directory / 'fleet.yaml'}", f"--login=sa:{password}")  # fmt: skip
+        start("ase-simulator", f"--port={base + 3}", f"--speed={PACE.speed:g}",
+              f"--scenario={directory / 'fleet.yml'}", f"--login=sa:{password}")  # fmt: skip
         start("ase-exporter", "serve", f"--config.file={directory / 'exporter.yml'}",
               f"--web.listen-address={HOST}:{base}")  # fmt: skip
         if victoria:
@@ -118,7 +109,7 @@ def filled(directory: Path, pace: Pace = PACE, *, victoria: bool = False) -> Ite
             # A notifier is required; nothing is notified, but the series ALERTS is written.
             start("vmalert", f"-rule={directory}/rules/*.yaml", f"-datasource.url={url}", f"-remoteWrite.url={url}",
                   "-remoteWrite.flushInterval=500ms", f"-notifier.url={url}",
-                  f"-evaluationInterval={scaling.ms(pace.scrape_interval)}",
+                  f"-evaluationInterval={scaling.ms(PACE.scrape_interval)}",
                   f"-httpListenAddr={HOST}:{base + 2}")  # fmt: skip
         else:
             start("prometheus", f"--config.file={directory / 'prometheus.yml'}",
@@ -138,61 +129,11 @@ def _scrapes_alone(directory: Path) -> Path:
     return directory / "scrape.yml"
 
 
-def _exporter(directory: Path, root: Path, port: int, pace: Pace) -> dict[str, object]:
-    catalogue, _ = load_catalogue()
-    modules = {
-        "default": {"collectors": {"spinlock_slots": True}},
-        "details": {"collectors": dict.fromkeys(catalogue.collectors, True)},
-    }
-    sample = max(1, round(2 * pace.scrape_interval))
-    return {
-        "targets": [
-            {"name": name, "host": HOST, "port": port + number}
-            | ({"module": "details"} if name == DETAILED else {})
-            | (
-                {"sysmon": {"auth": "default", "interval": "60s", "duration": f"{sample}s"}}
-                if name == LARGEST
-                else {}
-            )
-            for number, name in enumerate(SERVERS)
-        ],
-        "auth": {"default": {"user": "sa", "password_file": str(directory / "password")}},
-        "modules": modules,
-        # On a busy machine expensive collectors would be read too seldom.
-        "scrape": {"min_timeout": "5s", "budget": None},
-        "changes": {"interval": f"{max(1, pace.scrape_interval)}s"},
-        "host": {
-            "procfs": str(root / "proc"),
-            "sysfs": str(root / "sys"),
-            "smaps_interval": f"{pace.scrape_interval}s",
-            "collectors": {"perf": True},
-            "perf": {"binary": str(machine.perf(root)), "interval": f"{pace.scrape_interval / 2}s"},
-            "required": machine.REQUIRED,
-        },
-    }
-
-
-def _prometheus(base: int, directory: Path, pace: Pace) -> dict[str, object]:
-    interval = scaling.ms(pace.scrape_interval)
-    exporter = f"{HOST}:{base}"
-    return {
-        "global": {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval},
-        "rule_files": [f"{directory}/rules/*.yaml"],
-        "scrape_configs": [
-            {
-                "job_name": "ase",
-                "metrics_path": "/probe",
-                "static_configs": [{"targets": SERVERS}],
-                "relabel_configs": [
-                    {"source_labels": ["__address__"], "target_label": "__param_target"},
-                    {"source_labels": ["__param_target"], "target_label": "instance"},
-                    {"target_label": "__address__", "replacement": exporter},
-                ],
-            },
-            {
-                "job_name": "host",
-                "static_configs": [{"targets": [exporter]}],
-                "relabel_configs": [{"target_label": "instance", "replacement": "dbhost1"}],
-            },
-        ],
-    }
+def _files(directory: Path, root: Path, base: int) -> dict[str, Any]:
+    """The configuration of the servers, the exporter and Prometheus. base: the exporter's port."""
+    ports = {name: base + 3 + number for number, name in enumerate(SERVERS)}
+    values = {"host": HOST, "exporter": f"{HOST}:{base}", "directory": directory, "machine": root}
+    files: dict[str, Any] = yaml.safe_load(Template(FILES).substitute(values | ports))
+    collectors = dict.fromkeys(load_catalogue()[0].collectors, True)
+    files["exporter"]["modules"]["details"] = {"collectors": collectors}
+    return files
