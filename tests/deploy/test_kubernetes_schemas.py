@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from tests.deploy.test_kubernetes import MANIFESTS, dashboards_configmap
+from tests.deploy.test_kubernetes import MANIFESTS, built, dashboards_configmap
 
 KUBERNETES = "k8s.io/kubernetes@v1.33.1"
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
@@ -104,15 +104,9 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def kustomized(directory: Path) -> list[dict[str, Any]]:
-    made = subprocess.run(["kubectl", "kustomize", directory], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return list(yaml.safe_load_all(made.stdout))
-
-
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
 def test_every_object_that_kustomize_makes_fits_its_schema(directory: Path) -> None:
-    found = {manifest["kind"]: complaints(manifest) for manifest in kustomized(directory)}
+    found = {kind: complaints(manifest) for kind, manifest in built(directory).items()}
     assert found and not any(found.values()), found
     print(f"\n{directory.name}: {len(found)} objects fit: {', '.join(found)}")
 
@@ -140,9 +134,7 @@ def test_the_example_of_a_secret_and_the_dashboards_fit_theirs() -> None:
 def test_a_misspelt_key_or_a_wrong_type_does_not_fit(
     kind: str, path: tuple[str | int, ...], value: Any
 ) -> None:
-    (manifest,) = (
-        each for directory in DIRECTORIES for each in kustomized(directory) if each["kind"] == kind
-    )
+    manifest = (built(DIRECTORIES[0]) | built(DIRECTORIES[1]))[kind]
     broken = deepcopy(manifest)
     at: Any = broken
     for step in path[:-1]:

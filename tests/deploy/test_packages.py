@@ -193,13 +193,6 @@ def test_the_metadata_is_complete(packages: Path, name: str) -> None:
     assert re.findall(r"\]\((?!https://)[^)]*\)", str(found.get_payload())) == []
 
 
-@pytest.mark.parametrize("command", ["ase-exporter", "ase-simulator"])
-def test_an_installed_command_tells_its_use(bin_directory: Path, command: str) -> None:
-    told = run(bin_directory, command, "--help")
-    assert told.returncode == 0, told.stderr
-    assert "Usage: " + command in told.stdout
-
-
 def test_the_installed_code_is_the_wheels(bin_directory: Path) -> None:
     where = run(
         bin_directory,

@@ -91,7 +91,8 @@ def _identifier(name: str) -> str:
 
 def _described(parameter: str, own: Mapping[str, Settings]) -> Any:
     """The `typer.Option` or `typer.Argument` of a command's parameter. own: those that its entry has."""
-    found = own[parameter] if parameter in own else _TABLE.shared[parameter]
+    if (found := own.get(parameter, _TABLE.shared.get(parameter))) is None:
+        raise LookupError(f"{parameter}: expected a text for this parameter in commands/commands.yaml")
     settings = {"help": found} if isinstance(found, str) else dict(found)
     if settings.pop("argument", False):
         return typer.Argument(**settings)

@@ -4,7 +4,6 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ase_exporter import logs
@@ -12,7 +11,7 @@ from ase_exporter.capture.file import Capture, dump, lines
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.capture.session import Plan, take_capture
 from ase_exporter.catalogue import load_catalogue
-from ase_exporter.commands.options import choose_target, load_config, write_output
+from ase_exporter.commands.options import choose_target, load_config, off_main_thread, write_output
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
 
@@ -39,9 +38,7 @@ def capture(
     loaded, chosen = choose_target(load_config(config_file), target, user, password)
     catalogue, _ = load_catalogue()
     plan = Plan(scrapes, interval, timeout, everything, sysmon)
-    # Off the main thread, so that Ctrl-C works while the driver blocks.
-    with ThreadPoolExecutor(1) as executor:
-        taken = executor.submit(take_capture, loaded, chosen, catalogue, plan, _print_progress).result()
+    taken = off_main_thread(lambda: take_capture(loaded, chosen, catalogue, plan, _print_progress))
     replaced = 0
     if not keep_names:
         taken, pseudonyms = with_pseudonyms(taken, secrets.token_bytes(32), _names(loaded, chosen))

@@ -4,11 +4,13 @@ import getpass
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
+from typing import TypeVar
 
 from rich.progress import Progress
 
@@ -17,6 +19,7 @@ from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import MissingExtraError, UserError
 from ase_exporter.untrusted.terminal import PlainConsole
 
+T = TypeVar("T")
 # Targets that an error names.
 _MAX_NAMES = 20
 
@@ -140,6 +143,12 @@ def named_target(loaded: Config, name: str) -> Target:
     if file:
         print(f"ase-exporter: {name}: {target.host}:{target.port} ({file})", file=sys.stderr)
     return target
+
+
+def off_main_thread(work: Callable[[], T]) -> T:
+    """Run it in a thread of its own, so that Ctrl-C works while the driver blocks."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
 
 
 def require(module: str, extra: str, what: str, instead: str = "") -> None:

@@ -7,12 +7,10 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import typer
 import yaml
@@ -24,13 +22,12 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.assets import rule_texts, shipped_files
-from ase_exporter.commands.options import ask_password, named_target
+from ase_exporter.commands.options import ask_password, named_target, off_main_thread
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 from ase_exporter.untrusted.redaction import remember
 
-T = TypeVar("T")
 _SECONDS = 30.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
 _ETC = Path("/etc/ase-exporter")
@@ -102,7 +99,7 @@ class _Administrator:
         # Not by sql_literal, whose error would show it. A message may repeat it as it is in the statement.
         quoted = password.replace("'", "''")
         remember(quoted)
-        _off_main_thread(lambda: self._run([batch.replace("CHANGE_ME", quoted) for batch in batches], auth))
+        off_main_thread(lambda: self._run([batch.replace("CHANGE_ME", quoted) for batch in batches], auth))
         return True
 
     def _run(self, batches: Sequence[str], auth: Auth) -> None:
@@ -121,7 +118,7 @@ class _Administrator:
 def _prepare(server: Target, auth: Auth, administrator: _Administrator) -> TargetReport | None:
     """What `check` finds, after the SQL was run or declined; None if there is no such login yet. Raises UserError."""
     try:
-        _off_main_thread(lambda: _open(server, auth)).close()
+        off_main_thread(lambda: _open(server, auth)).close()
     except DatabaseError as error:
         if error.kind != "login_failed":
             raise UserError(f"target {server.name}: {error}") from error
@@ -147,17 +144,11 @@ def _prepare(server: Target, auth: Auth, administrator: _Administrator) -> Targe
 def _check(server: Target, auth: Auth) -> TargetReport:
     configuration = Config(targets=(server,), auth={server.auth: auth})
     checking = TargetCheck(configuration, server, load_catalogue()[0], everything=False, timeout=_SECONDS)
-    return _off_main_thread(checking.report)
+    return off_main_thread(checking.report)
 
 
 def _open(target: Target, auth: Auth) -> Connection:
     return Login(Endpoint.of(target), auth, Connection.open).open(time.monotonic() + _SECONDS)
-
-
-def _off_main_thread(work: Callable[[], T]) -> T:
-    """Run it in a thread of its own, so that Ctrl-C works while the driver blocks."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(work).result()
 
 
 def _ask(question: str) -> str:

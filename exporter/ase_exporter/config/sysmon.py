@@ -1,6 +1,7 @@
 """Settings of scheduled sp_sysmon runs."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge, Le
@@ -8,27 +9,9 @@ from annotated_types import Ge, Le
 from ase_exporter.config.fields import Seconds, Strict
 
 # The section names that sp_sysmon accepts (message 18534) and the titles that it prints.
-SECTION_KEYWORDS = {
-    "kernel": "Kernel Utilization",
-    "wpm": "Worker Process Management",
-    "parallel": "Parallel Query Management",
-    "taskmgmt": "Task Management",
-    "appmgmt": "Application Management",
-    "esp": "ESP Management",
-    "housekeeper": "Housekeeper Task Activity",
-    "monaccess": "Monitor Access to Executing SQL",
-    "xactsum": "Transaction Profile",
-    "xactmgmt": "Transaction Management",
-    "indexmgmt": "Index Management",
-    "mdcache": "Metadata Cache Management",
-    "locks": "Lock Management",
-    "dcache": "Data Cache Management",
-    "pcache": "Procedure Cache Management",
-    "memory": "Memory Management",
-    "recovery": "Recovery Management",
-    "diskio": "Disk I/O Management",
-    "netio": "Network I/O Management",
-}
+SECTION_KEYWORDS = dict(
+    line.split(",") for line in Path(__file__).with_name("sysmon_sections.csv").read_text().splitlines()
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

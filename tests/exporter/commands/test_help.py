@@ -39,6 +39,15 @@ def test_every_command_and_parameter_has_a_help_text(path: str, command: Any) ->
     assert silent == [], f"{path}: give these parameters a text in commands/commands.yaml"
 
 
+def test_what_is_described_is_a_parameter() -> None:
+    for path, command in ALL:
+        program, *words = path.split()
+        entry = COMMANDS.get(words[0]) if program == "ase-exporter" and words else None
+        for word in words[1:] if entry else ():
+            entry = entry.commands[word] if entry else None
+        assert not entry or entry.parameters.keys() <= {each.name for each in command.params}, path
+
+
 def test_one_option_has_one_spelling_and_one_environment_variable() -> None:
     """What two commands call alike is the same, and what is the same has one name."""
     variables: dict[str, set[str]] = {}
