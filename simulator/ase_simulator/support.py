@@ -3,7 +3,7 @@
 from importlib.resources import files
 from typing import Any
 
-from ase_simulator.model.tables import constant_columns
+from ase_simulator.model.tables import SHEETS
 from ase_simulator.sql.execute.commands import DBCC, DBCC_REFUSED
 from ase_simulator.sql.functions import FUNCTIONS
 from ase_simulator.sql.functions.declared import CONSTANT
@@ -19,6 +19,7 @@ _APPROXIMATED: dict[str, Any] = _DECLARED["approximated"]
 def support() -> dict[str, Any]:
     """By `done`, `approximated` and `refused`. columns: of monitoring tables whose value never changes."""
     procedures = sorted({*PROCEDURES, *SCRIPTED} - PARTS - {*_APPROXIMATED["procedures"]})
+    constant = {name: sorted(sheet.constants) for name, sheet in SHEETS.items()}
     return {
         "message": 20999,
         "done": {
@@ -26,7 +27,7 @@ def support() -> dict[str, Any]:
             "functions": sorted(FUNCTIONS.keys() - CONSTANT - {"simulate"}),
             "dbcc": sorted(DBCC.keys() - {*_APPROXIMATED["dbcc"]}),
         },
-        "approximated": {**_APPROXIMATED, "functions": sorted(CONSTANT), "columns": constant_columns()},
+        "approximated": {**_APPROXIMATED, "functions": sorted(CONSTANT), "columns": constant},
         "refused": {
             "statements": _DECLARED["refused"],
             "settings other than": FIXED_SETTINGS,

@@ -9,8 +9,8 @@ from ase_simulator.model.caches import Caches
 from ase_simulator.model.inventory import Inventory
 from ase_simulator.model.options import Options
 from ase_simulator.model.queueing import Array
-from ase_simulator.model.version import level
 from ase_simulator.model.workload import Effect, Workload
+from ase_simulator.schema.profiles import parse_level
 
 LOCKLESS_GRABS = 0.03
 """Share of a cache's spinlock grabs that remain when it is lockless; the others become compare-and-swap."""
@@ -94,7 +94,7 @@ def groups(
     """Every spinlock name with its slots: those of the caches first."""
     return [
         *_cache_groups(workload, caches, demands, effects, seed),
-        *(_buffer_groups(workload, caches, demands, seed) if level(options.version) >= (16,) else ()),
+        *(_buffer_groups(workload, caches, demands, seed) if parse_level(options.version) >= (16,) else ()),
         *_plain_groups(workload, options, per_transaction, engines, effects, seed),
     ]
 

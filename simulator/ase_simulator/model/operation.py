@@ -144,18 +144,16 @@ def demand_of(
     )
 
 
-def active_features(options: Options, caches: Caches) -> list[str]:
-    """The Memscale features that are on, in the order in which the case study adds them."""
+def active_effects(workload: Workload, options: Options, caches: Caches) -> list[Effect]:
+    """Effects of the enabled Memscale features on this workload, and the adjustment of the present step."""
     on = {feature for feature, option in FEATURE_OPTIONS.items() if options.run(option)}
     if any(cache.lockless for cache in caches.all()):
         on.add("LLDC")
-    return [feature for feature in FEATURES if feature in on]
-
-
-def active_effects(workload: Workload, options: Options, caches: Caches) -> list[Effect]:
-    """Effects of the enabled features on this workload, and the adjustment of the present step."""
-    features = active_features(options, caches)
-    return [workload.adjust, *(workload.effects[name] for name in features if name in workload.effects)]
+    # In the order in which the case study adds them.
+    return [
+        workload.adjust,
+        *(workload.effects[name] for name in FEATURES if name in on & workload.effects.keys()),
+    ]
 
 
 def _cache_rates(cache: Cache, demand: CacheDemand, flows: dict[str, float]) -> Array:

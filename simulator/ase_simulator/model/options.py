@@ -5,8 +5,8 @@ from functools import cache
 from importlib import resources
 
 from ase_simulator.contracts import Option, ServerError
-from ase_simulator.model.version import level
 from ase_simulator.model.workload import DEFAULTS
+from ase_simulator.schema.profiles import parse_level
 from ase_simulator.yaml_text import load_yaml
 
 _LIMIT = 2147483647
@@ -73,7 +73,7 @@ class Options:
 
     def __init__(self, version: str, *, at_once: bool = False) -> None:
         self.version = version
-        entries = [entry for entry in catalogue() if level(entry.since) <= level(version)]
+        entries = [entry for entry in catalogue() if parse_level(entry.since) <= parse_level(version)]
         self._options = {entry.option.name.lower(): entry.option for entry in entries}
         self._read_only = {entry.option.name for entry in entries if entry.read_only}
         self._at_once = at_once

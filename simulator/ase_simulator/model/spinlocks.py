@@ -9,7 +9,7 @@ import numpy as np
 
 from ase_simulator.model.options import Options
 from ase_simulator.model.queueing import Array
-from ase_simulator.model.version import level
+from ase_simulator.schema.profiles import parse_level
 from ase_simulator.yaml_text import load_yaml
 
 Slots = int | str | dict[str, int | str]
@@ -36,7 +36,7 @@ def catalogue(version: str) -> tuple[Spinlock, ...]:
     """The spinlocks of every server of that version, those of data caches aside."""
     text = resources.files("ase_simulator.model").joinpath("spinlocks.yaml").read_text("utf-8")
     found = (Spinlock(**row) for row in load_yaml(text))
-    return tuple(spinlock for spinlock in found if level(spinlock.since) <= level(version))
+    return tuple(spinlock for spinlock in found if parse_level(spinlock.since) <= parse_level(version))
 
 
 def shares(spinlock: Spinlock, options: Options, engines: int, seed: int) -> Array:

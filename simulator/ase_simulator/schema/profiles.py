@@ -30,13 +30,12 @@ class Profile:
 
 
 def parse_level(text: str) -> Level:
-    """`15.7.SP100`, `15.0.2.ESD5`, `16.0.SP02PL02`, `12.5.0.3` as comparable numbers."""
-    numbers = [int(part) for part in re.findall(r"(?:^|\.)(\d+)", text)]
-    step = re.search(r"(?:SP|ESD)0*(\d+)", text)
+    """`15.7.SP100`, `15.7 ESD#2`, `16.0.SP02PL02`, `12.5.0.3` as comparable numbers."""
+    numbers = [*map(int, re.findall(r"(?:^|\.)(\d+)", text)), 0, 0, 0, 0]
+    step = re.search(r"(?:SP|ESD)#?0*(\d+)", text)
     patch = re.search(r"PL0*(\d+)", text)
-    release = [*numbers, 0, 0, 0][:3]
-    fourth = int(step[1]) if step else (numbers[3] if len(numbers) > 3 else 0)
-    return (release[0], release[1], release[2], fourth, int(patch[1]) if patch else 0)
+    fourth = int(step[1]) if step else numbers[3]
+    return numbers[0], numbers[1], numbers[2], fourth, int(patch[1]) if patch else numbers[4]
 
 
 @cache
@@ -46,11 +45,6 @@ def profiles() -> dict[str, Profile]:
         files(__package__).joinpath("profiles.csv").read_text(encoding="utf-8").splitlines()
     )
     return {
-        row["key"]: Profile(row["key"], _level(row["level"]), row["banner"], row["edition"] == "cluster")
+        row["key"]: Profile(row["key"], parse_level(row["level"]), row["banner"], row["edition"] == "cluster")
         for row in rows
     }
-
-
-def _level(text: str) -> Level:
-    release, major, minor, step, patch = (int(part) for part in text.split("."))
-    return release, major, minor, step, patch

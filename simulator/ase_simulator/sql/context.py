@@ -14,14 +14,13 @@ from ase_simulator.sql.logins import Login
 from ase_simulator.sql.lookup.names import Names
 from ase_simulator.sql.lookup.server_facts import run_value
 from ase_simulator.sql.lookup.space import SINGLE_USER, check_open
-from ase_simulator.sql.state.cursors import DeclaredCursor
 from ase_simulator.sql.state.engine import EmbeddedEngine
 from ase_simulator.sql.state.locks import Locker
 from ase_simulator.sql.state.server_state import ServerState
 from ase_simulator.sql.state.settings import Settings
 from ase_simulator.sql.state.tables import ClientTable
 from ase_simulator.sql.state.transactions import Transactions
-from ase_simulator.sql.state.variables import Frame
+from ase_simulator.sql.state.variables import DeclaredCursor, Frame
 from ase_simulator.sql.syntax.statements import CreateProcedure
 from ase_simulator.sql.types.values import EngineValue
 

@@ -10,7 +10,6 @@ from ase_simulator.contracts import Row
 from ase_simulator.model import waits
 from ase_simulator.model.tables import monitors, processes, server, storage
 from ase_simulator.model.world import World
-from ase_simulator.schema.rows import checked
 from ase_simulator.schema.sheets import Sheet
 from ase_simulator.yaml_text import load_yaml
 
@@ -44,11 +43,5 @@ def _rows(sheet: Sheet, world: World) -> Iterator[Row]:
     return sheet.rows(world.version, _KNOWN | known)
 
 
-TABLES: dict[str, Callable[[World], Iterable[Row]]] = {
-    name: checked(name, partial(_rows, sheet)) for name, sheet in SHEETS.items()
-}
-
-
-def constant_columns() -> dict[str, list[str]]:
-    """By table: the columns that always have the same value."""
-    return {name: sorted(sheet.constants) for name, sheet in SHEETS.items()}
+Reader = Callable[[World], Iterable[Row]]
+TABLES: dict[str, Reader] = {name: partial(_rows, sheet) for name, sheet in SHEETS.items()}

@@ -7,8 +7,8 @@ from typing import Any
 from ase_simulator.model.counters import ENGINE_KINDS
 from ase_simulator.model.operation import CACHE_COLUMNS
 from ase_simulator.model.tables.server import TICKS_PER_SECOND
-from ase_simulator.model.version import level
 from ase_simulator.model.world import World
+from ase_simulator.schema.profiles import parse_level
 from ase_simulator.yaml_text import load_yaml
 
 Value = tuple[str, str, float]
@@ -20,7 +20,7 @@ _FIELDS: dict[str, Any] = load_yaml(files(__package__).joinpath("monitors.yaml")
 
 def _spinlocks(world: World) -> Iterator[Value]:
     counters = world.counters
-    suffix = "" if level(world.options.version) >= level("15.7") else "_0"
+    suffix = "" if parse_level(world.options.version) >= parse_level("15.7") else "_0"
     for group, kind in _SPINLOCK_GROUPS:
         for name, value in zip(counters.names, getattr(counters, kind).tolist(), strict=True):
             yield f"{group}{suffix}", name, value

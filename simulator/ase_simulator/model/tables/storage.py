@@ -9,8 +9,8 @@ from ase_simulator.model.caches import Cache
 from ase_simulator.model.inventory import Device, WorkloadTable
 from ase_simulator.model.operation import CACHE_COLUMNS, OBJECT_COLUMNS
 from ase_simulator.model.sessions import FIRST_USER_SPID
-from ase_simulator.model.version import level
 from ase_simulator.model.world import Fill, World
+from ase_simulator.schema.profiles import parse_level
 
 Names = dict[str, Any]
 
@@ -141,11 +141,11 @@ def devices(world: World) -> Iterator[Names]:
 
 def _first_page(world: World, device: int) -> int:
     """The first virtual page of a device, which before 15.0 has the device's number in its highest byte."""
-    return device << 24 if level(world.version) < (15,) else 0
+    return device << 24 if parse_level(world.version) < (15,) else 0
 
 
 def _size_mb(world: World, device: Device) -> int:
-    return min(device.size_mb, _MAX_DEVICE_MB) if level(world.version) < (15,) else device.size_mb
+    return min(device.size_mb, _MAX_DEVICE_MB) if parse_level(world.version) < (15,) else device.size_mb
 
 
 def device_traffic(world: World) -> Iterator[Names]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from ase_simulator.contracts import Row, Server
 from ase_simulator.schema.catalog import ColumnDefinition, TableDefinition
-from ase_simulator.schema.rows import checked
 from ase_simulator.schema.sheets import Sheet
 from ase_simulator.schema.types import TYPE_NUMBERS, byte_length
 from ase_simulator.sql.context import Context
@@ -112,6 +111,6 @@ _KNOWN: dict[str, Any] = {each.__name__: each for each in _FUNCTIONS} | {
 }
 
 DERIVED: dict[str, Callable[[Context, str], Iterable[Row]]] = {
-    name: checked(name, partial(_rows, Sheet(name, declared)))
+    name: partial(_rows, Sheet(name, declared))
     for name, declared in load_yaml(files(__package__).joinpath("tables.yaml").read_text("utf-8")).items()
 }

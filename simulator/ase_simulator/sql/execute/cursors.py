@@ -6,7 +6,7 @@ from ase_simulator.results import Result
 from ase_simulator.sql.errors import SqlError
 from ase_simulator.sql.execute.evaluation import Evaluation
 from ase_simulator.sql.execute.queries import compile_query, result_set, run_query
-from ase_simulator.sql.state.cursors import DeclaredCursor
+from ase_simulator.sql.state.variables import DeclaredCursor
 from ase_simulator.sql.syntax import statements as ast
 
 

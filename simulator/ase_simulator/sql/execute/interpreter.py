@@ -29,10 +29,9 @@ from ase_simulator.sql.execute.control import LeaveBatch, LeaveLoop, LeaveTo
 from ase_simulator.sql.execute.evaluation import Evaluation
 from ase_simulator.sql.execute.queries import QueryResult, Values, compile_query, result_set, run_query
 from ase_simulator.sql.execute.target import TargetTable, client_table, converted_rows
-from ase_simulator.sql.state.cursors import DeclaredCursor
-from ase_simulator.sql.state.variables import Frame
+from ase_simulator.sql.state.variables import DeclaredCursor, Frame
 from ase_simulator.sql.syntax import statements as ast
-from ase_simulator.sql.syntax.check import check_syntax
+from ase_simulator.sql.syntax.grammar import check_syntax
 from ase_simulator.sql.syntax.lexer import Kind
 from ase_simulator.sql.syntax.parser import parse_batch
 from ase_simulator.sql.types.convert import convert, parse_moment, text_of

@@ -1,9 +1,11 @@
-"""The variables of one batch or procedure."""
+"""The variables of one batch or procedure, and the cursors that T-SQL declares."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ase_simulator.results import Type
+from ase_simulator.results import Column, Type
 from ase_simulator.sql.errors import SqlError
+from ase_simulator.sql.syntax.lexer import Token
 from ase_simulator.sql.types.values import EngineValue
 
 
@@ -26,3 +28,12 @@ class Frame:
             raise SqlError(134, name)
         self.types[name] = type_
         self.values[name] = value
+
+
+@dataclass(slots=True)
+class DeclaredCursor:
+    """One cursor; rows: what is left to fetch, None while it is closed."""
+
+    query: Sequence[Token]
+    columns: Sequence[Column] = ()
+    rows: Iterator[tuple[EngineValue, ...]] | None = None

@@ -13,6 +13,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from ase_simulator.sql.errors import NotSimulatedError, SqlError
+from ase_simulator.sql.syntax import statements as ast
 from ase_simulator.sql.syntax.keywords import QUERY_WORDS, RESERVED
 from ase_simulator.sql.syntax.lexer import Kind, Token
 
@@ -21,6 +22,20 @@ _LOCK_WORDS = frozenset({"holdlock", "noholdlock", "readpast", "shared"})
 _HINTS = frozenset({"index", "prefetch", "parallel", "lru", "mru", "force"})
 _DATE_PARTS = frozenset({"datediff", "dateadd", "datepart", "datename"})
 _OPERATORS = {"*=": " <=> ", "=*": " RLIKE ", "!<": " >= ", "!>": " <= ", "!=": " <> "}
+
+
+def check_syntax(statements: Sequence[ast.Statement]) -> None:
+    """Parses every query of a batch before its first statement runs; raises SqlError 102 or 156."""
+    for statement in statements:
+        match statement:
+            case ast.Query():
+                parse_select(statement.tokens)
+            case ast.Block() | ast.CreateProcedure():
+                check_syntax(statement.body)
+            case ast.If():
+                check_syntax([statement.then, *([statement.otherwise] if statement.otherwise else [])])
+            case ast.While():
+                check_syntax([statement.body])
 
 
 def parse_select(tokens: Sequence[Token]) -> exp.Expr:
