@@ -88,21 +88,24 @@ def server(tmp_path: Path) -> Server:
 
 
 @pytest.mark.parametrize(
-    ("version", "engines", "sections"),
+    ("version", "engines", "sections", "suffix", "clears"),
     [
-        ("15.0.3", "Engine Busy Utilization", 19),
-        ("15.7 SP110", "Engine Utilization (Tick %)", 19),
-        ("16.0 SP04", "Engine Utilization (Tick %)", 21),
+        ("15.0.3", "Engine Busy Utilization", 19, "_0", False),
+        ("15.7 SP110", "Engine Utilization (Tick %)", 19, "", True),
+        ("16.0 SP04", "Engine Utilization (Tick %)", 21, "", False),
     ],
 )
-def test_each_version_prints_a_whole_report_in_its_own_layout(
-    tmp_path: Path, version: str, engines: str, sections: int
+def test_each_version_prints_a_whole_report_in_its_own_layout_and_clears_by_default_or_not(
+    tmp_path: Path, version: str, engines: str, sections: int, suffix: str, clears: bool
 ) -> None:
-    report = Server(tmp_path, version).report("sp_sysmon '00:00:30', noclear")
+    server = Server(tmp_path, version)
+    assert {f"spinlock_{kind}{suffix}" for kind in "pws"} <= {group for group, _ in server.monitors()}
+    report = server.report("sp_sysmon '00:00:30', noclear")
     kernel = report.sections[0]
     assert report.complete and report.warnings == []
     assert len(report.sections) == sections
     assert [row.label for row in kernel.rows if row.path[:1] == (engines,)][:1] == ["Engine 0"]
+    assert cleared_counters(server.report("sp_sysmon '00:00:10', kernel")) is clears
 
 
 def test_figures_are_what_the_counters_grew(server: Server) -> None:
@@ -135,16 +138,11 @@ def test_contention_of_a_cache_is_waits_by_grabs_of_all_its_partitions(server: S
         assert row.get("percent_of_total") == pytest.approx(expected, abs=0.06)
 
 
-def test_one_section_is_printed_alone(server: Server) -> None:
-    report = server.report("sp_sysmon '00:00:10', locks, noclear", only="Lock Management")
-    assert [section.name for section in report.sections] == ["Lock Management"]
-    assert report.complete
-
-
-def test_noclear_leaves_the_counters_and_says_since_when_they_count(server: Server) -> None:
+def test_one_section_is_printed_alone_and_noclear_says_since_when_counters_count(server: Server) -> None:
     before = server.monitors()
-    report = server.report("sp_sysmon '00:00:10', @option = 'noclear'")
-    assert not cleared_counters(report)
+    report = server.report("sp_sysmon '00:00:10', locks, @option = 'noclear'", only="Lock Management")
+    assert [section.name for section in report.sections] == ["Lock Management"]
+    assert report.complete and not cleared_counters(report)
     assert report.header.cleared is not None
     assert server.monitors()["access", "xacts"] > before["access", "xacts"]
 
@@ -156,13 +154,6 @@ def test_clear_affects_all_sessions(server: Server, batch: str) -> None:
     assert cleared_counters(report) and report.header.cleared is None
     assert server.monitors()["access", "xacts"] < before["access", "xacts"]
     assert server.state()["CountersCleared"] != server.state()["StartDate"]
-
-
-@pytest.mark.parametrize(
-    ("version", "clears"), [("15.0.3", False), ("15.7 SP110", True), ("16.0 SP04", False)]
-)
-def test_without_an_option_the_version_decides(tmp_path: Path, version: str, clears: bool) -> None:
-    assert cleared_counters(Server(tmp_path, version).report("sp_sysmon '00:00:10', kernel")) is clears
 
 
 def test_begin_and_end_sample_report_what_was_between(server: Server) -> None:
@@ -207,14 +198,6 @@ def test_two_concurrent_runs_collide_in_tempdb(server: Server) -> None:
 def test_it_needs_sa_role(server: Server) -> None:
     refused = server.run("sp_sysmon '00:00:10'", user="ase_exporter", password="exporter")[0]
     assert 10353 in [message.number for message in refused]
-
-
-@pytest.mark.parametrize(("version", "suffix"), [("15.0.3", "_0"), ("15.7 SP110", ""), ("16.0 SP04", "")])
-def test_sysmonitors_has_the_spinlock_groups_of_its_version(
-    tmp_path: Path, version: str, suffix: str
-) -> None:
-    groups = {str(row["group_name"]) for row in Server(tmp_path, version).model.table("sysmonitors")}
-    assert {f"spinlock_{kind}{suffix}" for kind in "pws"} <= groups
 
 
 def test_dbcc_monitor_clears_sysmonitors(server: Server) -> None:
