@@ -5,9 +5,13 @@ pages (1 GiB) that is 918,016, which requires a memlock limit of 1,880,096,768 K
 """
 
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 from ase_exporter.errors import UserError
 
+_SETTINGS = Path(__file__).with_name("settings.yaml")
 ASE_PAGE = 2048
 BASE_PAGE = 4096
 PAGE_SIZES = {"2MiB": 2 * 1024**2, "1GiB": 1024**3}
@@ -58,23 +62,14 @@ class Requirement:
 
     def settings(self) -> dict[str, str]:
         """Return the settings: file or place -> lines."""
-        lines = {}
-        if self.page_size == PAGE_SIZES["2MiB"]:
-            lines["/etc/sysctl.conf"] = f"vm.nr_hugepages={self.pages}"
-            boot = f"hugepages={self.pages}"
-        else:
-            boot = f"default_hugepagesz=1G hugepagesz=1G hugepages={self.pages}"
-        lines["kernel boot line"] = f"{boot} transparent_hugepage=never"
         user = "sybase" if self.database == "ase" else "DATABASE_USER"
-        lines[f"/etc/security/limits.d/99999-{user}-memlock.conf"] = "\n".join(
-            f"{user} {limit} memlock {self.memlock_kib}" for limit in ("soft", "hard")
-        )
-        if self.database == "ase":
-            lines["RUN_SERVER file, before the dataserver line"] = f"ulimit -l {self.memlock_kib}"
-            lines["ASE (2 = huge pages only; the option name is case-sensitive; needs a restart)"] = (
-                "sp_configure 'enable HugePages', 2"
-            )
-        return lines
+        values = {"pages": self.pages, "memlock": self.memlock_kib, "user": user}
+        size = next(name for name, size in PAGE_SIZES.items() if size == self.page_size)
+        return {
+            each["where"].format(**values): each["lines"].format(**values)
+            for each in yaml.safe_load(_SETTINGS.read_text(encoding="utf-8"))
+            if each.get("page_size", size) == size and each.get("database", self.database) == self.database
+        }
 
 
 def ase_memory(total_logical: int, maximum: int, allocate_maximum: bool) -> tuple[int, str]:

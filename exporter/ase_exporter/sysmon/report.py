@@ -112,14 +112,10 @@ class _Reader:
         prove(report)
         if not report.ended:
             last = self._lines[-1].number if self._lines else 0
-            report.warnings.append(Remark(last, f"no End of Report line: the text {self._ending()}"))
+            status = report.return_status
+            how = f"stops at an error (return status {status})" if status else "is cut"
+            report.warnings.append(Remark(last, f"no End of Report line: the text {how}"))
         return report
-
-    def _ending(self) -> str:
-        """How a text without its end line ends."""
-        if self._report.return_status not in (None, 0):
-            return f"stops at an error (return status {self._report.return_status})"
-        return "is cut"
 
     def _drop_cut_line(self) -> None:
         """A last line without its line end may be cut in the middle of a figure."""

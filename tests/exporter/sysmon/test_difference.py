@@ -26,15 +26,12 @@ def log_semaphore(granted: str, waited: str) -> Report:
     return parse(samples.report(samples.TRANSACTIONS, section("Transaction Management", *lines)))
 
 
-def test_rows_are_compared_by_their_percentage() -> None:
-    found = changes([log_semaphore("41.3", "58.7")], [log_semaphore("89.6", "10.4")])
-    waited = next(change for change in found if change.name.endswith("Local Waited"))
+def test_rows_are_compared_by_their_percentage_and_waits_for_the_log_are_a_headline() -> None:
+    sides = [log_semaphore("41.3", "58.7")], [log_semaphore("89.6", "10.4")]
+    waited = next(change for change in changes(*sides) if change.name.endswith("Local Waited"))
     assert (waited.measure, waited.before, waited.after) == ("percent_of_total", 58.7, 10.4)
-
-
-def test_log_semaphore_waits_are_a_headline() -> None:
-    found = headline_changes([log_semaphore("41.3", "58.7")], [log_semaphore("89.6", "10.4")])
-    assert ("Log semaphore waits", 58.7, 10.4) in [(line.name, line.before, line.after) for line in found]
+    headlines = [(line.name, line.before, line.after) for line in headline_changes(*sides)]
+    assert ("Log semaphore waits", 58.7, 10.4) in headlines
 
 
 def test_renumbered_threads_are_matched_by_name() -> None:
