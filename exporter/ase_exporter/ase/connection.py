@@ -21,12 +21,7 @@ from ase_exporter.ase.call_bounds import CallBounds
 from ase_exporter.ase.cost import Cost
 from ase_exporter.ase.database_error import DatabaseError as DatabaseError
 from ase_exporter.ase.database_error import login_error
-from ase_exporter.ase.driver_socket import (
-    DriverSocket,
-    free_descriptor,
-    new_socket,
-    new_sockets_to,
-)
+from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to
 from ase_exporter.ase.gil_scheduler import gil_scheduler
 from ase_exporter.ase.login import PROGRAM, LoginTimeout, Permission
 from ase_exporter.ase.login import Endpoint as Endpoint
@@ -160,10 +155,9 @@ class Connection:
         if seconds < 1:
             raise DatabaseError("deadline", f"no time left to log in to {where}")
         with _only_login_to(address):
-            likely = free_descriptor()
             began = monotonic()
             limit = began + seconds - timing.login_lead
-            end = LoginTimeout(likely, address, watchdog.clock)
+            end = LoginTimeout(address, watchdog.clock)
             try:
                 string = f"SERVER={address[0]};PORT={address[1]};{connection_string}"
                 steps = (limit, end), (limit + timing.stuck_after, watchdog.give_up)
@@ -175,18 +169,15 @@ class Connection:
                     end.explain(failure, monotonic() - began, deadline - monotonic())
                 raise failure from None
             end.forget()
-            driver_socket = new_socket(likely, address)
-            if driver_socket is None:
-                found = new_sockets_to(address)
-                if len(found) != 1:
-                    raw.close()
-                    raise (
-                        DatabaseError("lost", f"{where}: the driver's socket is not found")
-                        if found
-                        else _dropped(where)
-                    )
-                driver_socket = found.pop()
-            connection = cls(raw, driver_socket, watchdog, timing)
+            found = new_sockets_to(address)
+            if len(found) != 1:
+                raw.close()
+                raise (
+                    DatabaseError("lost", f"{where}: the driver's socket is not found")
+                    if found
+                    else _dropped(where)
+                )
+            connection = cls(raw, found.pop(), watchdog, timing)
         connection._confirm(where, deadline)
         return connection
 
@@ -316,7 +307,7 @@ class Connection:
     def count_received(self) -> None:
         """Add the bytes received since the last call to the cost."""
         before, self._counted_bytes = self._counted_bytes, self._socket.received()
-        self.cost.received += max(0, self._counted_bytes - before)
+        self.cost.received_bytes += max(0, self._counted_bytes - before)
 
     def close(self) -> None:
         """Log out. Does not wait for a server that does not answer."""
@@ -337,7 +328,7 @@ class Connection:
         try:
             yield
         finally:
-            self.cost.seconds += self._monotonic() - started
+            self.cost.statement_seconds += self._monotonic() - started
 
     def _note_size(self, sql: str, rows: int) -> None:
         if rows >= MIN_ARRAY_ROWS:

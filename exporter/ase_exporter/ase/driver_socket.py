@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import stat
 import struct
 import termios
 from array import array
@@ -92,38 +93,21 @@ def _undoubled(descriptor: int) -> Iterator[socket.socket]:
         own.detach()
 
 
-def free_descriptor() -> int:
-    """The descriptor that the next socket will probably get, which saves a search through all descriptors."""
-    try:
-        free = os.dup(0)
-    except OSError:
-        return -1
-    os.close(free)
-    return free
-
-
-def new_socket(descriptor: int, address: tuple[str, int]) -> DriverSocket | None:
-    """The socket with that descriptor, if it is connected to the address and belongs to no open connection."""
-    try:
-        kind, _, inode = os.readlink(f"/proc/self/fd/{descriptor}").partition(":")  # noqa: PTH115  # often
-    except OSError:
-        return None
-    if kind != "socket" or (found := DriverSocket(descriptor, int(inode[1:-1]))) in _known:
-        return None
-    return found if _peer(descriptor) == address else None
-
-
 def new_sockets_to(address: tuple[str, int]) -> set[DriverSocket]:
     """The sockets of this process that are connected to an address and belong to no open connection."""
     descriptors = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
-    return {found for descriptor in descriptors if (found := new_socket(descriptor, address))}
+    return {found for descriptor in descriptors if (found := _new_socket(descriptor, address))}
 
 
-def login_sockets(likely: int, address: tuple[str, int]) -> set[DriverSocket]:
-    """The connected socket of the login in progress to an address. likely: the descriptor that was free before."""
-    # A search through thousands of descriptors may take too long.
-    expected = new_socket(likely, address)
-    return {expected} if expected else new_sockets_to(address)
+def _new_socket(descriptor: int, address: tuple[str, int]) -> DriverSocket | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    found = DriverSocket(descriptor, status.st_ino)
+    if not stat.S_ISSOCK(status.st_mode) or found in _known:
+        return None
+    return found if _peer(descriptor) == address else None
 
 
 def _peer(descriptor: int) -> tuple[str, int] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from ase_exporter.ase.database_error import DatabaseError, Kind
-from ase_exporter.ase.driver_socket import DriverSocket, login_sockets
+from ase_exporter.ase.driver_socket import DriverSocket, new_sockets_to
 from ase_exporter.ase.login_ledger import (
     BUSY,
     DIRECTORIES,
@@ -259,17 +259,16 @@ class UnansweredLogin:
 
 
 class LoginTimeout:
-    """Called by the watchdog to end a login that takes too long. likely: the descriptor that was free before."""
+    """Called by the watchdog to end a login that takes too long."""
 
-    def __init__(self, likely: int, address: tuple[str, int], clock: Clock) -> None:
+    def __init__(self, address: tuple[str, int], clock: Clock) -> None:
         self._was_sent = False
         self._unanswered: UnansweredLogin | None = None
-        self._likely = likely
         self._address = address
         self._clock = clock
 
     def __call__(self) -> None:
-        for found in login_sockets(self._likely, self._address):
+        for found in new_sockets_to(self._address):
             self._was_sent = True
             if own := found.duplicate():
                 self._unanswered = UnansweredLogin(own, self._clock)

@@ -288,7 +288,7 @@ class TargetScraper:
         """Set the intervals for the coming scrapes; returns the budget's families."""
         own = self._collector is self._own_collector
         cpu = session_cpu(result.collected.get("own_session", ())) if own else None
-        if message := self._budget.update(self._clock.monotonic(), self.cost.seconds, cpu):
+        if message := self._budget.update(self._clock.monotonic(), self.cost.statement_seconds, cpu):
             log.warning("target %s: %s", self.name, message, extra={"target": self.name})
         stretches = self._stretches()
         result.summary.stretched = sum(stretch > 1 for _, stretch in stretches)

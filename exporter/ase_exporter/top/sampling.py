@@ -129,7 +129,7 @@ class TargetSampler:
         if result.config_snapshot:
             self._changes.note(result.config_snapshot)
         total, before = self._scraper.cost, self._cost
-        self._cost = SampleCost(total.scrapes, total.statements, total.seconds)
+        self._cost = SampleCost(total.scrapes, total.statements, total.statement_seconds)
         return Sample(
             target=self.target.name,
             at=at,
@@ -146,7 +146,7 @@ class TargetSampler:
             cost=SampleCost(
                 total.scrapes - before.scrapes,
                 total.statements - before.statements,
-                total.seconds - before.seconds,
+                total.statement_seconds - before.seconds,
             ),
             changes=tuple(self._changes.changes),
             facts=self._scraper.facts,
