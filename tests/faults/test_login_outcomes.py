@@ -268,12 +268,3 @@ def test_names_and_addresses_of_one_server_count_together(tmp_path: Path) -> Non
             for _ in range(3):
                 list(callers.map(lambda number: probe(running, f"T{number}"), range(len(hosts))))
             assert 1 <= server.logins <= LOGIN_ATTEMPTS
-
-
-def test_restarts_of_the_exporter_do_not_get_a_login_locked(tmp_path: Path) -> None:
-    with login_server() as server:
-        for _ in range(LOGIN_ATTEMPTS + 2):
-            state = f"--state-dir={tmp_path / 'state'}"
-            with exporter(tmp_path, configuration(server.port, "127.0.0.1"), [state]) as running:
-                assert "\nase_up 0.0\n" in probe(running)
-        assert 1 <= server.logins <= LOGIN_ATTEMPTS

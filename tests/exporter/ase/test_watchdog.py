@@ -38,24 +38,6 @@ def test_a_guard_is_armed_only_within_its_block() -> None:
     assert not after.is_set()
 
 
-def test_cancelled_actions_do_not_wake_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    watchdog, done, waits = Watchdog(), threading.Event(), list[float | None]()
-    wait = watchdog._changed.wait
-
-    def counted(timeout: float | None = None) -> bool:
-        waits.append(timeout)
-        return wait(timeout)
-
-    monkeypatch.setattr(watchdog._changed, "wait", counted)
-    with watchdog._changed:
-        now = time.monotonic()
-        for number in range(1000):
-            watchdog.at(now + number / 10_000, lambda: None)()
-        watchdog.at(now + 0.2, done.set)
-    assert done.wait(60)
-    assert len(waits) < 10
-
-
 def test_an_action_that_fails_does_not_end_the_watchdog(caplog: pytest.LogCaptureFixture) -> None:
     watchdog, done = Watchdog(), threading.Event()
 
