@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,18 +59,16 @@ def openmetrics(start: float, phases: list[Phase]) -> str:
     """The history as text, simulated here: counters grow by the phases' rates with noise."""
     generator = np.random.default_rng(11)
     totals: dict[str, float] = {}
-    lines: dict[str, list[str]] = {}
+    lines: list[str] = []
     at = start
 
-    def grow(name: str, labels: str, amount: float) -> None:
-        series = f'{name}_total{{instance="ASE1",{labels}}}'.replace(",}", "}")
-        totals[series] = totals.get(series, HISTORY_BEFORE) + amount
-        lines.setdefault(name, []).append(f"{series} {totals[series]!r} {at}")
-
     def gauge(name: str, labels: str, value: float) -> None:
-        lines.setdefault(name, []).append(
-            f'{name}{{instance="ASE1",{labels}}} {value!r} {at}'.replace(",}", "}")
-        )
+        pairs = ",".join(filter(None, ['instance="ASE1"', labels]))
+        lines.append(f"{name}{{{pairs}}} {value!r} {at}")
+
+    def grow(name: str, labels: str, amount: float) -> None:
+        totals[name + labels] = totals.get(name + labels, HISTORY_BEFORE) + amount
+        gauge(f"{name}_total", labels, totals[name + labels])
 
     for number, phase in enumerate(phases):
         for _ in range(round(phase.minutes * 60 / INTERVAL)):
@@ -94,26 +93,22 @@ def openmetrics(start: float, phases: list[Phase]) -> str:
                 grow("ase_spinlock_spins", labels, 1e8 * waits)
             for passed, earlier in enumerate(phases[1 : number + 1], 1):
                 mark = start + sum(p.minutes for p in phases[:passed]) * 60
-                gauge(
-                    "ase_change_timestamp_seconds",
-                    f'kind="option",name="{earlier.name}",from="0",to="1"',
-                    mark,
-                )
-    kinds = {
-        name: "gauge"
-        if name in ("ase_up", "ase_start_timestamp_seconds", "ase_change_timestamp_seconds")
-        else "counter"
-        for name in lines
-    }
-    text = [line for name, found in lines.items() for line in (f"# TYPE {name} {kinds[name]}", *found)]
-    return "\n".join([*text, "# EOF", ""])
+                labels = f'kind="option",name="{earlier.name}",from="0",to="1"'
+                gauge("ase_change_timestamp_seconds", labels, mark)
+    return by_metric(lines)
+
+
+def by_metric(samples: Iterable[str]) -> str:
+    """Samples, each NAME{LABELS} VALUE TIME, as a text in OpenMetrics: those of a metric follow each other."""
+    metrics: defaultdict[str, list[str]] = defaultdict(list)
+    for line in samples:
+        metrics[line.partition("{")[0]].append(line)
+    return typed(metrics)
 
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     """A Prometheus on loopback with the phases one after the other, the last ending a quarter of an hour ago."""
-    if not shutil.which("prometheus") or not shutil.which("promtool"):
-        pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
     length = sum(phase.minutes for phase in PHASES) * 60
     start = time.time() - 900 - length
@@ -138,6 +133,8 @@ def typed(samples: Mapping[str, Iterable[str]]) -> str:
 
 def prometheus_with(samples: str, folder: Path) -> "running_prometheus":
     """Prometheus, to be entered, whose past is these samples (OpenMetrics). folder: for its files."""
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        pytest.skip("prometheus is not installed")
     (folder / "samples.txt").write_text(samples, encoding="utf-8")
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "samples.txt", folder / "data"],

@@ -1,14 +1,11 @@
 """Histories of a server whose every figure is known, stored in a real Prometheus."""
 
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-from tests.exporter.compare.conftest import HISTORY_BEFORE, prometheus_with
+from tests.exporter.compare.conftest import HISTORY_BEFORE, by_metric, prometheus_with
 
 SERVER = "ASE1"
 GRABS = 1e5
@@ -48,48 +45,38 @@ class Recorded:
     booted: Sequence[float] = ()
     gaps: Sequence[tuple[float, float]] = ()
     server: str = SERVER
-    _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def total(self, at: float, figure: str) -> float:
         """What a counter of the server has grown to at a time."""
-        grown = 0.0
+        grown = HISTORY_BEFORE
         ends = [*(work.since for work in self.work[1:]), float("inf")]
         for work, end in zip(self.work, ends, strict=True):
             seconds = max(0.0, min(at, end) - max(self.start, work.since))
-            grown += (
-                seconds
-                * {
-                    "grabs": GRABS,
-                    "waits": GRABS * work.contention,
-                    "transactions": work.transactions,
-                    "busy": work.busy,
-                    "idle": 1 - work.busy,
-                }[figure]
-            )
+            rates = {"grabs": GRABS, "waits": GRABS * work.contention, "transactions": work.transactions}
+            rates |= {"user": work.busy, "idle": 1 - work.busy}
+            grown += seconds * rates[figure]
         return grown
 
-    def lines(self) -> Mapping[str, list[str]]:
-        """All samples in OpenMetrics, by metric."""
-        self._lines.clear()
+    def lines(self) -> Iterator[str]:
+        """All samples in OpenMetrics."""
         at = self.start + self.offset
         while at <= self.end:
             if not any(start <= at <= end for start, end in self.gaps):
-                self._scrape(at)
+                for name, labels, value in self._scrape(at):
+                    pairs = ",".join(filter(None, [f'job="ase",instance="{self.server}"', labels]))
+                    yield f"{name}{{{pairs}}} {value!r} {at}"
             at += self.interval
-        return self._lines
 
-    def _scrape(self, at: float) -> None:
+    def _scrape(self, at: float) -> Iterator[tuple[str, str, float]]:
         booted = max((each for each in self.booted if each <= at), default=self.start - 86400)
-        self._add("ase_up", "", 1, at)
-        self._add("ase_start_timestamp_seconds", "", booted, at)
-        self._add("ase_transactions_total", "", HISTORY_BEFORE + self.total(at, "transactions"), at)
+        yield "ase_up", "", 1
+        yield "ase_start_timestamp_seconds", "", booted
+        yield "ase_transactions_total", "", self.total(at, "transactions")
         for mode in ("user", "idle"):
-            total = HISTORY_BEFORE + self.total(at, {"user": "busy"}.get(mode, mode))
-            self._add("ase_engine_cpu_seconds_total", f'engine="0",mode="{mode}"', total, at)
+            yield "ase_engine_cpu_seconds_total", f'engine="0",mode="{mode}"', self.total(at, mode)
         for figure in ("grabs", "waits"):
-            total = HISTORY_BEFORE + self.total(at, figure)
             labels = 'class="data_cache",spinlock="log cache"'
-            self._add(f"ase_spinlock_{figure}_total", labels, total, at)
+            yield f"ase_spinlock_{figure}_total", labels, self.total(at, figure)
         latest: dict[str, Detected] = {}
         for change in self.changes:
             # In the scrape after the one that took the snapshot.
@@ -97,27 +84,12 @@ class Recorded:
                 labels = f'kind="{change.kind}",name="{change.name}",from="0",to="{change.new}"'
                 latest[labels] = change
         for labels, change in latest.items():
-            self._add("ase_change_timestamp_seconds", labels, change.at, at)
-            self._add("ase_change_not_before_timestamp_seconds", labels, change.not_before, at)
-
-    def _add(self, name: str, labels: str, value: float, at: float) -> None:
-        pairs = ",".join(filter(None, [f'job="ase",instance="{self.server}"', labels]))
-        self._lines.setdefault(name.removesuffix("_total"), []).append(f"{name}{{{pairs}}} {value!r} {at}")
-
-
-def _kind(name: str) -> str:
-    return "gauge" if name.endswith("_timestamp_seconds") or name == "ase_up" else "counter"
+            yield "ase_change_timestamp_seconds", labels, change.at
+            yield "ase_change_not_before_timestamp_seconds", labels, change.not_before
 
 
 @contextmanager
 def stored(folder: Path, *lives: Recorded) -> Iterator[str]:
     """A real Prometheus that holds the lives of servers; its URL."""
-    if not shutil.which("prometheus") or not shutil.which("promtool"):
-        pytest.skip("prometheus is not installed")
-    samples: dict[str, list[str]] = {}
-    for life in lives:
-        for name, lines in life.lines().items():
-            samples.setdefault(name, [f"# TYPE {name} {_kind(name)}"]).extend(lines)
-    text = "\n".join([*chain(*samples.values()), "# EOF", ""])
-    with prometheus_with(text, folder) as url:
+    with prometheus_with(by_metric(line for life in lives for line in life.lines()), folder) as url:
         yield url

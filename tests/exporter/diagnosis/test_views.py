@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tests.exporter.compare.conftest import prometheus_with, typed
+from tests.exporter.compare.conftest import by_metric, prometheus_with
 from tests.exporter.diagnosis.states import State, generated
 from tests.needs import needs_prometheus
 
@@ -75,24 +75,20 @@ def test_top_says_what_the_package_says() -> None:
 
 def openmetrics(states: dict[str, State], now: float) -> str:
     """The scrapes of all states until now."""
-    lines: defaultdict[str, list[str]] = defaultdict(list)
+    lines = []
     for name, state in states.items():
-        for metric, pairs, value in state.known():
-            labels = ",".join(f'{label}="{text}"' for label, text in (("instance", name), *pairs))
-            for number in range(SCRAPES):
-                grown = metric.endswith("_total")
-                shown = COUNTED + value * INTERVAL * number if grown else value
-                at = now - INTERVAL * (SCRAPES - 1 - number)
-                lines[metric].append(f"{metric}{{{labels}}} {shown!r} {at}")
+        known = list(state.known())
         for collector in {"locks", "oldest_transactions", "error_log"} | set(state.switched_off):
-            available = float(collector not in state.switched_off)
-            reason = "" if available else "switched_off"
-            labels = f'instance="{name}",collector="{collector}",reason="{reason}"'
-            metric = "ase_exporter_collector_available"
+            reason = "switched_off" if collector in state.switched_off else ""
+            labels = ("collector", collector), ("reason", reason)
+            known.append(("ase_exporter_collector_available", labels, float(not reason)))
+        for metric, pairs, value in known:
+            shown = ",".join(f'{label}="{text}"' for label, text in (("instance", name), *pairs))
+            first, step = (COUNTED, value * INTERVAL) if metric.endswith("_total") else (value, 0.0)
             for number in range(SCRAPES):
                 at = now - INTERVAL * (SCRAPES - 1 - number)
-                lines[metric].append(f"{metric}{{{labels}}} {available!r} {at}")
-    return typed(lines)
+                lines.append(f"{metric}{{{shown}}} {first + step * number!r} {at}")
+    return by_metric(lines)
 
 
 @pytest.mark.e2e

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.simulated_time import escaped
-from tests.exporter.compare.conftest import prometheus_with
-from tests.exporter.report.past import evaluations, firing_times, openmetrics
+from tests.exporter.compare.conftest import by_metric, prometheus_with
+from tests.exporter.report.past import all_samples, evaluations, firing_times, scraped
 from tests.exporter.report.week import CACHE, MORNING, SERVER, Story, Truth, play
 
 # Markup, Markdown, a formula, quotes, and what regular expressions and PromQL's strings take for something else.
@@ -51,12 +51,13 @@ def told(story: Story, folder: Path, *, beside: bool = False) -> Iterator[Past]:
         pytest.skip("prometheus is not installed")
     week = play(story)
     found = evaluations(week.recording, folder)
-    text = openmetrics(week.recording, found, SERVER, story.start)
+    lines = all_samples(week.recording, found, SERVER, story.start)
     if beside:
-        hostile = openmetrics(week.recording, found, HOSTILE, story.start)
-        hostile = hostile.replace(CACHE, escaped(HOSTILE_CACHE))
-        text = merged([text, hostile, week.recording.openmetrics(RAW, story.start), bare(text)])
-    with prometheus_with(text, folder) as url:
+        lines += bare(lines)
+        lines += scraped(week.recording, RAW, story.start)
+        hostile = all_samples(week.recording, found, HOSTILE, story.start)
+        lines += [line.replace(CACHE, escaped(HOSTILE_CACHE)) for line in hostile]
+    with prometheus_with(by_metric(lines), folder) as url:
         yield Past(url, story, week.truth, firing_times(found, story.start))
 
 
@@ -67,25 +68,10 @@ def morning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
         yield past
 
 
-def bare(text: str) -> str:
+def bare(lines: list[str]) -> list[str]:
     """A server's samples as those of BARE, of which little is recorded."""
     absent = re.compile(
         r"(ase:spinlock|ase_spinlock|ase:cpu_spinning|ase:f|ALERTS|ase_change|ase_info|ase_con)"
     )
-    kept = [line for line in text.splitlines() if line.startswith("#") or not absent.match(line)]
-    return "\n".join(kept).replace(f'instance="{SERVER}"', f'instance="{BARE}"')
-
-
-def merged(texts: list[str]) -> str:
-    """Several texts in OpenMetrics as one: each metric's samples must follow each other."""
-    metrics: dict[str, list[str]] = {}
-    for text in texts:
-        heading = ""
-        for line in text.splitlines():
-            if line.startswith("# TYPE"):
-                heading = line
-            elif not line.startswith("#"):
-                metrics.setdefault(heading, []).append(line)
-    return "\n".join(
-        [*(line for heading, lines in metrics.items() for line in (heading, *lines)), "# EOF", ""]
-    )
+    kept = (line for line in lines if not absent.match(line))
+    return [line.replace(f'instance="{SERVER}"', f'instance="{BARE}"') for line in kept]

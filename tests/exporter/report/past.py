@@ -32,9 +32,15 @@ def evaluations(recording: Recording, folder: Path) -> Evaluations:
     return {at: found for (_, at), found in evaluate(recording, folder, queries, rules, every).items()}
 
 
-def openmetrics(recording: Recording, found: Evaluations, instance: str, start: float) -> str:
-    """The samples that were scraped and those that were recorded, for `prometheus_with`."""
-    lines: defaultdict[str, list[str]] = defaultdict(list)
+def scraped(recording: Recording, instance: str, start: float) -> list[str]:
+    """The samples that were scraped, for `by_metric`."""
+    text = recording.openmetrics(instance, start)
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def all_samples(recording: Recording, found: Evaluations, instance: str, start: float) -> list[str]:
+    """The samples that were scraped and those that were recorded, for `by_metric`."""
+    lines = scraped(recording, instance, start)
     for at, samples in found.items():
         for sample in samples:
             # Values are as promtool prints them, which is as OpenMetrics wants them.
@@ -43,10 +49,8 @@ def openmetrics(recording: Recording, found: Evaluations, instance: str, start: 
             # promtool's time begins at 0.
             value = sample.value + start if name == "ALERTS_FOR_STATE" else sample.value
             pairs = ",".join(f'{key}="{text}"' for key, text in labels.items())
-            lines[name].append(f"{name}{{{pairs}}} {value!r} {start + at}")
-    scraped = recording.openmetrics(instance, start).removesuffix("# EOF\n")
-    recorded = [line for name, each in lines.items() for line in (f"# TYPE {name} gauge", *each)]
-    return "\n".join([scraped.rstrip("\n"), *recorded, "# EOF", ""])
+            lines.append(f"{name}{{{pairs}}} {value!r} {start + at}")
+    return lines
 
 
 def firing_times(found: Evaluations, start: float) -> Mapping[tuple[str, str], Sequence[float]]:
