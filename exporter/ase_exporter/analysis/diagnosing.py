@@ -1,6 +1,8 @@
 """The diagnosis of a server from Prometheus: what `top` says of the present, of any window."""
 
 import math
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,10 +11,21 @@ from ase_exporter.compare.prometheus import Labels, Prometheus, PrometheusError
 from ase_exporter.compare.windows import Span
 from ase_exporter.diagnosis.blockers import BLOCKED
 from ase_exporter.diagnosis.catalogue import catalogue
-from ase_exporter.diagnosis.diagnose import NO_BASELINE, TOO_FEW, Baseline, Diagnosis, baseline_of, diagnose
+from ase_exporter.diagnosis.diagnose import (
+    NO_BASELINE,
+    NOT_KNOWN,
+    STARTING,
+    TOO_FEW,
+    Baseline,
+    Diagnosis,
+    Level,
+    baseline_of,
+    diagnose,
+    level_of,
+)
 from ase_exporter.diagnosis.measures import Rows
 from ase_exporter.diagnosis.provenance import collector_of, why
-from ase_exporter.diagnosis.spin_cost import SpinCost, cost_of_spins
+from ase_exporter.diagnosis.spin_cost import cost_of_spins
 
 # Seconds. The usual is what the server did for at least so long before the window, and at most a day.
 MIN_USUAL, MAX_USUAL = 1800.0, 86400.0
@@ -40,30 +53,24 @@ class PrometheusReadings:
         return f"Prometheus, {self.covered.seconds:.0f} s until {self.covered.end:.0f}"
 
     @cached_property
-    def _gauges(self) -> dict[str, list[tuple[Labels, float]]]:
+    def _gauges(self) -> Mapping[str, Rows]:
         """The last value of each gauge, of the collectors and of the options."""
-        found: dict[str, list[tuple[Labels, float]]] = {}
-        query = f'last_over_time({{__name__=~"{"|".join(sorted(GAUGES))}", {self.selector}}}{self._range})'
-        for sample in self._query(query):
-            found.setdefault(sample[0]["__name__"], []).append(sample)
-        return found
+        names = "|".join(sorted(GAUGES))
+        query = f'last_over_time({{__name__=~"{names}", {self.selector}}}{self._range})'
+        return self._by_metric(query, "__name__")
 
     @cached_property
-    def _over_window(self) -> dict[str, list[tuple[Labels, float]]]:
+    def _over_window(self) -> Mapping[str, Rows]:
         """The rates of all counters and the means of the counts of tasks, by one query.
 
         The functions drop the metric's name, so a label keeps it.
         """
         functions = dict.fromkeys(COUNTERS, "rate") | dict.fromkeys(_MEANS, "avg_over_time")
-        found: dict[str, list[tuple[Labels, float]]] = {}
         query = " or ".join(
             f'label_replace({function}({each}{{{self.selector}}}{self._range}), "{_NAME}", "{each}", "", "")'
             for each, function in sorted(functions.items())
         )
-        for labels, value in self._query(query):
-            kept = {label: text for label, text in labels.items() if label != _NAME}
-            found.setdefault(labels.get(_NAME, ""), []).append((kept, value))
-        return found
+        return self._by_metric(query, _NAME)
 
     @property
     def _range(self) -> str:
@@ -91,10 +98,13 @@ class PrometheusReadings:
                 return "" if value else why(metric, labels.get("reason", ""), options)
         return f"collector {collector_of(metric)} is off"
 
-    def _query(self, query: str) -> list[tuple[Labels, float]]:
-        if self.covered is None:
-            return []
-        return [(each.labels, each.value) for each in self.prometheus.query(query, self.covered.end)]
+    def _by_metric(self, query: str, name: str) -> Mapping[str, Rows]:
+        """The answer at the end of the window, by metric. name: the label that has its name."""
+        found: defaultdict[str, list[tuple[Labels, float]]] = defaultdict(list)
+        for each in self.prometheus.query(query, self.covered.end) if self.covered else ():
+            labels = {label: text for label, text in each.labels.items() if label != name}
+            found[each.labels.get(name, "")].append((labels, each.value))
+        return found
 
 
 _SELECTIONS = [each for measure in catalogue().measures.values() for each in measure.selections]
@@ -135,8 +145,8 @@ def diagnosed(readings: PrometheusReadings, span: Span) -> Diagnosis:
     if readings.covered is None:
         return diagnose(readings)
     prometheus, selector = readings.prometheus, readings.selector
-    cost = spin_cost(prometheus, selector, readings.covered.end)
-    return diagnose(readings, _usual(prometheus, selector, span), cost.parameters if cost else None)
+    usual = _usual(prometheus, selector, span)
+    return diagnose(readings, usual, _spin_cost(prometheus, selector, readings.covered.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +157,11 @@ class FoundInSpan:
     finding: str
     word: str
     rank: float
+
+    @property
+    def level(self) -> Level:
+        """How bad it is; "none" where nothing was known."""
+        return "none" if self.finding in (NOT_KNOWN, STARTING) else level_of(self.rank)
 
 
 _FOUND = (
@@ -172,7 +187,7 @@ def found_by_span(
     return {name: sorted(each, key=lambda span: span.start) for name, each in found.items()}
 
 
-def spin_cost(prometheus: Prometheus, selector: str, at: float) -> SpinCost | None:
+def _spin_cost(prometheus: Prometheus, selector: str, at: float) -> dict[str, float] | None:
     """What a spin costs on a server, from the day before a time; None if that does not tell it."""
     queries = (
         f'sum(ase:engine_cpu:rate1m{{mode=~"user|system", {selector}}})',
@@ -180,16 +195,13 @@ def spin_cost(prometheus: Prometheus, selector: str, at: float) -> SpinCost | No
         f"sum(ase:spinlock_spins:rate1m{{{selector}}})",
     )
     first, step = at - MAX_USUAL, MAX_USUAL / HISTORY_POINTS
-    columns = []
     try:
-        for query in queries:
-            found = prometheus.over(query, first, at, step)
-            if not found:
-                return None
-            columns.append(found[0].on_grid(first, step, HISTORY_POINTS + 1))
+        found = [prometheus.over(query, first, at, step) for query in queries]
     except PrometheusError:
         return None
-    return cost_of_spins(*columns)
+    if not all(found):
+        return None
+    return cost_of_spins(*(series[0].on_grid(first, step, HISTORY_POINTS + 1) for series in found))
 
 
 def _usual(prometheus: Prometheus, selector: str, span: Span) -> Baseline:

@@ -73,15 +73,13 @@ def account_of(measures: Measures, waits: Mapping[str, float], waits_unknown: st
     parts: dict[str, float] = {}
     unknown: dict[str, str] = {}
     for name, definition in catalogue().account.items():
-        measure, now = definition.measure, definition.now
-        found = (
-            [measures[measure].value] if measure else [waits.get(name), measures[now].value if now else None]
-        )
-        known = [value for value in found if value is not None]
-        if known:
+        measure = measures.get(definition.measure or definition.now or "")
+        # Of waits, what has waited and what waits now.
+        found = [None if definition.measure else waits.get(name), measure.value if measure else None]
+        if known := [value for value in found if value is not None]:
             parts[name] = max(known)
         else:
-            unknown[name] = measures[measure].unknown if measure else waits_unknown
+            unknown[name] = measure.unknown if measure and definition.measure else waits_unknown
     if "spinning" in parts and "work" in parts:
         # Spins are counted, their cost is estimated: together they take no more than the engines were busy.
         parts["spinning"] = min(parts["spinning"], parts["work"])

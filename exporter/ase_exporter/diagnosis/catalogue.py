@@ -109,6 +109,11 @@ class FindingDefinition(Strict):
     about: str = ""
     expect: str = ""
 
+    @property
+    def whole_part(self) -> str | None:
+        """The part of the account of which it explains all."""
+        return None if self.times else self.part
+
 
 # Names in `when` that are no measures: the share of the finding's part, and the sum of the account.
 SHARE, SESSIONS = "share", "sessions"
@@ -126,17 +131,13 @@ class DiagnosisCatalogue(Strict):
     def inputs_of(self, finding: FindingDefinition) -> dict[str, None]:
         """The measures on which a finding depends, in order."""
         names = [name for limits in finding.when for name in limits if name not in (SHARE, SESSIONS)]
-        if finding.part:
-            part = self.account[finding.part]
-            names += [name for name in (part.measure, finding.times) if name]
-        return dict.fromkeys(names)
+        part = [self.account[finding.part].measure, finding.times] if finding.part else []
+        return dict.fromkeys([*names, *filter(None, part)])
 
     def that_read(self, metrics: Collection[str]) -> list[str]:
         """The findings that need any of these metrics."""
         return [
-            name
-            for name, finding in self.findings.items()
-            if not self._metrics_of(finding).isdisjoint(metrics)
+            name for name, each in self.findings.items() if not self._metrics_of(each).isdisjoint(metrics)
         ]
 
     def _metrics_of(self, finding: FindingDefinition) -> set[str]:

@@ -7,14 +7,7 @@ from typing import Literal
 
 from ase_exporter.diagnosis.account import Account, account_of
 from ase_exporter.diagnosis.blockers import root_blockers
-from ase_exporter.diagnosis.catalogue import (
-    SESSIONS,
-    SHARE,
-    Bounds,
-    FindingDefinition,
-    catalogue,
-    threshold,
-)
+from ase_exporter.diagnosis.catalogue import SESSIONS, SHARE, Bounds, FindingDefinition, catalogue, threshold
 from ase_exporter.diagnosis.measures import Measure, Measures, Readings, read_measures, shown, wait_seconds
 
 Level = Literal["bad", "warn", "good", "none"]
@@ -173,6 +166,13 @@ def unreachable(readings: Readings, reason: str) -> Diagnosis:
     return Diagnosis("down", found.word, reason, "bad", (found,), (), account, measures, readings.source)
 
 
+def level_of(rank: float, own: Mapping[str, float] | None = None) -> Level:
+    """How bad a rank is, that of a finding or of a state without one. own: as for `diagnose`."""
+    if rank >= threshold("diagnosis.severe_share", own):
+        return "bad"
+    return "warn" if rank >= STATE_RANKS[NOT_KNOWN] else "good"
+
+
 def cost_parameters(seconds: float, low: float, high: float) -> dict[str, float]:
     """Parameters for `diagnose` from the measured CPU seconds of a spin and their interval."""
     return {SECONDS_PER_SPIN: seconds, f"{SECONDS_PER_SPIN}_low": low, f"{SECONDS_PER_SPIN}_high": high}
@@ -190,16 +190,11 @@ def _verdict(
         return STARTING, "WAITING", "figures are differences: a few more samples are needed", "none"
     if blind or busy.value is None:
         why = _not_judged(blind, busy.unknown)
-        return (
-            NOT_KNOWN,
-            "NOT KNOWN",
-            f"nothing is wrong in what was read; {why}; see ase-exporter check",
-            "warn",
-        )
+        text = f"nothing is wrong in what was read; {why}; see ase-exporter check"
+        return NOT_KNOWN, "NOT KNOWN", text, "warn"
     text = f"engines {busy.text} busy, {measures['spinning_share'].text} spinning{_not_compared(measures, unknown)}"
-    if busy.value < threshold("diagnosis.idle"):
-        return IDLE, "IDLE", text, "good"
-    return WORKS, "WORKS", text, "good"
+    state = IDLE if busy.value < threshold("diagnosis.idle") else WORKS
+    return state, state.upper(), text, "good"
 
 
 def _not_judged(unknown: Sequence[Unknown], otherwise: str = "") -> str:
@@ -261,7 +256,7 @@ class _Judge:
             text=definition.says.format(**says) + (f"; {_not_judged(doubts)}" if doubts else ""),
             share=share,
             rank=rank,
-            level="bad" if rank >= threshold("diagnosis.severe_share", self.own) else "warn",
+            level=level_of(rank, self.own),
             confidence="low" if doubts else self._confidence(definition),
             usual=usual,
             subject=self._subject(definition),

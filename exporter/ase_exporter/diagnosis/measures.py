@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Protocol
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
@@ -115,21 +114,18 @@ def _measure(
     name: str, definition: MeasureDefinition, readings: Readings, own: Mapping[str, float] | None
 ) -> Measure:
     metrics = tuple(each.metric for each in definition.selections)
+    found = Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
     for selection in definition.selections:
         unknown = readings.unknown(selection.metric, is_rate=selection.rate is not None)
         if unknown or (not definition.rare and not _all_rows(selection, readings)):
-            unknown = unknown or NO_DATA
-            return Measure(name, definition.title, definition.unit, None, unknown, metrics=metrics)
+            return replace(found, value=None, unknown=unknown or NO_DATA)
     rows = _rows(definition, readings, own)
     if not rows:
-        return Measure(name, definition.title, definition.unit, definition.empty, metrics=metrics)
-    subject = ""
+        return found
     if definition.keep == "sum":
-        value = math.fsum(rows.values())
-    else:
-        key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
-        subject = " ".join(key)
-    return Measure(name, definition.title, definition.unit, value, "", subject, metrics)
+        return replace(found, value=math.fsum(rows.values()))
+    key, value = (max if definition.keep == "max" else min)(rows.items(), key=lambda row: row[1])
+    return replace(found, value=value, subject=" ".join(key))
 
 
 def _rows(
@@ -139,9 +135,7 @@ def _rows(
     # Only sums are taken over all series: the largest of a gauge is the largest series.
     separate = definition.keep != "sum" and not definition.by
     rows = _grouped(definition, readings, definition.by, separate=separate)
-    for other in (definition.per, definition.beside):
-        if other is None:
-            continue
+    for other in filter(None, (definition.per, definition.beside)):
         others = _grouped(other, readings, definition.by)
         floor = threshold(other.at_least, own) if other.at_least is not None else None
         kept = {key: value for key, value in others.items() if floor is None or value >= floor}
@@ -176,11 +170,6 @@ def _all_rows(selection: Selection, readings: Readings) -> Rows:
 
 def _fits(where: Mapping[str, str] | None, labels: Labels) -> bool:
     return all(
-        bool(_pattern(text.removeprefix("!")).fullmatch(labels.get(label, ""))) != text.startswith("!")
+        bool(re.fullmatch(text.removeprefix("!"), labels.get(label, ""))) != text.startswith("!")
         for label, text in (where or {}).items()
     )
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)

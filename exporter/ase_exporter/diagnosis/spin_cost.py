@@ -1,7 +1,5 @@
 """What a spin costs on one server, measured: a regression of its CPU time on transactions and spins."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,24 +13,11 @@ MIN_SAMPLES, WIDEST = 120, 0.5
 _SIGMAS = 1.96
 
 
-@dataclass(frozen=True, slots=True)
-class SpinCost:
-    """CPU seconds of one spin, with the interval that holds it at 95 %."""
+def cost_of_spins(cpu: Values, transactions: Values, spins: Values) -> dict[str, float] | None:
+    """The cost by the server's own history, as parameters for `diagnose`; None if that does not tell it.
 
-    seconds: float
-    low: float
-    high: float
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Parameters for `diagnose`, in place of the assumed cost."""
-        return cost_parameters(self.seconds, self.low, self.high)
-
-
-def cost_of_spins(cpu: Values, transactions: Values, spins: Values) -> SpinCost | None:
-    """The cost by the server's own history; None if that does not tell it.
-
-    cpu: CPU seconds per second, beside transactions and spins per second at the same times; NaN where not known.
+    CPU seconds of one spin, with the interval that holds it at 95 %. cpu: CPU seconds per second, beside transactions
+    and spins per second at the same times; NaN where not known.
     """
     known = np.isfinite(cpu) & np.isfinite(transactions) & np.isfinite(spins)
     y, inputs = cpu[known], np.column_stack([transactions[known], spins[known], np.ones(known.sum())])
@@ -49,4 +34,4 @@ def cost_of_spins(cpu: Values, transactions: Values, spins: Values) -> SpinCost 
     seconds, error = float(solution[1] / scale[1]), float(_SIGMAS * np.sqrt(variance) / scale[1])
     if seconds <= 0 or error > WIDEST * seconds:
         return None
-    return SpinCost(seconds, seconds - error, seconds + error)
+    return cost_parameters(seconds, seconds - error, seconds + error)

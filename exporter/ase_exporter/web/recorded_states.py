@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config.changes import VerdictConfig
-from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS
+from ase_exporter.diagnosis.diagnose import level_of
 from ase_exporter.errors import UserError
 
 # Seconds. However often the page is opened, Prometheus is asked no more often, and a page waits no longer.
 FRESH, TIMEOUT = 10.0, 3.0
+_STYLES = {"bad": "worse", "warn": "changed", "good": "better"}
 _OF_TARGET = re.compile(r'(\w+)\s*=\s*"\{target\}"')
 
 
@@ -29,9 +29,7 @@ class RecordedState:
     @property
     def style(self) -> str:
         """The page's class for how bad it is."""
-        if self.rank >= threshold("diagnosis.severe_share"):
-            return "worse"
-        return "changed" if self.rank >= STATE_RANKS[NOT_KNOWN] else "better"
+        return _STYLES[level_of(self.rank)]
 
 
 class RecordedStates:

@@ -3,7 +3,12 @@
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
 
+import yaml
 from alerts.diagnosis_rules import own_labels
 
 from ase_exporter.catalogue import load_catalogue
@@ -26,6 +31,7 @@ EVENTS = {
     259: "waiting for internal system event",
     9999: "waiting for something that no catalogue knows",
 }
+SERIES = Path(__file__).with_name("states.yaml")
 _, COLLECTOR_OF = own_labels(load_catalogue()[0])
 
 
@@ -104,7 +110,7 @@ def generated(seed: int) -> State:
     _spinlocks(state, chance, engines * max(busy, 0.01))
     _waits(state, chance)
     _processes(state, chance)
-    _space(state, chance)
+    _full_logs(state, chance)
     _devices(state, chance)
     _rest(state, chance)
     state.momentary = {name for name in LASTING if chance.random() < MOMENTARY}
@@ -116,7 +122,7 @@ def generated(seed: int) -> State:
 
 def _often(chance: random.Random, usual: float, *others: float, share: float = 0.15) -> float:
     """Mostly what is usual, now and then something else."""
-    return chance.choice(others) if chance.random() < share else usual
+    return chance.choice(others) if others and chance.random() < share else usual
 
 
 def _engines(state: State, chance: random.Random, engines: int, busy: float) -> None:
@@ -133,7 +139,6 @@ def _engines(state: State, chance: random.Random, engines: int, busy: float) -> 
             mode="user",
         )
     state.set("ase_engines", engines, state="online")
-    state.set("ase_run_queue_length", _often(chance, 0.0, 3.0, 40.0))
 
 
 def _spinlocks(state: State, chance: random.Random, engines: float) -> None:
@@ -164,28 +169,17 @@ def _processes(state: State, chance: random.Random) -> None:
     state.set("ase_processes_blocked", blocked)
     state.set("ase_process_longest_block_seconds", 12.0 if blocked else 0.0)
     state.set("ase_lock_waits_over_threshold", blocked if chance.random() < 0.7 else 0.0)
-    state.set("ase_processes", 10.0, state="recv sleep")
-    state.set("ase_processes", chance.choice([1.0, 30.0]), state="running")
-    state.set("ase_deadlocks_total", _often(chance, 0.0, 0.01, 0.5))
-    state.set("ase_transactions_total", chance.choice([0.0, 0.5, 40.0, 2000.0]))
-    state.set("ase_logical_reads_total", chance.choice([10.0, 1e5]))
-    state.set("ase_checkpoints_running", _often(chance, 0.0, 1.0))
+    for spid, cpu in (("57", _often(chance, 0.1, 0.95)), ("58", 0.02), ("rest", 3.0)):
+        labels = {"spid": spid, "login": "app", "application": "orders"}
+        state.set("ase_process_cpu_seconds_total", cpu, **labels)
+        state.set("ase_process_locks", 100 * cpu, **labels)
 
 
-def _space(state: State, chance: random.Random) -> None:
+def _full_logs(state: State, chance: random.Random) -> None:
     for name in ("orders", "tempdb"):
-        for use in ("data", "log"):
-            state.set("ase_database_size_bytes", 1000.0, database=name, use=use)
-            free = _often(chance, 400.0, 0.0, 3.0, 60.0, share=0.08)
-            state.set("ase_database_free_bytes", free, database=name, use=use)
         full = chance.random() < 0.05
         state.set("ase_database_log_full", float(full), database=name)
         state.set("ase_database_suspended_processes", 30.0 if full else 0.0, database=name)
-        state.set("ase_database_backup_in_progress", _often(chance, 0.0, 1.0, share=0.05), database=name)
-        state.set("ase_database_log_requests_total", chance.choice([5.0, 500.0]), database=name)
-        state.set("ase_database_log_waits_total", chance.choice([1.0, 400.0]), database=name)
-        state.set("ase_tempdb_catalog_lock_requests_total", 50.0, database=name)
-        state.set("ase_tempdb_catalog_lock_waits_total", _often(chance, 0.0, 20.0), database=name)
     state.set("ase_database_state", 1.0, database="orders", state=_choose(chance, "online", "suspect"))
     if chance.random() < 0.3:
         state.set("ase_database_oldest_transaction_seconds", chance.choice([3.0, 9000.0]), database="orders")
@@ -201,37 +195,21 @@ def _devices(state: State, chance: random.Random) -> None:
 
 
 def _rest(state: State, chance: random.Random) -> None:
-    state.set("ase_connections", chance.choice([20.0, 95.0, 100.0]) if chance.random() < 0.1 else 20.0)
-    state.set("ase_config_value", 100.0, name="number of user connections")
-    state.set("ase_config_value", 1000.0, name="number of locks")
-    state.set(
-        "ase_locks",
-        _often(chance, 50.0, 850.0, 995.0, share=0.05),
-        database="orders",
-        state="granted",
-        lock="row",
-    )
-    state.set("ase_procedure_cache_requests_total", 50.0)
-    state.set("ase_procedure_cache_loads_total", _often(chance, 0.1, 30.0))
-    state.set("ase_statement_cache_searches_total", 50.0)
-    state.set("ase_statement_cache_inserts_total", _often(chance, 1.0, 30.0, share=0.05))
-    state.set(
-        "ase_statement_cache_recompiles_total", _often(chance, 0.1, 30.0, share=0.05), cause="schema_change"
-    )
-    state.set(
-        "ase_cache_pool_stalls_total",
-        _often(chance, 0.0, 20.0, share=0.05),
-        cache="default data cache",
-        io_size="4096",
-    )
-    for spid, cpu in (("57", _often(chance, 0.1, 0.95)), ("58", 0.02), ("rest", 3.0)):
-        labels = {"spid": spid, "login": "app", "application": "orders"}
-        state.set("ase_process_cpu_seconds_total", cpu, **labels)
-        state.set("ase_process_locks", 100 * cpu, **labels)
-    state.set("ase_rep_sender_queue_messages", _often(chance, 3.0, 50_000.0, share=0.05), database="orders")
+    """The series of states.yaml."""
+    for row in _series():
+        each, others = row.get("each", {}), row.get("others", [])
+        for values in product(*each.values()):
+            labels = row.get("labels", {}) | dict(zip(each, values, strict=True))
+            value = _often(chance, chance.choice(row["usual"]), *others, share=row.get("share", 0.15))
+            state.set(row["metric"], float(value), **labels)
     if chance.random() < 0.1:
         state.set("ase_error_log_messages_total", chance.choice([0.001, 0.5]), error="1105", severity="17")
-    state.set("ase_network_packets_total", 100.0, direction="sent")
+
+
+@cache
+def _series() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load(SERIES.read_text(encoding="utf-8"))
+    return found
 
 
 def _choose(chance: random.Random, usual: str, other: str) -> str:

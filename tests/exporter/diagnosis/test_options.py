@@ -19,8 +19,8 @@ STATES, MAX_STATES = 30, 1000
 OTHERS = 4
 
 
-def metrics_of(finding: FindingDefinition) -> set[str]:
-    """The metrics by which a finding is judged."""
+def collectors_of(finding: FindingDefinition) -> set[str]:
+    """The collectors of the metrics by which a finding is judged."""
     known = catalogue()
     names = {name for limits in finding.when for name in limits}
     found = {
@@ -28,31 +28,28 @@ def metrics_of(finding: FindingDefinition) -> set[str]:
         for name in names - {SHARE, SESSIONS}
         for selection in known.measures[known.measures[name].grown or name].selections
     }
-    return found | ({"ase_wait_seconds_total"} if names & {SHARE, SESSIONS} else set())
+    found |= {"ase_wait_seconds_total"} if names & {SHARE, SESSIONS} else set()
+    return {State.collector_of(metric) for metric in found} - {""}
 
 
-def blinded(option: str) -> dict[str, set[str]]:
-    """Collectors that an option switches off, by finding that depends on them."""
-    known = catalogue().findings
-    dark = {name for name, each in COLLECTORS.items() if option in each.options}
-    found = {
-        name: {State.collector_of(each) for each in metrics_of(finding)} & dark
-        for name, finding in known.items()
-    }
-    return {name: collectors for name, collectors in found.items() if collectors}
+def off(option: str) -> set[str]:
+    """The collectors that an option switches off."""
+    return {name for name, each in COLLECTORS.items() if option in each.options}
 
 
-DEPENDED_ON = sorted(
-    {State.collector_of(metric) for each in catalogue().findings.values() for metric in metrics_of(each)}
-    - {""}
-)
-OPTIONS = sorted({option for each in COLLECTORS.values() for option in each.options if blinded(option)})
+def blinded(collectors: Collection[str]) -> set[str]:
+    """The findings that depend on collectors."""
+    return {name for name, each in catalogue().findings.items() if collectors_of(each) & set(collectors)}
+
+
+DEPENDED_ON = sorted(set().union(*map(collectors_of, catalogue().findings.values())))
+OPTIONS = sorted({option for each in COLLECTORS.values() for option in each.options if blinded(off(option))})
 
 
 def without(seed: int, option: str) -> State:
     """A generated state of a server on which an option is off."""
     state = generated(seed)
-    state.switched_off = {name for name, each in COLLECTORS.items() if option in each.options}
+    state.switched_off = off(option)
     state.options = {option: 0.0}
     return state
 
@@ -79,12 +76,11 @@ def holds(found: Diagnosis, name: str) -> bool | None:
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_what_an_option_blinds_is_not_known_and_names_it(option: str) -> None:
-    dark = {name for name, each in COLLECTORS.items() if option in each.options}
-    judged: dict[str, int] = dict.fromkeys(blinded(option), 0)
+    judged: dict[str, int] = dict.fromkeys(blinded(off(option)), 0)
     for seed in range(STATES):
         found = diagnose(without(seed, option))
         unknown = {each.name: each.reason for each in found.unknown}
-        others = [diagnose(filled(seed, other, dark)) for other in range(seed + 1, seed + 1 + OTHERS)]
+        others = [diagnose(filled(seed, other, off(option))) for other in range(seed + 1, seed + 1 + OTHERS)]
         for name in judged:
             if name in unknown:
                 assert f"{option} is off" in unknown[name], (seed, name)
@@ -98,11 +94,7 @@ def test_what_an_option_blinds_is_not_known_and_names_it(option: str) -> None:
 
 @pytest.mark.parametrize("collector", DEPENDED_ON)
 def test_what_a_collector_blinds_is_not_known_and_names_it(collector: str) -> None:
-    depend = {
-        name
-        for name, each in catalogue().findings.items()
-        if collector in {State.collector_of(metric) for metric in metrics_of(each)}
-    }
+    depend = blinded({collector})
     open_ = set[str]()
     for seed in range(MAX_STATES):
         if seed >= STATES // 3 and depend <= open_:
@@ -130,7 +122,7 @@ def test_a_scrape_without_the_option_names_it(option: str, tmp_path: Path) -> No
         watching.frame()
         watching.time.ahead += 5
         sample = watching.sampler.take()
-    dark = [name for name in sampling.COLLECTORS if option in COLLECTORS[name].options]
+    dark = [name for name in sampling.COLLECTORS if name in off(option)]
     assert dark or option.startswith(("errorlog", "per object"))
     for name in dark:
         for metric in COLLECTORS[name].metrics:

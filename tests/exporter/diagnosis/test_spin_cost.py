@@ -13,8 +13,10 @@ def test_the_interval_holds_the_true_cost(cost: float, seed: int) -> None:
     transactions, spins = chance.uniform(500, 2000, 300), chance.uniform(1e7, 3e8, 300)
     cpu = 0.3 + 0.004 * transactions + cost * spins + chance.normal(0, 0.02, 300)
     found = cost_of_spins(cpu, transactions, spins)
-    assert found and found.low * 0.98 <= cost <= found.high * 1.02
-    assert found.seconds == pytest.approx(cost, rel=0.1)
+    assert found
+    seconds, low, high = found.values()
+    assert low * 0.98 <= cost <= high * 1.02
+    assert seconds == pytest.approx(cost, rel=0.1)
     # Two hours of three-minute samples are no history.
     assert cost_of_spins(cpu[:40], transactions[:40], spins[:40]) is None
 
