@@ -11,7 +11,6 @@ from ase_exporter.advise.gain import Load, Slots
 from ase_exporter.advise.remedies import (
     AdviceStep,
     MemscaleFeature,
-    OptionIncrease,
     PartitionLimits,
     Remedy,
     SpinlockRatio,
@@ -53,6 +52,11 @@ class SpinlockFinding:
     steps: tuple[AdviceStep, ...] = ()
     cautions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether it needs action."""
+        return self.severity in ("severe", "hot")
 
     @property
     def gain(self) -> float:
@@ -154,10 +158,8 @@ def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding], load: Load
     # The first finding of each part of the account that explains all of it.
     whole: dict[str, Finding] = {}
     for finding in evidence.diagnosis.findings:
-        definition = catalogue().findings[finding.name]
-        first = finding
-        if definition.part and not definition.times:
-            first = whole.setdefault(definition.part, finding)
+        part = catalogue().findings[finding.name].whole_part
+        first = whole.setdefault(part, finding) if part else finding
         explains = (finding.share or 0.0) * evidence.diagnosis.account.sessions
         if finding.name in _ABOUT_SPINLOCKS:
             found.append(Cause(finding, explains, spinlocks=hot))
@@ -193,17 +195,13 @@ def _eased(
 
 def _by_gain(findings: Sequence[SpinlockFinding]) -> list[SpinlockFinding]:
     """The spinlocks that need action, the largest predicted gain first."""
-    return sorted(
-        (each for each in findings if each.severity in ("severe", "hot")), key=lambda each: -each.gain
-    )
+    return sorted((each for each in findings if each.is_hot), key=lambda each: -each.gain)
 
 
 def _max_spinning(evidence: Evidence) -> float:
     """Engines that may spin: those that are busy, to the whole seconds in which the server counts their time."""
-    most = evidence.engines or math.inf
-    if evidence.busy is None:
-        return most
-    return min(most, evidence.busy + evidence.engines / evidence.seconds)
+    busy = math.inf if evidence.busy is None else evidence.busy + evidence.engines / evidence.seconds
+    return min(evidence.engines or math.inf, busy)
 
 
 def _finding(
@@ -218,7 +216,7 @@ def _finding(
     elif spinlock.contention < floor:
         severity = "busy"
     found = SpinlockFinding(spinlock, severity, engines, remedy.protects if remedy else "")
-    if remedy is None or severity in ("quiet", "busy"):
+    if remedy is None or not found.is_hot:
         return found
     current, steps = _steps(spinlock, remedy, evidence, load)
     cautions, sources = tuple(remedy.cautions), tuple(remedy.sources)
@@ -291,23 +289,14 @@ def _steps(
     if remedy.ratio:
         return _lower_ratio(spinlock, remedy, remedy.ratio, evidence, load)
     if remedy.increase:
-        return _raise_option(remedy, remedy.increase, evidence)
-    if remedy.partitions:
-        cache = next((cache for cache in evidence.caches if cache.name == spinlock.name), None)
-        if cache:
-            return _reduce_cache_contention(cache, remedy.partitions, evidence, load)
+        option, step = remedy.increase.option, remedy.increase.step(evidence)
+        if step is None:
+            return f"{option}: unknown", []
+        return f"{option} = {evidence.options[option]:,}", [replace(step, restart=remedy.static)]
+    cache = next((cache for cache in evidence.caches if cache.name == spinlock.name), None)
+    if remedy.partitions and cache:
+        return _reduce_cache_contention(cache, remedy.partitions, evidence, load)
     return "", []
-
-
-def _raise_option(
-    remedy: Remedy, increase: OptionIncrease, evidence: Evidence
-) -> tuple[str, list[AdviceStep]]:
-    step = increase.step(evidence)
-    if step is None:
-        return f"{increase.option}: unknown", []
-    return f"{increase.option} = {evidence.options[increase.option]:,}", [
-        replace(step, restart=remedy.static)
-    ]
 
 
 def _lower_ratio(

@@ -6,6 +6,7 @@ mode; an exclusive table lock; pages in memory are cleared) and sp_cacheconfig; 
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -138,19 +139,10 @@ class _Placement:
     def step(
         self, total: float, gain: Gain, bind: Iterable[str], why: str, warnings: tuple[str, ...]
     ) -> AdviceStep:
-        create = (
-            f"exec sp_cacheconfig '{self.name}', '{self.megabytes}M', 'mixed', '{self.strategy}',"
-            f" 'cache_partition={self.partitions}'"
-        )
-        return AdviceStep(
-            (create, *bind, "use master"),
-            why,
-            self.changes(total),
-            gain,
-            memory=self.megabytes * 2.0**20,
-            locks=True,
-            warnings=warnings,
-        )
+        size = f"'{self.megabytes}M', 'mixed', '{self.strategy}', 'cache_partition={self.partitions}'"
+        statements = (f"exec sp_cacheconfig '{self.name}', {size}", *bind, "use master")
+        memory, changes = self.megabytes * 2.0**20, self.changes(total)
+        return AdviceStep(statements, why, changes, gain, memory=memory, locks=True, warnings=warnings)
 
 
 def _choices(
@@ -187,9 +179,9 @@ def _left_out(unknown: int) -> Iterator[str]:
 
 
 def _by_database(objects: Iterable[CachedObject]) -> list[tuple[str, list[CachedObject]]]:
-    found: dict[str, list[CachedObject]] = {}
+    found: defaultdict[str, list[CachedObject]] = defaultdict(list)
     for each in objects:
-        found.setdefault(each.database, []).append(each)
+        found[each.database].append(each)
     return list(found.items())
 
 

@@ -48,19 +48,15 @@ class OptionIncrease(Strict):
 
     def step(self, evidence: Evidence) -> "AdviceStep | None":
         """The statement with its arithmetic; None if the value now is not known."""
-        now, of_cache = evidence.options.get(self.option), False
-        for each in evidence.caches:
-            if each.name == self.option:
-                now, of_cache = round(each.size_bytes / self.unit_bytes), True
+        cache = next((each for each in evidence.caches if each.name == self.option), None)
+        now = round(cache.size_bytes / self.unit_bytes) if cache else evidence.options.get(self.option)
         times = evidence.options.get(self.each) if self.each else 1
         if not now or not times:
             return None
         wanted = math.ceil(now * self.factor)
-        statement = (
-            f"exec sp_cacheconfig {sql_literal(self.option)}, '{wanted}M'"
-            if of_cache
-            else f"exec sp_configure '{self.option}', {wanted}"
-        )
+        statement = f"exec sp_configure '{self.option}', {wanted}"
+        if cache:
+            statement = f"exec sp_cacheconfig {sql_literal(self.option)}, '{wanted}M'"
         memory = (wanted - now) * self.unit_bytes * times
         return AdviceStep((statement,), f"from {now:,} to {wanted:,}", memory=memory)
 
@@ -81,6 +77,7 @@ class Remedy(Strict):
     contention: Limit
     spinlock: str | None = None
     spinlock_class: str | None = None
+    printed: Sequence[str] = ()
     ratio: SpinlockRatio | None = None
     increase: OptionIncrease | None = None
     partitions: PartitionLimits | None = None
@@ -198,14 +195,13 @@ class AdviceStep:
     @property
     def promise(self) -> str:
         """What it gains, in words."""
-        if self.gain is None:
-            return "gain not known: nothing that is measured predicts it" + (
-                f"; assuming that {self.assumes}" if self.assumes else ""
-            )
-        found = self._of_cause(self.gain) if self.assumes else self._of_spinlocks(self.gain)
-        return "; ".join(found)
+        found = ["gain not known: nothing that is measured predicts it"]
+        if self.gain:
+            found = list(self._of_cause(self.gain) if self.assumes else self._of_spinlocks(self.gain))
+        return "; ".join([*found, *([f"assuming that {self.assumes}"] if self.assumes else [])])
 
-    def _of_cause(self, gain: Gain) -> Iterator[str]:
+    @staticmethod
+    def _of_cause(gain: Gain) -> Iterator[str]:
         if gain.engines:
             yield f"frees at most {gain.engines:.1f} engines"
         if gain.transactions is None or gain.seconds is None:
@@ -214,7 +210,6 @@ class AdviceStep:
             least = f"at most {shown(gain.seconds, 'seconds')} less for each transaction"
             more = f", up to {gain.transactions:,.0f} more transactions/s" if gain.transactions >= 0.5 else ""
             yield least + more
-        yield f"assuming that {self.assumes}"
 
     @staticmethod
     def _of_spinlocks(gain: Gain) -> Iterator[str]:
@@ -232,10 +227,10 @@ class AdviceStep:
     def joined(self, other: "AdviceStep", gain: Gain) -> "AdviceStep":
         """Both as one step, with what they gain together."""
         return AdviceStep(
-            statements=(*self.statements, *other.statements),
-            why=f"{self.why}; {other.why}",
-            changes={**self.changes, **other.changes},
-            gain=gain,
+            (*self.statements, *other.statements),
+            f"{self.why}; {other.why}",
+            {**self.changes, **other.changes},
+            gain,
             restart=self.restart or other.restart,
             memory=self.memory + other.memory,
             locks=self.locks or other.locks,
@@ -256,14 +251,8 @@ def cause_step(
         step = AdviceStep(tuple(each.format(**names) for each in remedy.sql), "")
     if step is None:
         return None
-    return replace(
-        step,
-        gain=gain,
-        restart=remedy.restart,
-        warnings=tuple(remedy.warnings),
-        assumes=remedy.assumes,
-        costs=remedy.costs,
-    )
+    said = replace(step, warnings=tuple(remedy.warnings), assumes=remedy.assumes, costs=remedy.costs)
+    return replace(said, gain=gain, restart=remedy.restart)
 
 
 def _names(subject: Subject | None) -> dict[str, str]:

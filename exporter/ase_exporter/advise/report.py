@@ -107,8 +107,7 @@ def _causes(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
     if diagnosis:
         yield from filter(None, ["" if advice.causes else encoded(diagnosis.sentence), diagnosis.not_judged])
     for number, cause in enumerate(advice.causes, 1):
-        yield ""
-        yield f"{number}. {encoded(cause.finding.sentence)}"
+        yield from ("", f"{number}. {encoded(cause.finding.sentence)}")
         if cause.spinlocks:
             spinlocks = []
             yield from _spinlock_lines(cause.spinlocks, fenced=fenced)
@@ -124,9 +123,8 @@ def _causes(advice: Advice, *, fenced: bool = False) -> Iterator[str]:
 
 def _spinlock_lines(spinlocks: Iterable[SpinlockFinding], *, fenced: bool) -> Iterator[str]:
     for finding in spinlocks:
-        yield ""
         name = encode_markdown(finding.spinlock.name) if fenced else finding.spinlock.name
-        yield f"{name}: {finding.spinlock.contention:.1%} contention"
+        yield from ("", f"{name}: {finding.spinlock.contention:.1%} contention")
         yield from finding_lines(finding, fenced=fenced)
 
 
@@ -153,7 +151,7 @@ def finding_lines(finding: SpinlockFinding, *, fenced: bool = False) -> Iterator
         yield f"Protects {finding.protects}"
     if finding.current:
         yield f"Now: {finding.current}"
-    if finding.severity in ("quiet", "busy"):
+    if not finding.is_hot:
         yield "Nothing to do: it is below the threshold, or too rarely used to matter."
         return
     if not finding.steps:
@@ -168,13 +166,10 @@ def step_lines(steps: Iterable[AdviceStep], *, fenced: bool = False) -> Iterator
     """What to run, why, what it gains and what it costs."""
     for step in steps:
         yield "Do:"
-        if fenced:
-            yield f"{_FENCE}sql"
+        yield from [f"{_FENCE}sql"] if fenced else []
         for statement in step.statements:
-            yield SqlLine(statement)
-            yield "go"
-        if fenced:
-            yield _FENCE
+            yield from (SqlLine(statement), "go")
+        yield from [_FENCE] if fenced else []
         if step.why:
             yield f"Why: {step.why}"
         yield from (f"Note: {warning}" for warning in step.warnings)

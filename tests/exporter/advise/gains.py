@@ -4,7 +4,6 @@ python -m tests.exporter.advise.gains writes docs/internals/remedies.md.
 """
 
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -28,6 +27,14 @@ UNCHANGED = 0.01
 # How far the throughput that is gained may be from the prediction: a share of it, and a share of what there was.
 NEAR, NOISE = 0.3, 0.02
 GENERATED = 150
+_HEAD = """# Remedies in the model
+
+Written by `python -m tests.exporter.advise.gains`: each remedy of [advise](../advise.md), applied to a
+simulated server whose spinlock is hot. Predicted: from what the exporter reads. Gained: in the model.
+
+| spinlock | first statement | engines spin | predicted to stop | stopped | tx/s | predicted more | more |
+|---|---|---|---|---|---|---|---|
+"""
 DATA_CACHE = "default data cache"
 
 
@@ -189,24 +196,20 @@ def summary(found: Sequence[Outcome]) -> str:
 
 def page() -> Iterator[str]:
     """The whole page, by line."""
-    yield "# Remedies in the model"
-    yield ""
-    yield "Written by `python -m tests.exporter.advise.gains`: each remedy of [advise](../advise.md), applied to a"
-    yield "simulated server whose spinlock is hot. Predicted: from what the exporter reads. Gained: in the model."
-    yield ""
-    yield "| spinlock | first statement | engines spin | predicted to stop | stopped | tx/s | predicted more | more |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield _HEAD.rstrip("\n")
     for title, each in by_remedy().items():
         gain = each.gain
-        predicted = (f"{gain.engines:.1f}", f"{gain.transactions or 0:,.0f}") if gain else ("not known",) * 2
+        engines, more = (
+            (f"{gain.engines:.1f}", f"{gain.transactions or 0:,.0f}") if gain else ("not known",) * 2
+        )
+        done, spin = each.before
         cells = (
-            title,
-            f"`{each.finding.steps[0].statements[0]}`",
-            f"{each.before[1]:.1f}",
-            predicted[0],
-            f"{each.before[1] - each.after[1]:.1f}",
-            f"{each.before[0]:,.0f}",
-            f"{'up to ' if gain and gain.then else ''}{predicted[1]}",
+            *(title, f"`{each.finding.steps[0].statements[0]}`", f"{spin:.1f}", engines),
+            *(
+                f"{spin - each.after[1]:.1f}",
+                f"{done:,.0f}",
+                f"{'up to ' if gain and gain.then else ''}{more}",
+            ),
             f"{each.transactions + 0.0:,.0f}".replace("-0", "0"),
         )
         yield f"| {' | '.join(cells)} |"
@@ -215,7 +218,4 @@ def page() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    text = "\n".join(page()) + "\n"
-    if sys.argv[1:] == ["--check"]:
-        sys.exit(int(PAGE.read_text(encoding="utf-8") != text))
-    PAGE.write_text(text, encoding="utf-8")
+    PAGE.write_text("\n".join(page()) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from ase_exporter.advise import report
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence, SpinlockRates
 from ase_exporter.advise.gain import Load, Slots
-from ase_exporter.advise.remedies import AdviceStep, remedies
+from ase_exporter.advise.remedies import AdviceStep, remedies, size_text
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.commands.advise import cpu_flags
 from ase_exporter.diagnosis.catalogue import threshold
 from ase_exporter.diagnosis.diagnose import SECONDS_PER_SPIN
+from ase_exporter.errors import UserError
 from ase_exporter.untrusted.encoders import is_writable
 from ase_exporter.untrusted.entry import one_line
 
@@ -44,6 +47,12 @@ def evidence(*spinlocks: SpinlockRates, version: str = "15.7 SP110", **other: ob
     }
     facts = Evidence(parse_version(version), 30.0, 64, 1000.0, options, spinlocks)
     return replace(facts, **other)  # type: ignore[arg-type]
+
+
+HOT_CACHE = spinlock("default data cache", 0.3, "data_cache")
+VERY_HOT_CACHE = spinlock("default data cache", 0.8, "data_cache")
+FULL_CACHE = DataCache("default data cache", 64 * GB, 32, False, 8 * GB)
+FEW_PARTITIONS = replace(FULL_CACHE, partitions=4)
 
 
 def only(advice: Advice) -> SpinlockFinding:
@@ -100,12 +109,9 @@ def test_a_spinlock_gets_what_its_contention_and_its_use_call_for(
 
 
 def test_the_most_expensive_spinlock_comes_first_not_the_one_with_the_highest_ratio() -> None:
-    rare = spinlock("addrlockspins", 0.9, grabs=2000)
-    expensive = spinlock("fglockspins", 0.2)
-    assert [f.spinlock.name for f in advise(evidence(rare, expensive)).findings] == [
-        "fglockspins",
-        "addrlockspins",
-    ]
+    rare, expensive = spinlock("addrlockspins", 0.9, grabs=2000), spinlock("fglockspins", 0.2)
+    found = [each.spinlock.name for each in advise(evidence(rare, expensive)).findings]
+    assert found == ["fglockspins", "addrlockspins"]
 
 
 def test_an_option_that_cannot_be_lowered_further_gives_no_step() -> None:
@@ -114,26 +120,23 @@ def test_an_option_that_cannot_be_lowered_further_gives_no_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "engines", "pool", "wanted"),
+    ("partitions", "engines", "pool", "page_size", "wanted"),
     [
-        (1, 64, 8 * GB, 32),
-        (4, 128, 8 * GB, 64),
-        (4, 16, 8 * GB, 8),
-        (4, 128, 16 * 512 * 1024.0, 16),
+        (1, 64, 8 * GB, 2048, 32),
+        (4, 128, 8 * GB, 2048, 64),
+        (4, 16, 8 * GB, 2048, 8),
+        (4, 128, 16 * GB / 2048, 2048, 16),
+        (4, 128, 16 * GB / 2048, 4096, 8),
     ],
 )
-def test_partitions_are_a_power_of_two_that_pools_and_engines_allow(
-    partitions: int, engines: int, pool: float, wanted: int
+def test_partitions_are_a_power_of_two_that_pools_of_256_pages_each_and_engines_allow(
+    partitions: int, engines: int, pool: float, page_size: int, wanted: int
 ) -> None:
     cache = DataCache("default data cache", 16 * GB, partitions, False, pool)
-    hot = spinlock("default data cache", 0.8, "data_cache")
-    (step,) = only(advise(evidence(hot, caches=(cache,), engines=engines))).steps
+    facts = evidence(VERY_HOT_CACHE, caches=(cache,), engines=engines, page_size=page_size)
+    (step,) = only(advise(facts)).steps
     assert step.statements == (f"exec sp_cacheconfig 'default data cache', 'cache_partition={wanted}'",)
-    assert step.restart
-
-
-HOT_CACHE = spinlock("default data cache", 0.3, "data_cache")
-FULL_CACHE = DataCache("default data cache", 64 * GB, 32, False, 8 * GB)
+    assert step.restart and f"at least {size_text(256 * page_size)} of each pool" in step.why
 
 
 def cached(database: str, name: str, reads: float, owner: str = "dbo", size: float = GB / 4) -> CachedObject:
@@ -221,18 +224,11 @@ def test_what_must_not_be_bound_is_never_bound(table: CachedObject) -> None:
     ]
 
 
-def test_tables_of_unknown_owners_are_counted() -> None:
-    step = binding_step(cached("claims", "claim", 5000, owner=""), cached("claims", "policy", 5000))
+def test_names_are_quoted_and_tables_of_unknown_owners_counted() -> None:
+    step = binding_step(cached("claims-eu", "o'hara", 5000), cached("claims", "claim", 5000, owner=""))
     assert step is not None and "1 table left out: its owner is not known" in step.warnings
-
-
-def test_names_are_quoted() -> None:
-    step = binding_step(cached("claims-eu", "o'hara", 5000))
-    assert step is not None
-    assert step.statements[1:3] == (
-        "use [claims-eu]",
-        "exec sp_bindcache 'key tables cache', 'claims-eu', 'o''hara'",
-    )
+    bind = "exec sp_bindcache 'key tables cache', 'claims-eu', 'o''hara'"
+    assert step.statements[1:3] == ("use [claims-eu]", bind)
 
 
 def test_no_name_changes_what_a_statement_says() -> None:
@@ -309,44 +305,42 @@ def test_spinlocks_that_limit_together_are_eased_together() -> None:
     assert any("XDES_SPIN limits the throughput" in text for each in alone.hot for text in each.cautions)
 
 
-def test_partitions_of_a_pool_have_256_pages_each() -> None:
-    cache = DataCache("default data cache", 16 * GB, 4, False, 16 * 512 * 1024.0)
-    hot = spinlock("default data cache", 0.8, "data_cache")
-    small = only(advise(evidence(hot, caches=(cache,), engines=128, page_size=4096))).steps
-    assert small[0].statements == ("exec sp_cacheconfig 'default data cache', 'cache_partition=8'",)
-    assert "at least 1.0 MB of each pool" in small[0].why
-
-
-def memscale(**host: object) -> Advice:
-    cache = DataCache("default data cache", 64 * GB, 4, False, 8 * GB)
-    hot = spinlock("default data cache", 0.8, "data_cache")
-    return advise(evidence(hot, version="16.0 SP03", caches=(cache,), **host))
-
-
-def test_tsx_is_offered_with_a_caveat_if_the_cpu_is_not_known() -> None:
-    (tsx,) = [feature for feature in memscale().features if "TSX" in feature.name]
-    assert "rtm" in tsx.caveat and "microcode" in tsx.caveat
-
-
 @pytest.mark.parametrize(
     ("flags", "offered"),
-    [({"fpu", "rtm", "hle"}, True), ({"fpu", "sse2"}, False), ({"fpu", "rtm", "rtm_always_abort"}, False)],
+    [
+        (None, True),
+        ({"fpu", "rtm", "hle"}, True),
+        ({"fpu", "sse2"}, False),
+        ({"fpu", "rtm", "rtm_always_abort"}, False),
+    ],
 )
-def test_tsx_is_offered_only_if_the_cpu_has_it(flags: set[str], offered: bool) -> None:
-    advice = memscale(cpu_flags=frozenset(flags))
+def test_tsx_is_offered_unless_the_cpu_lacks_it(flags: set[str] | None, offered: bool) -> None:
+    known = None if flags is None else frozenset(flags)
+    facts = evidence(VERY_HOT_CACHE, version="16.0 SP03", caches=(FEW_PARTITIONS,), cpu_flags=known)
+    advice = advise(facts)
     assert any("TSX" in feature.name for feature in advice.features) == offered
     assert any("LLDC" in feature.name for feature in advice.features)
     text = report.markdown(advice)
     assert ("transactional memory (TSX): not offered" in text) != offered
     assert ("microcode" in text) == offered
+    assert ("Check first that /proc/cpuinfo of the database host lists rtm" in text) == (flags is None)
+
+
+def test_the_cpu_flags_come_from_a_copy_of_cpuinfo(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    with pytest.raises(UserError, match=r"^--cpuinfo: .*/cpuinfo: No such file or directory$"):
+        cpu_flags(cpuinfo)
+    cpuinfo.write_text("hello\n")
+    with pytest.raises(UserError, match="expected a copy of /proc/cpuinfo"):
+        cpu_flags(cpuinfo)
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu rtm sse2\n\nprocessor\t: 1\nflags\t\t: fpu rtm sse2\n")
+    assert cpu_flags(cpuinfo) == {"fpu", "rtm", "sse2"}
 
 
 def test_memscale_is_offered_for_hot_caches_of_versions_that_have_it() -> None:
-    cache = DataCache("default data cache", 64 * GB, 4, False, 8 * GB)
-    hot = spinlock("default data cache", 0.8, "data_cache")
-    new = advise(evidence(hot, version="16.0 SP03", caches=(cache,)))
+    new = advise(evidence(VERY_HOT_CACHE, version="16.0 SP03", caches=(FEW_PARTITIONS,)))
     assert [feature.group for feature in new.features] == ["A", "B", "B", "C", "D", "E", "F"]
-    assert advise(evidence(hot, caches=(cache,))).features == ()
+    assert advise(evidence(VERY_HOT_CACHE, caches=(FEW_PARTITIONS,))).features == ()
     assert advise(evidence(spinlock("addrlockspins", 0.8), version="16.0 SP03")).features == ()
 
 
@@ -381,15 +375,6 @@ def test_no_transactions_are_predicted_without_what_that_takes(unknown: str) -> 
     assert "transactions not known" in step.promise
 
 
-def test_all_formats_carry_the_statement_and_the_warning_not_to_add_engines() -> None:
-    advice = advise(evidence(spinlock("addrlockspins", 0.7)))
-    text = report.markdown(advice)
-    assert "exec sp_configure 'lock address spinlock ratio', 5" in text
-    assert "Do not add engines" in text
-    (finding,) = json.loads(report.as_json(advice))["findings"]
-    assert finding["steps"][0]["statements"] == ["exec sp_configure 'lock address spinlock ratio', 5"]
-
-
 def test_statements_are_printed_as_batches_with_their_warnings() -> None:
     tables = (cached("claims", "claim", 9000),)
     advice = advise(evidence(HOT_CACHE, caches=(FULL_CACHE,), objects=tables))
@@ -405,8 +390,10 @@ def test_statements_are_printed_as_batches_with_their_warnings() -> None:
         "go",
     ]
     assert any(line.strip().startswith("Note: ") and "exclusive table lock" in line for line in lines)
+    assert any("Do not add engines" in line for line in lines)
     (finding,) = json.loads(report.as_json(advice))["findings"]
     assert len(finding["steps"][0]["warnings"]) >= 2
+    assert finding["steps"][0]["statements"] == list(only(advice).steps[0].statements)
 
 
 def test_a_calibrated_cost_of_a_spin_is_used() -> None:
