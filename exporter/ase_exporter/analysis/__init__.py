@@ -14,7 +14,6 @@ from ase_exporter.analysis.measuring import hot_spinlocks as hot_spinlocks
 from ase_exporter.analysis.measuring import marks as marks
 from ase_exporter.analysis.measuring import measure as measure
 from ase_exporter.analysis.measuring import moment as moment
-from ase_exporter.analysis.measuring import throughput as throughput
 from ase_exporter.analysis.measuring import windows as windows
 from ase_exporter.analysis.results import Table as Table
 from ase_exporter.analysis.results import TimeSeries as TimeSeries

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from ase_exporter.advise.advice import advise as weigh
 from ase_exporter.analysis.evidence import evidence, require_spinlocks
 from ase_exporter.analysis.results import Column, Table, TimeSeries, on_one_grid
 from ase_exporter.compare.comparison import (
-    EFFICIENCY,
     INTERVALS_PER_SAMPLE,
     MAX_SAMPLES,
     Comparison,
@@ -20,7 +20,7 @@ from ase_exporter.compare.comparison import (
     read_window,
 )
 from ase_exporter.compare.coverage import read_coverage, scrape_interval
-from ase_exporter.compare.marks import marks_between, marks_from_exporter, restarts_between, with_restarts
+from ase_exporter.compare.marks import marks_from_exporter, with_restarts
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import Request, server_selector, windows_of
@@ -34,7 +34,7 @@ Moment = float | str | datetime
 CONTENTION = ("cache_contention", "spinlock_contention")
 # Seconds. The range of the recording rules' rates (rate1m).
 WIDTH = 60.0
-DAY = 86400.0
+_RATES = ("grabs", "spins", "waits")
 
 
 def measure(
@@ -78,41 +78,13 @@ def measure(
 
 
 def contention(
-    prometheus: Prometheus,
-    server: str,
-    start: Moment,
-    end: Moment,
-    *,
-    step: float | None = None,
-    width: float = WIDTH,
-    top: int = 10,
-    selector: str = "",
+    prometheus: Prometheus, server: str, start: Moment, end: Moment, *, top: int = 10, selector: str = ""
 ) -> TimeSeries:
-    """Contention of spinlocks along time: waits / grabs, 0-1, by name.
+    """Contention of spinlocks along time, as ase:spinlock_contention:ratio_rate1m: waits / grabs, 0-1, by name.
 
-    All data caches, and the `top` other spinlocks by spins. With the default width, values are those of
-    ase:spinlock_contention:ratio_rate1m. Arguments and errors as of `measure`.
+    All data caches, and the `top` other spinlocks by spins. Arguments and errors as of `measure`.
     """
-    return measure(
-        prometheus, server, CONTENTION, start, end, step=step, width=width, top=top, selector=selector
-    )
-
-
-def throughput(
-    prometheus: Prometheus,
-    server: str,
-    start: Moment,
-    end: Moment,
-    *,
-    step: float | None = None,
-    width: float = WIDTH,
-    selector: str = "",
-) -> TimeSeries:
-    """Transactions per CPU unit along time: transactions by CPU seconds of the server's threads.
-
-    The series of ase:transactions_per_cpu_unit:ratio_rate1m. Arguments and errors as of `measure`.
-    """
-    return measure(prometheus, server, EFFICIENCY, start, end, step=step, width=width, selector=selector)
+    return measure(prometheus, server, CONTENTION, start, end, top=top, selector=selector)
 
 
 def advise(prometheus: Prometheus, server: str, start: Moment, end: Moment, *, selector: str = "") -> Advice:
@@ -138,15 +110,11 @@ def hot_spinlocks(
     columns: dict[str, Column] = {
         "spinlock": _texts([lock.name for lock in locks]),
         "class": _texts([lock.spinlock_class for lock in locks]),
-        "contention": np.array([lock.contention for lock in locks]),
-        "grabs": np.array([lock.grabs for lock in locks]),
-        "spins": np.array([lock.spins for lock in locks]),
-        "waits": np.array([lock.waits for lock in locks]),
+        **{name: np.array([getattr(lock, name) for lock in locks]) for name in ("contention", *_RATES)},
         "engines": np.array([finding.engines for finding in findings]),
         "state": _texts([finding.severity for finding in findings]),
     }
-    rates = dict.fromkeys(("grabs", "spins", "waits"), "per_second")
-    return Table(columns, {"contention": "ratio", "engines": "count"} | rates)
+    return Table(columns, {"contention": "ratio", "engines": "count"} | dict.fromkeys(_RATES, "per_second"))
 
 
 def marks(
@@ -162,13 +130,11 @@ def marks(
 
     exporter: URL of an exporter, to read its history instead of the metric in Prometheus.
     """
-    span, now = _span(start, end), time.time()
-    matchers = server_selector(server, selector)
+    span, found = _span(start, end), None
     if exporter:
         found = [mark for mark in marks_from_exporter(exporter, server) if span.start <= mark.at <= span.end]
-    else:
-        found = marks_between(prometheus, matchers, span.start, span.end, now)
-    return with_restarts(found, restarts_between(prometheus, matchers, span.start, span.end, now))
+    matchers = server_selector(server, selector)
+    return with_restarts(prometheus, matchers, span.start, span.end, time.time(), found)
 
 
 def changes(
@@ -189,47 +155,21 @@ def changes(
     columns: dict[str, Column] = {
         "at": np.array([mark.at for mark in found], float),
         "not_before": np.array([mark.not_before for mark in found], float),
-        **{
-            name: _texts([getattr(mark, name) for mark in found])
-            for name in ("kind", "name", "old", "new", "id")
-        },
     }
+    for name in ("kind", "name", "old", "new", "id"):
+        columns[name] = _texts([getattr(mark, name) for mark in found])
     return Table(columns, {"at": "unix_seconds", "not_before": "unix_seconds"})
 
 
-def windows(
-    prometheus: Prometheus,
-    server: str,
-    *,
-    before: str | None = None,
-    after: str | None = None,
-    change: str | None = None,
-    runs: str | None = None,
-    length: float = 1800.0,
-    settle: float = 60.0,
-    exporter: str | None = None,
-    selector: str = "",
-) -> list[Span]:
+def windows(prometheus: Prometheus, server: str, **options: Any) -> list[Span]:
     """Windows to compare, by the rules of `ase-exporter compare`.
 
-    Give one of: before and after, each START..END; change, the id or text of a recorded change, for a window before
-    and one after it; runs, a range that is split by its changes. length, settle: seconds, around a change. Windows
-    stop at other changes and at restarts; `compare` leaves out times without data. Raises UserError if there is no
-    such change or no time.
+    options: fields of `Request`. Give one of: before and after, each START..END; change, the id or text of a recorded
+    change, for a window before and one after it; runs, a range that is split by its changes. length, settle: seconds,
+    around a change, by default 30 minutes and one. Windows stop at other changes and at restarts; `compare` leaves out
+    times without data. Raises UserError if there is no such change or no time.
     """
-    request = Request(
-        prometheus=str(prometheus.url),
-        targets=[server],
-        selector=selector,
-        exporter=exporter,
-        before=before,
-        after=after,
-        change=change,
-        runs=runs,
-        length=length,
-        settle=settle,
-    )
-    return windows_of(prometheus, request, time.time())[1]
+    return windows_of(prometheus, Request(str(prometheus.url), [server], **options), time.time())[1]
 
 
 def compare(
@@ -248,13 +188,8 @@ def compare(
     """
     for key in keys or ():
         _require_measure(key)
-    found = marks(
-        prometheus,
-        server,
-        min(span.start for span in spans),
-        max(span.end for span in spans),
-        selector=selector,
-    )
+    start, end = min(span.start for span in spans), max(span.end for span in spans)
+    found = marks(prometheus, server, start, end, selector=selector)
     matchers = server_selector(server, selector)
     return compare_windows(prometheus, matchers, spans, keys=keys, confidence=confidence, marks=found)
 

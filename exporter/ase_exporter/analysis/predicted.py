@@ -33,12 +33,11 @@ def with_prediction(prometheus: Prometheus, comparison: Comparison) -> Compariso
     promise = _promise(prometheus, comparison)
     if not promise:
         return comparison
+    rows = [row for row in comparison.rows if row.key in _OUTCOMES]
     came = [
         f"{row.title} {row.measure.show(before)} to {row.measure.show(after)} ({row.verdict})"
-        for row in comparison.rows
-        if row.key in _OUTCOMES
-        and (before := row.values[0]) is not None
-        and (after := row.values[-1]) is not None
+        for row, (before, *_, after) in ((row, row.values) for row in rows)
+        if before is not None and after is not None
     ]
     text = f"Advised before, with the prediction: {promise}. What came: {', '.join(came) or 'not measured'}."
     return replace(comparison, predicted=text)

@@ -10,8 +10,10 @@ sp_sysmon does over its sample. Its samples along time give medians, spreads and
 `statistics`).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -73,6 +75,12 @@ class ComparisonRow:
         difference = self.against_first[-1]
         return difference.verdict if difference else "no data"
 
+    @property
+    def size(self) -> float:
+        """The largest difference to the first window, as a share of its value; infinite where that is 0."""
+        known = [each.relative for each in self.against_first if each and each.difference]
+        return max((math.inf if math.isnan(each) else abs(each) for each in known), default=0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -122,13 +130,11 @@ def compare_windows(
     needed = (MIN_SAMPLES - 1) * step + width
     for span in spans:
         if span.seconds < needed:
-            raise UserError(
-                f"window {span.name}: it has {span.seconds:.0f} s; expected at least {needed:.0f} s"
-            )
-    wanted = [key for key in measures() if keys is None or key in keys]
+            has = f"it has {span.seconds:.0f} s"
+            raise UserError(f"window {span.name}: {has}; expected at least {needed:.0f} s")
+    wanted = {key: each for key, each in measures().items() if keys is None or key in keys}
     windows: dict[str, dict[str, list[WindowSamples | None]]] = {}
-    for done, key in enumerate(wanted):
-        measure = measures()[key]
+    for done, (key, measure) in enumerate(wanted.items()):
         progress(measure.title, done, len(wanted))
         found = [
             read_window(prometheus, measure, selector, each, step, width)
@@ -139,8 +145,8 @@ def compare_windows(
     progress("", len(wanted), len(wanted))
     load = windows.get(LOAD, {}).get("", [None] * len(spans))
     rows = tuple(
-        _row(key, measures()[key], name, row, load, confidence)
-        for key in wanted
+        _row(key, measure, name, row, load, confidence)
+        for key, measure in wanted.items()
         for name, row in windows[key].items()
     )
     return Comparison(
@@ -159,16 +165,14 @@ def sweet_spot(comparison: Comparison) -> Span | None:
 
     Later steps cost effort for little gain. None for fewer than three windows, or without data.
     """
-    row = next((row for row in comparison.rows if row.key == EFFICIENCY), None)
-    known = [value for value in row.values if value is not None] if row else []
-    if row is None or len(comparison.spans) < 3 or not known:
+    values = next((row.values for row in comparison.rows if row.key == EFFICIENCY), ())
+    known = [
+        (value, span) for value, span in zip(values, comparison.spans, strict=False) if value is not None
+    ]
+    if len(comparison.spans) < 3 or not known:
         return None
-    enough = max(known) * (1 - SWEET_SPOT_TOLERANCE)
-    return next(
-        span
-        for span, value in zip(comparison.spans, row.values, strict=True)
-        if value is not None and value >= enough
-    )
+    enough = max(value for value, _ in known) * (1 - SWEET_SPOT_TOLERANCE)
+    return next(span for value, span in known if value >= enough)
 
 
 def read_window(
@@ -179,15 +183,13 @@ def read_window(
     Samples over a time that scrapes do not cover are left out.
     """
     span = covered.span
-    overall = {
-        _name(measure, sample.labels): sample.value
-        for sample in prometheus.query(measure.promql(selector, span.seconds), span.end)
-    }
-    ranking = measure.ranking(selector, span.seconds)
-    if ranking:
-        ranks = {
-            _name(measure, sample.labels): sample.value for sample in prometheus.query(ranking, span.end)
-        }
+
+    def at_end(query: str) -> dict[str, float]:
+        return {_name(measure, each.labels): each.value for each in prometheus.query(query, span.end)}
+
+    overall = at_end(measure.promql(selector, span.seconds))
+    if ranking := measure.ranking(selector, span.seconds):
+        ranks = at_end(ranking)
         kept = sorted(overall, key=lambda name: ranks.get(name, 0.0), reverse=True)[: measure.top]
         overall = {name: overall[name] for name in kept}
     found = {}
@@ -215,26 +217,25 @@ def _row(
     def difference(before: WindowSamples | None, after: WindowSamples | None) -> WindowDifference | None:
         if before is None or after is None or min(len(before.values), len(after.values)) < MIN_SAMPLES:
             return None
+        unknown = before.overall is None or after.overall is None
         return compare(
             before.values,
             after.values,
             good=measure.good,
             min_difference=measure.min_difference,
             confidence=confidence,
-            figures=None
-            if before.overall is None or after.overall is None
-            else (before.overall, after.overall),
+            figures=None if unknown else (before.overall or 0.0, after.overall or 0.0),
         )
 
-    later = range(1, len(windows))
-    equal = [_at_equal_load(windows[0], windows[i], load[0], load[i]) for i in later]
+    first, *later = windows
+    equal = [_at_equal_load(first, each, load[0], own) for each, own in zip(later, load[1:], strict=True)]
     return ComparisonRow(
         key=key,
         measure=measure,
         name=name,
         windows=tuple(windows),
-        steps=tuple(difference(windows[i - 1], windows[i]) for i in later),
-        against_first=tuple(difference(windows[0], windows[i]) for i in later),
+        steps=tuple(difference(*pair) for pair in pairwise(windows)),
+        against_first=tuple(difference(first, each) for each in later),
         at_equal_load=tuple(difference(*pair) if pair and key != LOAD else None for pair in equal),
     )
 
@@ -250,13 +251,12 @@ def _at_equal_load(
         return None
     low = max(load_before.values.min(), load_after.values.min())
     high = min(load_before.values.max(), load_after.values.max())
-    return _in_load_range(before, load_before, low, high), _in_load_range(after, load_after, low, high)
 
+    def within(window: WindowSamples, load: WindowSamples) -> WindowSamples:
+        kept = np.isin(window.times, load.times[(load.values >= low) & (load.values <= high)])
+        return WindowSamples(window.times[kept], window.values[kept], None)
 
-def _in_load_range(window: WindowSamples, load: WindowSamples, low: float, high: float) -> WindowSamples:
-    fitting = load.times[(load.values >= low) & (load.values <= high)]
-    kept = np.isin(window.times, fitting)
-    return WindowSamples(window.times[kept], window.values[kept], None)
+    return within(before, load_before), within(after, load_after)
 
 
 def _load_warnings(spans: Sequence[Span], load: Sequence[WindowSamples | None]) -> list[str]:

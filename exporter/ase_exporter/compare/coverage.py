@@ -4,6 +4,7 @@
 therefore taken over a stretch without a gap, and the window says what it has lost.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,29 +72,23 @@ class Coverage:
         reach = EXTRAPOLATED * (self.times[last] - self.times[first]) / np.maximum(last - first, 1)
         known &= self.times[first] - (ends - width) <= reach
         known &= ends - self.times[last] <= reach
-        covered: NDArray[np.bool_] = known & (
-            np.searchsorted(self.begins, first, side="left")
-            == np.searchsorted(self.begins, last, side="right")
+        whole: NDArray[np.bool_] = np.searchsorted(self.begins, first) == np.searchsorted(
+            self.begins, last, side="right"
         )
-        return covered
+        return known & whole
 
 
 def read_coverage(prometheus: Prometheus, selector: str, span: Span) -> Coverage:
     """The scrapes of a window, of a server or of a host alone."""
-    found: dict[str, list[Series]] = {}
-    for series in prometheus.recorded(
-        f'{{__name__=~"{_READ}", {selector}}}', span.start - LOOKBACK, span.end
-    ):
-        found.setdefault(series.labels.get("__name__", ""), []).append(series)
+    found: defaultdict[str, list[Series]] = defaultdict(list)
+    start = span.start - LOOKBACK
+    for series in prometheus.recorded(f'{{__name__=~"{_READ}", {selector}}}', start, span.end):
+        found[series.labels.get("__name__", "")].append(series)
     # A host without a target has no ase_up.
-    up = found.get("ase_up") or prometheus.recorded(
-        f"dbhost_memory_bytes{{{selector}}}", span.start - LOOKBACK, span.end
-    )
+    up = found["ase_up"] or prometheus.recorded(f"dbhost_memory_bytes{{{selector}}}", start, span.end)
     times = np.unique(np.concatenate([np.empty(0), *(each.times[each.values > 0] for each in up)]))
-    lost = [each.times[1:][np.diff(each.values) < 0] for each in found.get("ase_transactions_total", ())]
-    lost += [
-        each.times[1:][np.diff(each.values) != 0] for each in found.get("ase_start_timestamp_seconds", ())
-    ]
+    lost = [each.times[1:][np.diff(each.values) < 0] for each in found["ase_transactions_total"]]
+    lost += [each.times[1:][np.diff(each.values) != 0] for each in found["ase_start_timestamp_seconds"]]
     begins = np.union1d([0], np.searchsorted(times, np.concatenate([np.empty(0), *lost])))
     steps = np.diff(times[times >= span.start])
     interval = float(np.median(steps)) if len(steps) else span.seconds

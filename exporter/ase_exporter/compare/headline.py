@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import filterfalse
 
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, sweet_spot
 from ase_exporter.compare.measures import LOAD
@@ -20,7 +21,7 @@ def changed_rows(comparison: Comparison) -> tuple[list[ComparisonRow], list[Comp
         return any(each is not None and each.verdict != NO_EVIDENCE for each in differences)
 
     ordered = sorted(comparison.rows, key=lambda row: row.key != EFFICIENCY)
-    return [row for row in ordered if changed(row)], [row for row in ordered if not changed(row)]
+    return list(filter(changed, ordered)), list(filterfalse(changed, ordered))
 
 
 def headline(comparison: Comparison) -> str:
@@ -50,10 +51,9 @@ def headline(comparison: Comparison) -> str:
 def _main(changed: Sequence[ComparisonRow]) -> ComparisonRow:
     """What users feel first: a loss before a gain."""
     effects = [row for key in EFFECTS for row in changed if row.key == key]
-    judged = [row for row in changed if row.verdict in ("better", "worse", "changed")]
-    worse = [row for row in effects if row.verdict == "worse"]
-    better = [row for row in effects if row.verdict == "better"]
-    return next(iter([*worse, *better, *judged, *changed]))
+    order = (("worse", effects), ("better", effects), ("better worse changed", changed))
+    found = (row for verdicts, rows in order for row in rows if row.verdict in verdicts.split())
+    return next(found, changed[0])
 
 
 def _fell(comparison: Comparison) -> float:

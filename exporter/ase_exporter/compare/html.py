@@ -29,8 +29,8 @@ class _Effect:
 def comparison_page(comparison: Comparison) -> str:
     """The report as a complete HTML page."""
     changed, others = changed_rows(comparison)
-    changed.sort(key=_size, reverse=True)
-    reach = min(max(map(_size, changed), default=0.0), 1.0) or 1.0
+    changed.sort(key=lambda row: row.size, reverse=True)
+    reach = min(max((row.size for row in changed), default=0.0), 1.0) or 1.0
     return render(
         "compare.html",
         title=f"{comparison.selector}: {' / '.join(span.name for span in comparison.spans)}",
@@ -47,27 +47,19 @@ def comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _size(row: ComparisonRow) -> float:
-    """The largest effect of any window beside the first value; what appeared out of nothing comes first."""
-    known = [each.relative for each in row.against_first if each and each.difference]
-    return max((math.inf if math.isnan(each) else abs(each) for each in known), default=0.0)
-
-
 def _effect(row: ComparisonRow, reach: float) -> _Effect:
-    difference, equal = row.against_first[-1], row.at_equal_load[-1]
-    shown = None
+    difference, shown = row.against_first[-1], None
     if difference and difference.difference and not math.isnan(difference.relative):
         scale = difference.relative / difference.difference / reach
         ends = (difference.low * scale, difference.difference * scale, difference.high * scale)
         low, middle, high = (50 + 50 * max(-1.0, min(1.0, each)) for each in ends)
         shown = (low, middle, high)
-    different = equal and difference and equal.verdict != difference.verdict
     return _Effect(
         row.title,
         [report.value(row.measure, each) for each in (row.values[0], row.values[-1])],
         report.interval(row.measure, difference),
         row.verdict,
-        f"{report.interval(row.measure, equal)} {equal.verdict}" if equal and different else "",
+        report.at_equal_load(row),
         shown,
     )
 

@@ -33,38 +33,35 @@ def marks_from_prometheus(prometheus: Prometheus, selector: str, start: float, e
 
 def marks_between(prometheus: Prometheus, selector: str, start: float, end: float, now: float) -> list[Mark]:
     """All changes between two Unix times, also those whose series a later change has taken over."""
-    found: set[Mark] = set()
     by_time: defaultdict[float, list[tuple[Labels, float]]] = defaultdict(list)
     end_seen = min(now, end + VISIBLE_AFTER)
     for series in prometheus.over(f"{{{_metrics(selector)}}}", start, end_seen, RESOLUTION):
         for at, value in zip(series.times, series.values, strict=True):
             by_time[float(at)].append((series.labels, float(value)))
-    for samples in by_time.values():
-        found |= _paired(samples)
-    return _in_order(found, start, end)
+    return _in_order(set().union(*map(_paired, by_time.values())), start, end)
 
 
-def restarts_between(
-    prometheus: Prometheus, selector: str, start: float, end: float, now: float
+def with_restarts(
+    prometheus: Prometheus,
+    selector: str,
+    start: float,
+    end: float,
+    now: float,
+    marks: Sequence[Mark] | None = None,
 ) -> list[Mark]:
-    """Restarts of a server between two Unix times, from ase_start_timestamp_seconds."""
+    """Changes and restarts of a server between two Unix times.
+
+    marks: the changes, if they are known. Restarts that are not among them come from ase_start_timestamp_seconds.
+    """
+    found = marks_between(prometheus, selector, start, end, now) if marks is None else list(marks)
     query = f"ase_start_timestamp_seconds{{{selector}}}"
-    end_seen = min(now, end + VISIBLE_AFTER)
-    found: set[Mark] = set()
-    for series in prometheus.over(query, start, end_seen, RESOLUTION):
-        found |= {Mark(at, "restart", "server") for at in map(float, series.values)}
-    return _in_order(found, start, end)
-
-
-def with_restarts(marks: Sequence[Mark], restarts: Sequence[Mark]) -> list[Mark]:
-    """Changes and the restarts that are not among them."""
-    known = [mark.at for mark in marks if mark.kind == "restart"]
-    new: list[Mark] = []
-    for restart in restarts:
-        if all(abs(restart.at - at) > SAME_RESTART for at in known):
-            new.append(restart)
-            known.append(restart.at)
-    return sorted([*marks, *new], key=lambda mark: mark.at)
+    series = prometheus.over(query, start, min(now, end + VISIBLE_AFTER), RESOLUTION)
+    known = [mark.at for mark in found if mark.kind == "restart"]
+    for at in sorted({float(at) for each in series for at in each.values if start <= at <= end}):
+        if all(abs(at - other) > SAME_RESTART for other in known):
+            found.append(Mark(at, "restart", "server"))
+            known.append(at)
+    return sorted(found, key=lambda mark: mark.at)
 
 
 def _metrics(selector: str) -> str:

@@ -38,9 +38,9 @@ class Measure(Strict):
         """The query for a server over a range of that many seconds."""
         return _fill(self.query, selector, seconds)
 
-    def ranking(self, selector: str, seconds: float) -> str | None:
-        """The query by whose values `top` rows are chosen; None if all rows are kept."""
-        return _fill(self.rank, selector, seconds) if self.rank else None
+    def ranking(self, selector: str, seconds: float) -> str:
+        """The query by whose values `top` rows are chosen; '' if all rows are kept."""
+        return _fill(self.rank or "", selector, seconds)
 
     def show(self, value: float) -> str:
         """A value as reports print it."""

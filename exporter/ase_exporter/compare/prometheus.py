@@ -65,6 +65,13 @@ class Series:
         return found
 
 
+def _series(answer: Mapping[str, Any]) -> Series:
+    """One series of an answer. Raises ValueError, TypeError or LookupError if it is none."""
+    samples = [(float(time), float(value)) for time, value in answer["values"]]
+    times, values = np.array(samples, float).reshape(-1, 2).T
+    return Series(_labels(answer), times, values)
+
+
 class Prometheus:
     """A client of one server. Every failure is a PrometheusError with one line, without the URL's password.
 
@@ -130,15 +137,12 @@ class Prometheus:
         """The samples of each series from start to end as they were scraped."""
         seconds = max(1, math.ceil(end - start))
         query = {"query": f"{selector}[{seconds}s]", "time": f"{end:.3f}"}
-        found = []
         with self._readable(200):
-            for series in self._ask("POST", "api/v1/query", query)["result"]:
-                samples = [
-                    (float(time), float(value)) for time, value in series["values"] if float(time) >= start
-                ]
-                times, values = zip(*samples, strict=True) if samples else ((), ())
-                found.append(Series(_labels(series), np.array(times), np.array(values)))
-        return found
+            found = list(map(_series, self._ask("POST", "api/v1/query", query)["result"]))
+        return [
+            Series(each.labels, each.times[each.times >= start], each.values[each.times >= start])
+            for each in found
+        ]
 
     def alerts(self) -> list[dict[str, Any]]:
         """Every alert that is pending or firing now: labels, annotations, state, activeAt and value."""
@@ -146,29 +150,14 @@ class Prometheus:
             alerts: list[dict[str, Any]] = self._ask("GET", "api/v1/alerts", {})["alerts"]
         return alerts
 
-    def firing(self) -> list[Labels]:
-        """The labels of every alert that is firing now."""
-        with self._readable(200):
-            return [alert["labels"] for alert in self.alerts() if alert["state"] == "firing"]
-
     def over(self, query: str, start: float, end: float, step: float) -> list[Series]:
         """The values of each series from start to end, both included, `step` seconds apart."""
         step = max(step, (end - start) / (MAX_POINTS - 1))
-        parameters = {
-            "query": query,
-            "start": f"{start:.3f}",
-            "end": f"{end:.3f}",
-            "step": f"{step:.3f}",
-        }
+        times = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
         with self._readable(200):
-            return [
-                Series(
-                    labels=_labels(series),
-                    times=np.array([float(time) for time, _ in series["values"]]),
-                    values=np.array([float(value) for _, value in series["values"]]),
-                )
-                for series in self._ask("POST", "api/v1/query_range", parameters)["result"]
-            ]
+            return list(
+                map(_series, self._ask("POST", "api/v1/query_range", {"query": query} | times)["result"])
+            )
 
     def _ask(self, method: str, path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """Send a request and return the `data` of the response."""

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ase_exporter.compare.comparison import SWEET_SPOT_TOLERANCE, Comparison, ComparisonRow, sweet_spot
@@ -13,7 +13,6 @@ from ase_exporter.pages.text import as_second
 from ase_exporter.untrusted.encoders import csv_lines, markdown_table
 
 NO_DATA = "-"
-MEDIAN = ": median ± ½ IQR"
 CSV_HEADER = (
     *("measure", "name", "unit", "window", "start", "end", "value"),
     *("median", "spread", "samples", "difference", "low", "high", "verdict"),
@@ -38,7 +37,16 @@ def tables(comparison: Comparison) -> list[ReportTable]:
     comparison = replace(comparison, rows=(*changed, *others))
     if len(comparison.spans) == 2:
         return [_pair(comparison)]
-    return [_series(comparison), _steps(comparison), _against_first(comparison)]
+    names = [span.name for span in comparison.spans]
+    grids: tuple[tuple[str, list[str], Callable[[ComparisonRow], Iterable[str]]], ...] = (
+        ("Values over each window", names, _values),
+        ("Each window against the one before it", names[1:], lambda row: map(_verdict, row.steps)),
+        (f"Each window against {names[0]}", names[1:], lambda row: map(_relative, row.against_first)),
+    )
+    return [
+        ReportTable(title, ("Measure", *columns), tuple((row.title, *cells(row)) for row in comparison.rows))
+        for title, columns, cells in grids
+    ]
 
 
 def markdown(comparison: Comparison) -> str:
@@ -46,10 +54,9 @@ def markdown(comparison: Comparison) -> str:
     for grid in tables(comparison):
         numbers = range(1, len(grid.header))
         lines += ["", f"### {grid.title}", "", markdown_table([grid.header, *grid.rows], numbers)]
-    if comparison.warnings or findings(comparison):
-        lines += ["", *(f"- **{finding}**" for finding in findings(comparison))]
-        lines += [*(f"- **Note:** {warning}" for warning in comparison.warnings)]
-    return "\n".join([*lines, "", method(comparison), ""])
+    notes = [f"- **{finding}**" for finding in findings(comparison)]
+    notes += [f"- **Note:** {warning}" for warning in comparison.warnings]
+    return "\n".join([*lines, *(["", *notes] if notes else []), "", method(comparison), ""])
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -59,20 +66,13 @@ def as_csv(comparison: Comparison) -> str:
 
 def _csv_rows(comparison: Comparison) -> Iterator[list[object]]:
     for row in comparison.rows:
-        differences = (None, *row.against_first)
-        for span, samples, value, difference in zip(
-            comparison.spans, row.windows, row.values, differences, strict=True
-        ):
-            window = _window(row, difference, len(samples.values) if samples else 0)
-            tail = (
-                [difference.difference, difference.low, difference.high, difference.verdict]
-                if difference
-                else []
-            )
-            yield [
-                *(row.key, row.name, row.measure.unit, span.name, span.start, span.end, value),
-                *(*window, *tail),
-            ]
+        for number, (span, samples) in enumerate(zip(comparison.spans, row.windows, strict=True)):
+            difference = row.against_first[number - 1] if number else None
+            cells: list[object] = [row.key, row.name, row.measure.unit, span.name, span.start, span.end]
+            cells += [row.values[number], *_window(row, difference, len(samples.values) if samples else 0)]
+            if difference:
+                cells += [difference.difference, difference.low, difference.high, difference.verdict]
+            yield cells
 
 
 def as_json(comparison: Comparison) -> str:
@@ -100,9 +100,9 @@ def as_json(comparison: Comparison) -> str:
                 "unit": row.measure.unit,
                 "good": row.measure.good,
                 "values": row.values,
-                "against_previous": [_difference(difference) for difference in row.steps],
-                "against_first": [_difference(difference) for difference in row.against_first],
-                "at_equal_load": [_difference(difference) for difference in row.at_equal_load],
+                "against_previous": [*map(_difference, row.steps)],
+                "against_first": [*map(_difference, row.against_first)],
+                "at_equal_load": [*map(_difference, row.at_equal_load)],
             }
             for row in comparison.rows
         ],
@@ -123,15 +123,11 @@ def preface(comparison: Comparison) -> list[str]:
 
 def findings(comparison: Comparison) -> list[str]:
     """What advise predicted, and conclusions about a series as a whole."""
-    spot = sweet_spot(comparison)
-    predicted = [comparison.predicted] if comparison.predicted else []
-    if spot is None:
-        return predicted
-    return [
-        *predicted,
-        f"Sweet spot: {spot.name}, the earliest window within {SWEET_SPOT_TOLERANCE:.0%} of the best throughput"
-        " per CPU unit.",
-    ]
+    found = [comparison.predicted] if comparison.predicted else []
+    if spot := sweet_spot(comparison):
+        within = f"within {SWEET_SPOT_TOLERANCE:.0%} of the best throughput per CPU unit"
+        found.append(f"Sweet spot: {spot.name}, the earliest window {within}.")
+    return found
 
 
 def method(comparison: Comparison) -> str:
@@ -143,60 +139,26 @@ def method(comparison: Comparison) -> str:
 
 
 def _pair(comparison: Comparison) -> ReportTable:
-    before, after = comparison.spans
-    rows = []
-    for row in comparison.rows:
-        (difference,), (at_equal_load,) = row.steps, row.at_equal_load
-        measure = row.measure
-        medians = (
-            [_median(measure, w) for w in (difference.before, difference.after)]
-            if difference
-            else [NO_DATA] * 2
-        )
-        rows.append(
-            (
-                row.title,
-                *(value(measure, figure) for figure in row.values),
-                *medians,
-                interval(measure, difference),
-                _verdict(difference),
-                f"{interval(measure, at_equal_load)} {_verdict(at_equal_load)}" if at_equal_load else NO_DATA,
-            )
-        )
-    header = (
-        "Measure",
-        before.name,
-        after.name,
-        f"{before.name}{MEDIAN}",
-        f"{after.name}{MEDIAN}",
-        "difference [interval]",
-        "verdict",
-        "at equal load",
-    )
-    return ReportTable(f"{after.name} against {before.name}", header, tuple(rows))
+    names = [span.name for span in comparison.spans]
+    medians = (f"{name}: median ± ½ IQR" for name in names)
+    header = ("Measure", *names, *medians, "difference [interval]", "verdict", "at equal load")
+    rows = tuple(tuple(_pair_cells(row)) for row in comparison.rows)
+    return ReportTable(f"{names[1]} against {names[0]}", header, rows)
 
 
-def _series(comparison: Comparison) -> ReportTable:
-    rows = [(row.title, *(value(row.measure, figure) for figure in row.values)) for row in comparison.rows]
-    return ReportTable(
-        "Values over each window", ("Measure", *(s.name for s in comparison.spans)), tuple(rows)
-    )
+def _pair_cells(row: ComparisonRow) -> Iterator[str]:
+    (difference,), (at_equal_load,) = row.steps, row.at_equal_load
+    yield row.title
+    yield from _values(row)
+    for window in (difference.before, difference.after) if difference else (None, None):
+        yield _median(row.measure, window) if window else NO_DATA
+    yield interval(row.measure, difference)
+    yield _verdict(difference)
+    yield f"{interval(row.measure, at_equal_load)} {_verdict(at_equal_load)}" if at_equal_load else NO_DATA
 
 
-def _steps(comparison: Comparison) -> ReportTable:
-    rows = [(row.title, *(_verdict(each) for each in row.steps)) for row in comparison.rows]
-    names = [span.name for span in comparison.spans[1:]]
-    return ReportTable("Each window against the one before it", ("Measure", *names), tuple(rows))
-
-
-def _against_first(comparison: Comparison) -> ReportTable:
-    rows = [
-        (row.title, *(f"{_relative(each)} {_verdict(each)}".strip() for each in row.against_first))
-        for row in comparison.rows
-    ]
-    names = [span.name for span in comparison.spans[1:]]
-    title = f"Each window against {comparison.spans[0].name}"
-    return ReportTable(title, ("Measure", *names), tuple(rows))
+def _values(row: ComparisonRow) -> list[str]:
+    return [value(row.measure, figure) for figure in row.values]
 
 
 def value(measure: Measure, figure: float | None) -> str:
@@ -214,10 +176,10 @@ def _verdict(difference: WindowDifference | None) -> str:
 
 def _relative(difference: WindowDifference | None) -> str:
     if difference is None or math.isnan(difference.relative):
-        return ""
+        return _verdict(difference)
     # "+136 %" and "236 % of" are easily confused, so large gains are shown both ways.
     times = f" (x{1 + difference.relative:.2f})" if difference.relative >= 1 else ""
-    return f"{difference.relative:+.1%}{times}"
+    return f"{difference.relative:+.1%}{times} {difference.verdict}"
 
 
 def interval(measure: Measure, difference: WindowDifference | None) -> str:
@@ -230,30 +192,30 @@ def interval(measure: Measure, difference: WindowDifference | None) -> str:
 
 def pair_text(row: ComparisonRow) -> str:
     """The last window against the first: both values, the difference, and that at equal load if it says otherwise."""
-    before, after = (value(row.measure, each) for each in (row.values[0], row.values[-1]))
+    before, *_, after = _values(row)
+    equal = at_equal_load(row)
+    said = f"{before} → {after}, {interval(row.measure, row.against_first[-1])}"
+    return f"{said}; at equal load {equal}" if equal else said
+
+
+def at_equal_load(row: ComparisonRow) -> str:
+    """The last window against the first at equal load, with its verdict; '' unless that is another one."""
     difference, equal = row.against_first[-1], row.at_equal_load[-1]
-    text = f"{before} → {after}, {interval(row.measure, difference)}"
     if equal and difference and equal.verdict != difference.verdict:
-        text += f"; at equal load {interval(row.measure, equal)} {equal.verdict}"
-    return text
+        return f"{interval(row.measure, equal)} {equal.verdict}"
+    return ""
 
 
 def _difference(difference: WindowDifference | None) -> dict[str, object] | None:
     if difference is None:
         return None
-    return {
-        "difference": difference.difference,
-        "low": difference.low,
-        "high": difference.high,
-        "relative": None if math.isnan(difference.relative) else difference.relative,
-        "verdict": difference.verdict,
-        "median_before": difference.before.median,
-        "median_after": difference.after.median,
-        "spread_before": difference.before.spread,
-        "spread_after": difference.after.spread,
-        "samples_before": difference.before.samples,
-        "samples_after": difference.after.samples,
-    }
+    content: dict[str, object] = {name: getattr(difference, name) for name in ("difference", "low", "high")}
+    content["relative"] = None if math.isnan(difference.relative) else difference.relative
+    content["verdict"] = difference.verdict
+    for name in ("median", "spread", "samples"):
+        content[f"{name}_before"] = getattr(difference.before, name)
+        content[f"{name}_after"] = getattr(difference.after, name)
+    return content
 
 
 def _window(row: ComparisonRow, difference: WindowDifference | None, samples: int) -> list[object]:

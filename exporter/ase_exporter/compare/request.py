@@ -5,13 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ase_exporter.compare.comparison import Comparison, compare_windows
-from ase_exporter.compare.marks import (
-    marks_between,
-    marks_from_exporter,
-    marks_from_prometheus,
-    restarts_between,
-    with_restarts,
-)
+from ase_exporter.compare.marks import marks_from_exporter, marks_from_prometheus, with_restarts
 from ase_exporter.compare.measures import measures
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Mark, Span, around, between, parse_span
@@ -60,7 +54,7 @@ def answer_from(
         )
     return compare_windows(
         server,
-        selectors[0] if len(selectors) == 1 else selectors,
+        selectors * len(spans) if len(selectors) == 1 else selectors,
         spans,
         keys=request.measures,
         confidence=request.confidence,
@@ -73,23 +67,15 @@ def answer_from(
 def windows_of(server: Prometheus, request: Request, now: float) -> tuple[list[Mark], list[Span]]:
     """The known changes of the (first) target, and the windows that the options mean. Raises UserError."""
     selector = server_selector(request.targets[0], request.selector)
-    _require_one_way(request)
-    if request.exporter:
-        marks = marks_from_exporter(request.exporter, request.targets[0])
-    else:
-        marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now)
+    pair = request.before is not None or request.after is not None
+    if sum((pair, bool(request.windows), request.change is not None, request.runs is not None)) != 1:
+        raise UserError("expected one of: --before and --after, --window (repeated), --around, --runs")
+    known = marks_from_exporter(request.exporter, request.targets[0]) if request.exporter else None
+    marks = marks_from_prometheus(server, selector, now - MARKS_MAX_AGE, now) if known is None else known
     if request.change is None:
         return marks, _spans(request, marks, now)
     mark = _find(marks, request.change)
-    return windows_around(
-        server,
-        selector,
-        mark,
-        marks if request.exporter else None,
-        now,
-        length=request.length,
-        settle=request.settle,
-    )
+    return windows_around(server, selector, mark, known, now, length=request.length, settle=request.settle)
 
 
 def windows_around(
@@ -108,17 +94,10 @@ def windows_around(
     """
     # Changes made together with it may lie well outside of the windows' lengths.
     start, end = mark.earliest - 2 * length, mark.at + 2 * (settle + length)
-    near = marks_between(server, selector, start, end, now) if marks is None else list(marks)
+    near = with_restarts(server, selector, start, end, now, marks)
     if all((other.at, str(other)) != (mark.at, str(mark)) for other in near):
         near.append(mark)
-    near = with_restarts(near, restarts_between(server, selector, start, end, now))
     return near, list(around(mark, near, now, length=length, settle=settle))
-
-
-def _require_one_way(request: Request) -> None:
-    pair = request.before is not None or request.after is not None
-    if sum((pair, bool(request.windows), request.change is not None, request.runs is not None)) != 1:
-        raise UserError("expected one of: --before and --after, --window (repeated), --around, --runs")
 
 
 def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
@@ -126,7 +105,11 @@ def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
     if request.runs is not None:
         return between(marks, parse_span("runs", request.runs, now), settle=request.settle)
     if request.windows:
-        return [_named(text, now) for text in request.windows]
+        named = [text.partition("=") for text in request.windows]
+        for name, equals, span in named:
+            if not equals or not name:
+                raise UserError(f"--window: {name + equals + span!r}: expected NAME=START..END")
+        return [parse_span(name, span, now) for name, _, span in named]
     if request.before is None or request.after is None:
         raise UserError("--before and --after go together")
     return [parse_span("before", request.before, now), parse_span("after", request.after, now)]
@@ -135,13 +118,6 @@ def _spans(request: Request, marks: list[Mark], now: float) -> list[Span]:
 def server_selector(target: str, more: str = "") -> str:
     """Label matchers of a server: its `instance`, and more of them."""
     return ", ".join(part for part in (f"instance={promql(target)}", more) if part)
-
-
-def _named(text: str, now: float) -> Span:
-    name, equals, span = text.partition("=")
-    if not equals or not name:
-        raise UserError(f"--window: {text!r}: expected NAME=START..END")
-    return parse_span(name, span, now)
 
 
 def _find(marks: list[Mark], text: str) -> Mark:

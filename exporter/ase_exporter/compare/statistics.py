@@ -32,6 +32,8 @@ MIN_SAMPLES = 8
 TRIM = 1 / 8
 RESAMPLES = 2000
 MAX_CORRELATION = 0.95
+# Steps of the integral over Student's t.
+_ANGLES = 5001
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,6 @@ class WindowDifference:
     relative: float
     verdict: Verdict
 
-    @property
-    def samples(self) -> tuple[int, int]:
-        """The number of samples in each window."""
-        return self.before.samples, self.after.samples
-
 
 def compare(
     before: Samples,
@@ -89,15 +86,13 @@ def compare(
     first, second = _describe(before), _describe(after)
     typical = second.location - first.location
     base, difference = (first.location, typical) if figures is None else (figures[0], figures[1] - figures[0])
-    variances, freedoms = zip(
-        *(
-            _variance(samples, window.correlation, generator)
-            for samples, window in ((before, first), (after, second))
-        ),
-        strict=True,
-    )
-    error = math.sqrt(sum(variances))
-    reach = _student(confidence, _satterthwaite(variances, freedoms)) * error
+    variances, freedoms = np.array(
+        [_variance(before, first.correlation, generator), _variance(after, second.correlation, generator)]
+    ).T
+    total = variances.sum()
+    # Welch and Satterthwaite.
+    freedom = total**2 / (variances**2 / freedoms).sum() if total else freedoms.sum()
+    reach = _student(confidence, freedom) * math.sqrt(total)
     low, high = min(difference, typical) - reach, max(difference, typical) + reach
     return WindowDifference(
         before=first,
@@ -126,11 +121,11 @@ def _describe(samples: Samples) -> WindowStatistics:
         median=median,
         location=float(trimmed_mean(samples)),
         spread=high - low,
-        correlation=_correlation(samples),
+        correlation=correlation_of(samples),
     )
 
 
-def _correlation(samples: Samples) -> float:
+def correlation_of(samples: Samples) -> float:
     """Lag-1 autocorrelation, from 0 to MAX_CORRELATION, corrected for its bias in short series (Kendall)."""
     centred = samples - samples.mean()
     power = float(centred @ centred)
@@ -160,38 +155,13 @@ def _variance_ratio(correlation: float, block: int) -> float:
     return (1 + correlation) / (1 - correlation) / shown
 
 
-def _satterthwaite(variances: tuple[float, ...], freedoms: tuple[float, ...]) -> float:
-    total = sum(variances)
-    if total == 0:
-        return sum(freedoms)
-    return total**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True))
-
-
 def _student(confidence: float, freedom: float) -> float:
-    """Two-sided quantile of Student's t, by bisection on its incomplete beta function."""
-    from statistics import NormalDist
-
-    normal = NormalDist().inv_cdf((1 + confidence) / 2)
-    low, high = normal, normal * 100
-    for _ in range(60):
-        middle = (low + high) / 2
-        if _student_within(middle, freedom) < confidence:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def _student_within(t: float, freedom: float) -> float:
-    """P(|T| < t), integrated over an angle, in which the density has no tails."""
-    angles = np.linspace(0.0, math.atan(t / math.sqrt(freedom)), 513)
+    """Two-sided quantile of Student's t: over the angle atan(t / sqrt(freedom)), its density has no tails."""
+    angles = np.linspace(0.0, math.pi / 2, _ANGLES)
     heights = np.cos(angles) ** (freedom - 1)
-    steps = angles[1] - angles[0]
-    area = float(
-        (heights[0] + heights[-1] + 4 * heights[1:-1:2].sum() + 2 * heights[2:-1:2].sum()) * steps / 3
-    )
-    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
-    return 2 * scale * area
+    areas = np.cumsum(heights[1:] + heights[:-1])
+    angle = np.interp(confidence * areas[-1], areas, angles[1:])
+    return math.sqrt(freedom) * math.tan(angle)
 
 
 def _verdict(difference: float, low: float, high: float, good: Good, min_difference: float) -> Verdict:

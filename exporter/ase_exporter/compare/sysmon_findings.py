@@ -7,21 +7,14 @@ from ase_exporter.sysmon.metrics import cleared_counters, headline_values
 from ase_exporter.sysmon.structure import Report
 from ase_exporter.sysmon.summary import engines, figure_text, version_of
 
-# What more of a headline means; first what users feel.
-_EFFECTS = 2
+# Headlines of which more is better or worse: first what users feel, then others of which more is better.
+_EFFECTS, _HIGHER = 2, 3
 _GOOD = (
-    ("Transactions per CPU unit", 1),
-    ("Committed transactions", 1),
-    ("Hit ratio", 1),
-    ("Spinlock contention", -1),
-    ("Log semaphore waits", -1),
-    ("ULC semaphore waits", -1),
-    ("Lock waits", -1),
-    ("Deadlocks", -1),
+    *("Transactions per CPU unit", "Committed transactions", "Hit ratio"),
+    *("Spinlock contention", "Log semaphore waits", "ULC semaphore waits", "Lock waits", "Deadlocks"),
 )
 _MIN_WEIGHT = 0.05
 _MAX_INTERVAL_RATIO = 2.0
-_MODES = {"cpu": "user"}
 _RATES = {
     "ase_transactions_total": ("committed_transactions_per_second", ""),
     "ase_deadlocks_total": ("deadlocks_per_second", ""),
@@ -44,16 +37,14 @@ class ReportReadings:
             found = [value for labels, value in known.get(name, {}).items() if not label or label in labels]
             if found:
                 self._rates[metric] = [({}, sum(found))]
-        engines = known.get("engine_busy_ratio", {})
-        if engines:
+        if engines := known.get("engine_busy_ratio"):
             self._rates["ase_engine_cpu_seconds_total"] = [
-                ({"engine": engine, "mode": _MODES.get(state, state)}, value)
+                ({"engine": engine, "mode": "user" if state == "cpu" else state}, value)
                 for (engine, state), value in engines.items()
             ]
         if report.find("Kernel Utilization", "Adaptive Server threads are consuming"):
-            self._rates["ase_thread_cpu_seconds_total"] = [
-                ({}, value) for value in known["cpu_units"].values()
-            ]
+            units = known["cpu_units"].values()
+            self._rates["ase_thread_cpu_seconds_total"] = [({}, value) for value in units]
 
     @property
     def source(self) -> str:
@@ -89,14 +80,15 @@ def pair_findings(before: Side, after: Side) -> list[str]:
 def _headline_sentences(before: Side, after: Side) -> list[str]:
     judged = []
     for change in headline_changes(before, after):
-        place = next((at for at, (name, _) in enumerate(_GOOD) if change.name.startswith(name)), None)
+        place = next((at for at, name in enumerate(_GOOD) if change.name.startswith(name)), None)
         if place is None or change.before is None or change.after is None or change.within_noise:
             continue
         weight = weight_of(change.before, change.after, change.unit == "%")
-        verdict = "better" if (change.after - change.before) * _GOOD[place][1] > 0 else "worse"
-        texts = [figure_text(value, change.unit) for value in (change.before, change.after)]
+        better = (change.after > change.before) == (place < _HIGHER)
+        texts = " -> ".join(figure_text(value, change.unit) for value in (change.before, change.after))
         if weight >= _MIN_WEIGHT:
-            judged.append((place >= _EFFECTS, -weight, f"{verdict}: {change.name} {texts[0]} -> {texts[1]}"))
+            said = f"{'better' if better else 'worse'}: {change.name} {texts}"
+            judged.append((place >= _EFFECTS, -weight, said))
     return [text for _, _, text in sorted(judged)]
 
 
@@ -133,6 +125,5 @@ def configuration_changes(before: Side, after: Side) -> list[str]:
     for what in dict.fromkeys([*old, *new]):
         only = (("before", old[what] - new[what]), ("after", new[what] - old[what]))
         texts = [f"only {side}: {', '.join(sorted(names))}" for side, names in only if names]
-        if texts:
-            found.append(f"{what}: {'; '.join(texts)}")
+        found += [f"{what}: {'; '.join(texts)}"] if texts else []
     return found

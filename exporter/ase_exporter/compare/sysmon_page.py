@@ -41,7 +41,7 @@ def sysmon_page(
         for remark in section.recommendations
     ]
     names = [one.server for one in trends.series()] if trends else [one.header.server for _, one in reports]
-    columns = ("least", "greatest", "last") if trends else ("before", "after", "change")
+    columns = ("before", "after", "change") if len(reports) > 1 else ("value",)
     return render(
         "sysmon.html",
         title=f"sp_sysmon: {', '.join(dict.fromkeys(filter(None, names))) or 'no name'}",
@@ -50,7 +50,7 @@ def sysmon_page(
         configuration=configuration,
         reports=[(file, one, version_of(one), completeness(one)) for file, one in reports],
         trends=trends,
-        header=columns if trends or len(reports) > 1 else ("value",),
+        header=("least", "greatest", "last") if trends else columns,
         rows=_trend_rows(trends) if trends else _rows([one for _, one in reports]),
         advice=(("Recommendations of sp_sysmon", printed), ("Advice of ase-exporter", advice)),
     )
@@ -75,10 +75,11 @@ def _trend_rows(trends: Trends) -> list[PageRow]:
     start = min((series.times[0] for series in found), default=0.0)
     end = max((series.times[-1] for series in found), default=0.0)
     several = len({series.server for series in found}) > 1
-    rows = []
-    for series in found:
-        values = series.values
-        texts = list(map(series.text, (min(values), max(values), values[-1])))
-        name = f"{series.server}: {series.name}" if several else series.name
-        rows.append(PageRow(name, texts, chart=time_chart([(series.times, values)], series.unit, start, end)))
-    return rows
+    return [
+        PageRow(
+            f"{each.server}: {each.name}" if several else each.name,
+            list(map(each.text, (min(each.values), max(each.values), each.values[-1]))),
+            chart=time_chart([(each.times, each.values)], each.unit, start, end),
+        )
+        for each in found
+    ]

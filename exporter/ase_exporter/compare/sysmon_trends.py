@@ -106,11 +106,8 @@ def trend_findings(trends: Trends) -> list[str]:
 
 def _events(series: Series) -> Iterator[_Event]:
     values = list(series.values)
-    alone = [
-        event
-        for at, usual in outliers(values).items()
-        if (event := _Event(series, at, usual, values[at], False)).weight >= _MIN_OUTLIER
-    ]
+    found = [_Event(series, at, usual, values[at], False) for at, usual in outliers(values).items()]
+    alone = [event for event in found if event.weight >= _MIN_OUTLIER]
     if len(alone) <= max(1.0, _MAX_OUTLIERS * len(values)):
         yield from alone
         for event in alone:

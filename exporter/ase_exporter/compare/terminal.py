@@ -3,13 +3,13 @@
 Each measure has a line of its own for its name, so that no name is cut, however long.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 
 from ase_exporter.compare.comparison import Comparison, ComparisonRow
 from ase_exporter.compare.headline import changed_rows, headline
-from ase_exporter.compare.report import findings, interval, method, preface, value
+from ase_exporter.compare.report import at_equal_load, findings, interval, method, preface, value
 from ase_exporter.pages.text import as_count
 from ase_exporter.untrusted.terminal import TextLine
 
@@ -36,21 +36,12 @@ def terminal(comparison: Comparison, *, everything: bool = False) -> RenderableT
 def _block(comparison: Comparison, row: ComparisonRow) -> Iterator[TextLine]:
     yield TextLine(f"{row.title}: {row.verdict}", _COLOURS.get(row.verdict, ""))
     if len(comparison.spans) == 2:
-        yield from _pair(row)
-    else:
-        yield from _series([span.name for span in comparison.spans], row)
-
-
-def _pair(row: ComparisonRow) -> Iterator[TextLine]:
-    before, after = (value(row.measure, each) for each in row.values)
-    yield TextLine(f"  {before} -> {after}   {interval(row.measure, row.steps[0])}")
-    (equal,) = row.at_equal_load
-    if equal and row.steps[0] and equal.verdict != row.steps[0].verdict:
-        yield TextLine(f"  at equal load: {interval(row.measure, equal)} {equal.verdict}")
-
-
-def _series(names: Sequence[str], row: ComparisonRow) -> Iterator[TextLine]:
-    for name, figure, step in zip(names, row.values, (None, *row.steps), strict=True):
-        yield TextLine(f"  {name}")
+        before, after = (value(row.measure, each) for each in row.values)
+        yield TextLine(f"  {before} -> {after}   {interval(row.measure, row.steps[0])}")
+        if equal := at_equal_load(row):
+            yield TextLine(f"  at equal load: {equal}")
+        return
+    for span, figure, step in zip(comparison.spans, row.values, (None, *row.steps), strict=True):
+        yield TextLine(f"  {span.name}")
         difference = f"   {interval(row.measure, step)} {step.verdict}" if step else ""
         yield TextLine(f"    {value(row.measure, figure)}{difference}")

@@ -58,7 +58,10 @@ class VerdictService:
             known = self._verdicts.get(target, {})
             # Verdicts on changes that the journal has dropped are dropped, too.
             self._verdicts[target] = {change.id: known[change.id] for change in recent if change.id in known}
-            for change in self._last_of_each_group(recent):
+            marks = {_mark(change): change for change in recent}
+            # Changes that nothing separates get one verdict, on the last of them.
+            for group in groups_of_changes(list(marks), self._config.settle):
+                change = marks[group[-1]]
                 due = change.at + self._config.settle + self._config.length
                 if due <= now and change.id not in self._verdicts[target]:
                     rows = await self._add_verdict(target, change, recent, now)
@@ -79,11 +82,6 @@ class VerdictService:
                     )
         return [family] if family.samples else []
 
-    def _last_of_each_group(self, changes: Sequence[Change]) -> list[Change]:
-        """The last change of each group of changes that nothing separates, which get one verdict."""
-        marks = {_mark(change): change for change in changes}
-        return [marks[group[-1]] for group in groups_of_changes(list(marks), self._config.settle)]
-
     async def _add_verdict(
         self, target: str, change: Change, recent: Sequence[Change], now: float
     ) -> Sequence[ComparisonRow]:
@@ -92,17 +90,8 @@ class VerdictService:
         except UserError as error:
             log.info("target %s: no verdict on %s: %s", target, change.describe(), error)
             return ()
-        verdict = Change(
-            id=f"{change.id}-{TAG}",
-            target=target,
-            kind=ANNOTATION,
-            name=verdict_text(change, result),
-            old="",
-            new="",
-            at=change.at,
-            source="verdict",
-            tags=(TAG,),
-        )
+        name, new_id = verdict_text(change, result), f"{change.id}-{TAG}"
+        verdict = Change(new_id, target, ANNOTATION, name, "", "", change.at, source="verdict", tags=(TAG,))
         try:
             await self._journal.annotate(verdict)
         except StoreError as error:
@@ -113,16 +102,11 @@ class VerdictService:
         config = self._config
         selector = config.selector.replace("{target}", target)
         with Prometheus(config.prometheus) as prometheus:
-            marks, spans = windows_around(
-                prometheus,
-                selector,
-                _mark(change),
-                [_mark(other) for other in recent],
-                now,
-                length=config.length,
-                settle=config.settle,
+            marks = [_mark(other) for other in recent]
+            near, spans = windows_around(
+                prometheus, selector, _mark(change), marks, now, length=config.length, settle=config.settle
             )
-            found = compare_windows(prometheus, selector, spans, keys=config.measures, marks=marks)
+            found = compare_windows(prometheus, selector, spans, keys=config.measures, marks=near)
             return self._with_prediction(prometheus, found)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from ase_exporter.changes.change import ANNOTATION, what_changed
 from ase_exporter.config.times import moment_option
@@ -9,8 +10,6 @@ from ase_exporter.errors import UserError
 
 # The first words of annotations that hold the verdict on a change.
 VERDICT = "Verdict on "
-
-
 # Kinds of changes that do not affect how the server works: they end no window and get no verdict.
 HARMLESS_KINDS = (ANNOTATION, "counters_cleared")
 
@@ -94,10 +93,10 @@ def around(
     together = changes_together(mark, relevant, settle)
     first, last = _extent(together)
     others = [other for other in relevant if other not in together]
-    previous = max((other for other in others if other.at < first), key=lambda other: other.at, default=None)
-    following = min(
-        (other for other in others if other.earliest > last), key=lambda other: other.earliest, default=None
-    )
+    earlier = [other for other in others if other.at < first]
+    later = [other for other in others if other.earliest > last]
+    previous = max(earlier, key=lambda other: other.at, default=None)
+    following = min(later, key=lambda other: other.earliest, default=None)
     before = Span("before", first - length, first)
     if previous and previous.at + settle > before.start:
         before = cut(before, start=previous.at + settle, reason=f"after {previous}")
@@ -168,10 +167,9 @@ def window_warnings(spans: Sequence[Span], marks: Sequence[Mark]) -> list[str]:
         if inside:
             others = f" and {len(inside) - 1} more" if len(inside) > 1 else ""
             found.append(f"window {span.name} contains a change: {inside[0]}{others}")
-    for index, span in enumerate(spans):
-        found += [
-            f"windows {span.name} and {other.name} overlap"
-            for other in spans[index + 1 :]
-            if span.start < other.end and other.start < span.end
-        ]
+    found += [
+        f"windows {span.name} and {other.name} overlap"
+        for span, other in combinations(spans, 2)
+        if span.start < other.end and other.start < span.end
+    ]
     return found

@@ -109,8 +109,8 @@ def _watch(
                 console.print(f"run {run.name} begins")
             try:
                 note = f"{len(webhook.notifications())} notifications at the webhook; Ctrl-C ends everything"
-                now, firing = measured(prometheus), prometheus.firing()
-                screen.update(view.live(run, now, firing, note), refresh=True)
+                firing = [each.labels for each in prometheus.query('ALERTS{alertstate="firing"}')]
+                screen.update(view.live(run, measured(prometheus), firing, note), refresh=True)
             except PrometheusError as error:
                 screen.update(str(error), refresh=True)
             left = REFRESH_SECONDS if until is None else min(REFRESH_SECONDS, until - time.monotonic())

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ase_exporter.analysis.predicted import with_prediction
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, compare_windows
-from ase_exporter.compare.marks import marks_between, restarts_between, with_restarts
+from ase_exporter.compare.marks import with_restarts
 from ase_exporter.compare.measures import LOAD
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
@@ -57,13 +57,12 @@ class Effect:
         """The measures that changed beyond chance, throughput per CPU unit first, then by the size of the change."""
         rows = self.comparison.rows if self.comparison else ()
         found = [row for row in rows if row.verdict not in ("no evidence", "no data")]
-        return sorted(found, key=lambda row: (row.key != EFFICIENCY, -_size(row)))
+        return sorted(found, key=lambda row: (row.key != EFFICIENCY, -row.size))
 
 
 def read_changes(server: Prometheus, selector: str, period: Period, scrape: float) -> list[Mark]:
     """All changes and restarts of a period, in order of time. scrape: seconds between scrapes."""
-    span = (server, selector, period.start, period.end, period.now)
-    found = with_restarts(marks_between(*span), restarts_between(*span))
+    found = with_restarts(server, selector, period.start, period.end, period.now)
     # A server that was started with the period has nothing before it to compare with.
     return [mark for mark in found if mark.at > period.start + scrape]
 
@@ -87,21 +86,11 @@ def _effect(
     server: Prometheus, selector: str, group: Sequence[Mark], marks: Sequence[Mark], now: float, scrape: float
 ) -> Effect:
     try:
+        length = max(_AUTOMATIC.length, SCRAPES * scrape)
         near, spans = windows_around(
-            server,
-            selector,
-            group[-1],
-            marks,
-            now,
-            length=max(_AUTOMATIC.length, SCRAPES * scrape),
-            settle=_AUTOMATIC.settle,
+            server, selector, group[-1], marks, now, length=length, settle=_AUTOMATIC.settle
         )
         comparison = compare_windows(server, selector, spans, keys=MEASURES, marks=near)
     except UserError as error:
         return Effect(tuple(group), None, str(error))
     return Effect(tuple(group), with_prediction(server, comparison))
-
-
-def _size(row: ComparisonRow) -> float:
-    difference = row.against_first[-1]
-    return abs(difference.difference / (abs(row.values[0] or 0.0) or 1.0)) if difference else 0.0

@@ -24,7 +24,6 @@ from ase_exporter.analysis import (
     hot_spinlocks,
     measure,
     moment,
-    throughput,
     windows,
 )
 from ase_exporter.analysis.predicted import answer
@@ -71,7 +70,7 @@ def test_contention_is_that_of_the_recording_rule(story: Story) -> None:
 
 def test_throughput_is_that_of_the_recording_rule(story: Story) -> None:
     with Prometheus(story.url) as prometheus:
-        ours = throughput(prometheus, SERVER, story.start + 300, story.end)
+        ours = measure(prometheus, SERVER, "throughput_per_cpu_unit", story.start + 300, story.end)
         cpu = "sum without (thread, pool, mode) (rate(ase_thread_cpu_seconds_total[1m]))"
         (expected,) = prometheus.over(
             f"rate(ase_transactions_total[1m]) / {cpu}", float(ours.times[0]), story.end, 15

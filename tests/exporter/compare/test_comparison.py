@@ -54,12 +54,11 @@ def test_verdicts_follow_the_direction_of_good(series: Comparison) -> None:
     assert [step and step.verdict for step in log.steps] == ["better", "no evidence", "worse"]
 
 
-def test_a_difference_in_load_is_said(series: Comparison) -> None:
+def test_a_difference_in_load_is_said_and_loads_that_do_not_overlap_are_not_compared(
+    series: Comparison,
+) -> None:
     assert any(re.match(r"load differs: 2,\d{3} .* window busy", warning) for warning in series.warnings)
     assert not any("window same" in warning for warning in series.warnings if "load" not in warning)
-
-
-def test_there_is_no_comparison_at_equal_load_if_the_loads_do_not_overlap(series: Comparison) -> None:
     assert row(series, "cpu_busy").at_equal_load[-1] is None
 
 
@@ -85,22 +84,15 @@ def test_the_exporters_history_gives_windows_by_the_id_of_a_change(history: Hist
 def test_changes_cut_a_range_into_runs(history: History) -> None:
     whole = f"{history.start}..{history.starts[-1] + PHASES[-1].minutes * 60}"
     result = answer(Request(history.url, ["ASE1"], runs=whole, settle=30))
-    assert [span.name.split(": ")[-1] for span in result.spans] == [
-        "start",
-        "TSX 0 -> 1",
-        "same 0 -> 1",
-        "busy 0 -> 1",
-    ]
+    names = [span.name.split(": ")[-1] for span in result.spans]
+    assert names == ["start", "TSX 0 -> 1", "same 0 -> 1", "busy 0 -> 1"]
 
 
 def test_a_window_with_a_change_inside_is_doubted(history: History) -> None:
-    middle = history.starts[1]
-    result = answer(
-        Request(history.url, ["ASE1"], before=f"{middle - 300}..{middle + 300}", after=history.window(2))
-    )
-    assert any(
-        warning.startswith("window before contains a change: option: TSX") for warning in result.warnings
-    )
+    before = f"{history.starts[1] - 300}..{history.starts[1] + 300}"
+    result = answer(Request(history.url, ["ASE1"], before=before, after=history.window(2)))
+    doubts = "window before contains a change: option: TSX"
+    assert any(warning.startswith(doubts) for warning in result.warnings)
 
 
 @pytest.mark.parametrize(

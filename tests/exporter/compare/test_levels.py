@@ -35,14 +35,19 @@ def test_a_daily_load_has_one_level() -> None:
     assert [levels(daily(random.Random(seed), 240)) for seed in SEEDS] == [[0, 240]] * len(SEEDS)
 
 
+def raised(values: list[float], by: float, start: int, end: int | None = None) -> list[float]:
+    """The values, of which some are higher."""
+    places = range(start, len(values) if end is None else end)
+    return [value + (by if place in places else 0.0) for place, value in enumerate(values)]
+
+
 @pytest.mark.parametrize("count", [30, 100, 400])
 def test_a_step_is_found_where_it_is(count: int) -> None:
     near = 0
     for seed in SEEDS:
         rng = random.Random(seed)
         at = rng.randrange(count // 3, 2 * count // 3)
-        values = [value + (5.0 if place >= at else 0.0) for place, value in enumerate(noise(rng, count))]
-        bounds = levels(values)
+        bounds = levels(raised(noise(rng, count), 5.0, at))
         near += len(bounds) == 3 and abs(bounds[1] - at) <= 1
     assert near >= 0.95 * len(SEEDS)
 
@@ -51,11 +56,7 @@ def test_an_incident_and_its_end_are_found() -> None:
     for seed in SEEDS:
         rng = random.Random(seed)
         start = rng.randrange(50, 150)
-        values = [
-            value + (6.0 if start <= place < start + 60 else 0.0)
-            for place, value in enumerate(noise(rng, 300))
-        ]
-        bounds = levels(values)
+        bounds = levels(raised(noise(rng, 300), 6.0, start, start + 60))
         assert len(bounds) == 4 and abs(bounds[1] - start) <= 2 and abs(bounds[2] - start - 60) <= 2
 
 
@@ -67,10 +68,9 @@ def test_spikes_are_outliers_also_beside_a_step() -> None:
     for seed in SEEDS:
         rng = random.Random(seed)
         places = sorted(rng.sample(range(10, 190, 8), 3))
-        values = [
-            value + (8.0 if place >= 100 else 0.0) + (30.0 if place in places else 0.0)
-            for place, value in enumerate(noise(rng, 200))
-        ]
+        values = raised(noise(rng, 200), 8.0, 100)
+        for place in places:
+            values[place] += 30.0
         assert set(places) <= set(outliers(values))
         assert len(outliers(values)) <= len(places) + 1
 
