@@ -1,34 +1,31 @@
 """The alerts of a period and how long they fired, from Prometheus's series ALERTS and ALERTS_FOR_STATE."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import Span
+from ase_exporter.diagnosis.diagnose import Level
 from ase_exporter.pages.text import as_count, as_duration
 from ase_exporter.report.history import range_text
 from ase_exporter.report.period import Period
 
-# How bad a period was, the worst first. unknown: too little is recorded of the server.
-State = Literal["bad", "warn", "good", "unknown"]
-WORST_FIRST: tuple[State, ...] = ("bad", "warn", "unknown", "good")
+# How bad a period was, the worst first. none: too little is recorded of the server.
+WORST_FIRST: tuple[Level, ...] = ("bad", "warn", "none", "good")
 SEVERITIES = ("critical", "warning", "info", "none")
 # Seconds. The ends of alerts are known to a minute in periods of up to a week.
 MIN_STEP, MAX_POINTS = 60.0, 10_100
 # An alert that returns sooner has not ended. Also the longest interval between evaluations of rules.
 PAUSE = 300.0
 # Labels that say where an alert comes from or details of it, not what it is about.
-_ORIGIN = frozenset(
-    {
-        *("__name__", "alertname", "alertstate", "severity"),
-        *("job", "instance", "cluster", "replica", "prometheus"),
-        *("class", "kind", "from", "to", "use", "banner"),
-    }
-)
+_ORIGIN = {
+    *("__name__", "alertname", "alertstate", "severity", "class", "kind", "from", "to", "use", "banner")
+}
+_ORIGIN |= {*("job", "instance", "cluster", "replica", "prometheus")}
 _FIRING = 'count_over_time(ALERTS{alertstate="firing", %s}[%s])'
 _SINCE = "last_over_time(ALERTS_FOR_STATE{%s}[%s])"
 
@@ -82,27 +79,21 @@ def alerts_by_instance(
     step: seconds to which their ends are to be known, by default those of `resolution`.
     """
     step = max(step or 0.0, resolution(period))
-    times: dict[tuple[str, str, str], dict[str, set[float]]] = {}
+    times: defaultdict[tuple[str, str, str], set[float]] = defaultdict(set)
+    subjects: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
     for series in server.over(_FIRING % (selector, range_text(step)), period.start + step, period.end, step):
-        labels = series.labels
-        times.setdefault(_key(labels, by), {}).setdefault(_subject(labels), set()).update(
-            map(float, series.times)
-        )
+        key = _key(series.labels, by)
+        times[key].update(map(float, series.times))
+        subjects[key].add(_subject(series.labels))
     since = _active_before(server, selector, period, by) if times else {}
-    found: dict[str, list[AlertHistory]] = {}
-    for (owner, name, severity), subjects in times.items():
-        spells = spells_of(sorted(set().union(*subjects.values())), step)
-        began = since.get((owner, name, severity))
-        found.setdefault(owner, []).append(
-            AlertHistory(
-                name,
-                severity,
-                tuple(sorted(subjects)),
-                tuple(spells),
-                firing=spells[-1].end > period.end - PAUSE - step,
-                active_since=began if began and spells[0].start - period.start < PAUSE + step else None,
-            )
-        )
+    found: defaultdict[str, list[AlertHistory]] = defaultdict(list)
+    for key, fired in times.items():
+        owner, name, severity = key
+        spells, began = spells_of(sorted(fired), step), since.get(key)
+        firing = spells[-1].end > period.end - PAUSE - step
+        known = began if spells[0].start - period.start < PAUSE + step else None
+        history = AlertHistory(name, severity, tuple(sorted(subjects[key])), tuple(spells), firing, known)
+        found[owner].append(history)
     return {owner: sorted(alerts, key=lambda alert: alert.rank) for owner, alerts in found.items()}
 
 
@@ -117,21 +108,18 @@ def spells_of(times: Iterable[float], step: float) -> list[Span]:
             groups[-1].append(at)
         else:
             groups.append([at])
-    usual = [float(np.median(np.diff(group))) if len(group) > 1 else step for group in groups]
-    return [
-        Span("", group[0] - step, group[-1] - step + last) for group, last in zip(groups, usual, strict=True)
-    ]
+    spells = []
+    for group in groups:
+        usual = float(np.median(np.diff(group))) if len(group) > 1 else step
+        spells.append(Span("", group[0] - step, group[-1] - step + usual))
+    return spells
 
 
-def state_of(alerts: Sequence[AlertHistory]) -> State:
-    """How bad a period was by its alerts."""
+def level_with(alerts: Sequence[AlertHistory], diagnosed: Level) -> Level:
+    """How bad a period was, by its alerts and by its diagnosis: the worse of both."""
     severities = {alert.severity for alert in alerts}
-    return "bad" if "critical" in severities else "warn" if "warning" in severities else "good"
-
-
-def worse(*states: State) -> State:
-    """The worst of them."""
-    return min(states, key=WORST_FIRST.index)
+    told: Level = "bad" if "critical" in severities else "warn" if "warning" in severities else "good"
+    return min(told, diagnosed, key=WORST_FIRST.index)
 
 
 def told(alerts: Sequence[AlertHistory], *, recorded: bool) -> str:

@@ -34,31 +34,22 @@ def charts(report: ServerReport) -> list[Chart]:
         each for each in history.spinlocks if np.nanmax(each.contention, initial=0.0) >= MIN_CONTENTION
     ]
     spinlocks = [(each.name, each.contention * 100) for each in contended[:MAX_LINES]]
+    cpu = [("busy", history.busy * 100), ("of that: spinning", history.spinning * 100)]
+    wanted: list[tuple[str, str, list[tuple[str, Values]]]] = [
+        ("CPU of the engines", "% of engine time", cpu),
+        ("Contention of the spinlocks that spin most", "% of grabs that wait", spinlocks),
+        ("Throughput per CPU unit", "transactions per CPU second", [("", history.per_cpu_unit)]),
+        ("Transactions", "per second", [("", history.transactions)]),
+    ]
+    found = []
     with chart_style():
-        found = [
-            _lines(
-                report,
-                [("busy", history.busy * 100), ("of that: spinning", history.spinning * 100)],
-                ("CPU of the engines", "% of engine time", f"{means} Spinning is an estimate: 10 ns a spin."),
-                fill=True,
-            ),
-            _lines(
-                report,
-                spinlocks,
-                ("Contention of the spinlocks that spin most", "% of grabs that wait", means),
-            ),
-            _lines(
-                report,
-                [("transactions per CPU unit", history.per_cpu_unit)],
-                ("Throughput per CPU unit", "transactions per CPU second", means),
-            ),
-            _lines(
-                report,
-                [("transactions", history.transactions)],
-                ("Transactions", "per second", means),
-            ),
-        ]
-    return [drawn for drawn in found if drawn]
+        for title, unit, lines in wanted:
+            drawn = [(name, values) for name, values in lines if np.isfinite(values).any()]
+            caption = f"{means} Spinning is an estimate: 10 ns a spin." if lines is cpu else means
+            if drawn:
+                figure = _figure(report, drawn, unit, fill=lines is cpu)
+                found.append(chart(figure, title, caption))
+    return found
 
 
 def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> Chart:
@@ -78,17 +69,8 @@ def alert_chart(alerts: Sequence[AlertHistory], period: Period) -> Chart:
         return chart(figure, "When they fired", "Orange-red: critical; yellow: warning; blue: info.")
 
 
-def _lines(
-    report: ServerReport,
-    lines: Sequence[tuple[str, Values]],
-    words: tuple[str, str, str],
-    fill: bool = False,
-) -> Chart | None:
-    """One chart; None if it would be empty. words: title, unit, caption."""
-    title, unit, caption = words
-    drawn = [(name, values) for name, values in lines if np.isfinite(values).any()]
-    if not drawn:
-        return None
+def _figure(report: ServerReport, drawn: Sequence[tuple[str, Values]], unit: str, *, fill: bool) -> Figure:
+    """Lines by name over the period. fill: the area below them, too."""
     period = report.period
     days = np.array([_day(at) for at in period.starts + period.step / 2])
     figure = Figure(figsize=(WIDTH, 2.4))
@@ -99,32 +81,22 @@ def _lines(
         axes.plot(days, values, color=COLOURS[number], linewidth=1.1, label=_short(name))
         if fill:
             known = np.isfinite(values)
-            axes.fill_between(
-                days, 0, values, where=known.tolist(), color=COLOURS[number], alpha=0.18, linewidth=0
-            )
-    _shade_gaps(axes, report)
-    _mark_changes(axes, report)
+            colour = COLOURS[number]
+            axes.fill_between(days, 0, values, where=known.tolist(), color=colour, alpha=0.18, linewidth=0)
+    _mark(axes, report)
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
     _dates(axes, period)
     if len(drawn) > 1:
-        axes.legend(
-            fontsize=7,
-            frameon=False,
-            ncols=MAX_LINES,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.07),
-            borderpad=0,
-        )
-    return chart(figure, title, caption)
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.07), "borderpad": 0}
+        axes.legend(fontsize=7, frameon=False, ncols=MAX_LINES, **place)
+    return figure
 
 
-def _shade_gaps(axes: Axes, report: ServerReport) -> None:
+def _mark(axes: Axes, report: ServerReport) -> None:
+    """Show gaps and changes."""
     for gap in report.gaps:
         axes.axvspan(_day(gap.start), _day(gap.end), color=SOFT, alpha=0.25, linewidth=0)
-
-
-def _mark_changes(axes: Axes, report: ServerReport) -> None:
     for number, effect in enumerate(report.effects, 1):
         axes.axvline(_day(effect.at), color=SOFT, linewidth=0.8, linestyle="--")
         label_above(axes, _day(effect.at), str(number), INK)

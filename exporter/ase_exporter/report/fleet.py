@@ -10,11 +10,11 @@ from ase_exporter.analysis.diagnosing import FoundInSpan, found_by_span
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.compare.windows import HARMLESS_KINDS
 from ase_exporter.diagnosis.catalogue import threshold
-from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS
+from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS, Level
 from ase_exporter.errors import UserError
-from ase_exporter.report.alerts import AlertHistory, State, alerts_by_instance, state_of, worse
+from ase_exporter.report.alerts import WORST_FIRST, AlertHistory, alerts_by_instance, level_with
 from ase_exporter.report.forecasts import HORIZON, RECENT, Forecast
-from ase_exporter.report.history import Values, binned, mean, over_bins, range_text
+from ase_exporter.report.history import Values, by_label, mean, not_recorded, range_text
 from ase_exporter.report.period import HOUR, Period, Range
 from ase_exporter.report.server_report import Progress
 
@@ -56,13 +56,9 @@ class FleetServer:
         return self.worst.rank if self.worst else STATE_RANKS[NOT_KNOWN]
 
     @property
-    def state(self) -> State:
+    def level(self) -> Level:
         """How bad the period was, by its alerts and by the diagnosis of its worst hour."""
-        if self.found >= SOME_SHARE:
-            bad = self.found >= threshold("diagnosis.severe_share")
-            return worse(state_of(self.alerts), "bad" if bad else "warn")
-        unknown = self.worst is None or self.worst.finding == NOT_KNOWN
-        return worse(state_of(self.alerts), "unknown" if unknown else "good")
+        return level_with(self.alerts, self.worst.level if self.worst else "none")
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -83,8 +79,8 @@ class Fleet:
     requests: int
 
     @property
-    def state(self) -> State:
-        return worse(*(server.state for server in self.servers))
+    def level(self) -> Level:
+        return min((server.level for server in self.servers), key=WORST_FIRST.index)
 
     @property
     def verdict(self) -> str:
@@ -112,24 +108,13 @@ def read_fleet(
     period = range_.period(now, HOUR / 2)
     whole = range_text(period.seconds)
     progress("servers")
-    names = sorted(
-        {
-            sample.labels.get("instance", "")
-            for sample in server.query(_SERVERS % (selector, whole), period.end)
-        }
-    )
+    names = sorted({_name(each.labels) for each in server.query(_SERVERS % (selector, whole), period.end)})
     if not names:
         raise UserError(f"Prometheus has no data of any server ({{{selector}}}) in the period")
     progress("history")
-    busy, answered = (
-        _by_server(server, query % (selector, range_text(period.step)), period)
-        for query in (_BUSY, _ANSWERED)
-    )
+    busy, answered = (by_label(server, query, "instance", selector, period) for query in (_BUSY, _ANSWERED))
     if not busy:
-        raise UserError(
-            "Prometheus has no series ase:cpu_busy:ratio_rate1m of any server in the period; it is recorded by the"
-            " shipped rules (ase-exporter rules --output DIR)"
-        )
+        raise not_recorded("any server")
     found = found_by_span(server, selector, period.first, period.end, period.step)
     progress("alerts")
     alerts = alerts_by_instance(server, selector, period, "instance", ALERT_STEP)
@@ -153,10 +138,6 @@ def read_fleet(
     return Fleet(period, tuple(sorted(servers, key=lambda each: each.rank, reverse=True)), server.requests)
 
 
-def _by_server(server: Prometheus, query: str, period: Period) -> Mapping[str, Values]:
-    return {_name(each.labels): binned(each, period) for each in over_bins(server, query, period)}
-
-
 def _name(labels: Labels) -> str:
     return labels.get("instance", "")
 
@@ -164,20 +145,14 @@ def _name(labels: Labels) -> str:
 def _ranks(found: Sequence[FoundInSpan], period: Period) -> Values:
     values = np.full(period.count, np.nan)
     for each in found:
-        values[min(period.count - 1, max(0, round((each.start - period.first) / period.step)))] = max(
-            0.0, each.rank
-        )
+        number = round((each.start - period.first) / period.step)
+        values[min(period.count - 1, max(0, number))] = max(0.0, each.rank)
     return values
 
 
 def _full(server: Prometheus, selector: str, period: Period) -> Mapping[str, Forecast]:
     samples = server.query(_FULL % (selector, range_text(RECENT), HORIZON), period.end)
-    return {
-        _name(sample.labels): Forecast(
-            sample.labels.get("resource", ""), sample.labels.get("database", ""), float("nan"), sample.value
-        )
-        for sample in samples
-    }
+    return {_name(each.labels): Forecast.of(each.labels, float("nan"), each.value) for each in samples}
 
 
 def _known(answered: Values, period: Period) -> float:

@@ -1,6 +1,7 @@
 """When something will be full, as the shipped rules forecast it at the end of a period."""
 
 from dataclasses import dataclass
+from typing import Self
 
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.report.history import range_text
@@ -20,6 +21,10 @@ class Forecast:
     database: str
     free: float
     seconds: float
+
+    @classmethod
+    def of(cls, labels: Labels, free: float, seconds: float) -> Self:
+        return cls(*_key(labels), free, seconds)
 
     @property
     def name(self) -> str:
@@ -44,8 +49,8 @@ def read_forecasts(server: Prometheus, selector: str, period: Period) -> Forecas
     }
     query = f"last_over_time(ase:full:seconds_forecast{{{selector}}}[{recent}]) < {HORIZON:.0f}"
     found = [
-        Forecast(*_key(sample.labels), free.get(_key(sample.labels), float("nan")), sample.value)
-        for sample in server.query(query, period.end)
+        Forecast.of(each.labels, free.get(_key(each.labels), float("nan")), each.value)
+        for each in server.query(query, period.end)
     ]
     return Forecasts(tuple(sorted(found, key=lambda each: each.seconds)), len(free))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.windows import Span
-from ase_exporter.report.history import only_series, range_text
+from ase_exporter.report.history import only_series
 from ase_exporter.report.period import Period, bin_length
 
 # Names of gaps: the exporter or Prometheus was away; the exporter could not read the server; some scrapes are missing.
@@ -29,8 +29,7 @@ def read_gaps(server: Prometheus, selector: str, period: Period, scrape: float) 
     step = resolution(period, scrape)
     fine = Period(period.start, period.end, period.now, step)
     counts, answered = (
-        np.nan_to_num(only_series(server, query % (selector, range_text(step)), fine))
-        for query in (_COUNT, _ANSWERED)
+        np.nan_to_num(only_series(server, query, selector, fine)) for query in (_COUNT, _ANSWERED)
     )
     share = fine.shares
     usual = float(np.median(counts[counts > 0])) if (counts > 0).any() else 1.0

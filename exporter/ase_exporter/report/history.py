@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ase_exporter.analysis.diagnosing import FoundInSpan
 from ase_exporter.compare.prometheus import Prometheus, Series
+from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
 from ase_exporter.untrusted.encoders import promql
@@ -27,7 +29,7 @@ AVERAGES = {
     "transactions": "sum(avg_over_time(ase:transactions:rate1m{%s}[%s]))",
     "cpu_units": "sum(avg_over_time(ase:cpu_units:rate1m{%s}[%s]))",
 }
-_SUM = "sum by (spinlock) (sum_over_time(ase:spinlock_%s:rate1m{%s}[%s]))"
+_SUM = "sum by (spinlock) (sum_over_time(ase:spinlock_WHAT:rate1m{%s}[%s]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,10 @@ class ServerHistory:
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """Means over an hour, or over a longer bin. start: Unix time. hottest: the spinlock that spun most, '' if none."""
+    """Means over an hour, or over a longer bin. start: Unix time. hottest: the spinlock that spun most, '' if none.
+
+    found: what came first in it, by the recorded diagnosis; None if that is not recorded.
+    """
 
     start: float
     seconds: float
@@ -83,23 +88,28 @@ class Hour:
     per_cpu_unit: float
     hottest: str = ""
     contention: float = float("nan")
+    found: FoundInSpan | None = None
 
     @property
     def rank(self) -> tuple[float, float]:
-        """By which the worst hour is found: time spent spinning to the percent, then CPU busy."""
-        return round(self.spinning, 2) if np.isfinite(self.spinning) else 0.0, self.busy
+        """By which the worst hour is found: the rank of what came first to the percent, then CPU busy."""
+        return round(self.found.rank, 2) if self.found else STATE_RANKS[NOT_KNOWN], self.busy
 
 
 def read_server_history(server: Prometheus, selector: str, period: Period) -> ServerHistory:
     """The history of a server. Raises UserError if the recording rules have left no series."""
-    width = range_text(period.step)
-    found = {name: only_series(server, query % (selector, width), period) for name, query in AVERAGES.items()}
+    found = {name: only_series(server, query, selector, period) for name, query in AVERAGES.items()}
     if np.isnan(found["busy"]).all():
-        raise UserError(
-            f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {{{selector}}} in the period; it is recorded by the"
-            " shipped rules (ase-exporter rules --output DIR)"
-        )
-    return ServerHistory(period, **found, spinlocks=_spinlocks(server, selector, period, width))
+        raise not_recorded(f"{{{selector}}}")
+    return ServerHistory(period, **found, spinlocks=_spinlocks(server, selector, period))
+
+
+def not_recorded(what: str) -> UserError:
+    """The error where the recording rules have left no series of these servers."""
+    return UserError(
+        f"Prometheus has no series ase:cpu_busy:ratio_rate1m of {what} in the period; it is recorded by the shipped"
+        " rules (ase-exporter rules --output DIR)"
+    )
 
 
 def without_edges(
@@ -121,21 +131,18 @@ def without_edges(
     )
 
 
-def hours(history: ServerHistory) -> list[Hour]:
-    """The hours in which there are data, in order of time."""
+def hours(history: ServerHistory, diagnosed: Iterable[FoundInSpan] = ()) -> list[Hour]:
+    """The hours in which there are data, in order of time. diagnosed: what came first, by hour."""
+    by_start = {round(each.start): each for each in diagnosed}
     each = round(history.period.hour / history.period.step)
     offset = round(history.period.first % history.period.hour / history.period.step)
     found = []
     for first in range(-offset, history.period.count, each):
         bins = slice(max(first, 0), first + each)
         if np.isfinite(history.busy[bins]).any():
-            found.append(_hour(history, bins))
+            hour = _hour(history, bins)
+            found.append(replace(hour, found=by_start.get(round(hour.start))))
     return found
-
-
-def worst(ranked: list[Hour], number: int) -> list[Hour]:
-    """The worst hours, the worst first."""
-    return sorted(ranked, key=lambda hour: hour.rank, reverse=True)[:number]
 
 
 def mean(values: Values) -> float:
@@ -149,58 +156,56 @@ def range_text(seconds: float) -> str:
     return f"{max(1, round(seconds))}s"
 
 
-def over_bins(server: Prometheus, query: str, period: Period) -> list[Series]:
-    """A query over ranges of a bin's length, at the end of each bin."""
-    first = period.first + period.step
-    return server.over(query, first, first + (period.count - 1) * period.step, period.step)
-
-
 def binned(series: Series, period: Period) -> Values:
     """The values of a series by bin, NaN where it has none."""
     return series.on_grid(period.first + period.step, period.step, period.count)
 
 
-def only_series(server: Prometheus, query: str, period: Period) -> Values:
+def by_label(
+    server: Prometheus, query: str, label: str, selector: str, period: Period
+) -> Mapping[str, Values]:
+    """The values by bin of each series of a query over ranges of a bin's length. query: with %s for both."""
+    first, filled = period.first + period.step, query % (selector, range_text(period.step))
+    found = server.over(filled, first, first + (period.count - 1) * period.step, period.step)
+    return {each.labels.get(label, ""): binned(each, period) for each in found}
+
+
+def only_series(server: Prometheus, query: str, selector: str, period: Period) -> Values:
     """The values by bin of a query that gives one series, NaN where it gives none."""
-    series = over_bins(server, query, period)
-    return binned(series[0], period) if series else np.full(period.count, np.nan)
+    return by_label(server, query, "", selector, period).get("", np.full(period.count, np.nan))
 
 
-def _spinlocks(server: Prometheus, selector: str, period: Period, width: str) -> tuple[SpinlockHistory, ...]:
-    hot = f"topk({TOP_IN_BIN}, {_SUM % ('spins', selector, width)})"
-    spins = _by_name(over_bins(server, hot, period), period)
+def _spinlocks(server: Prometheus, selector: str, period: Period) -> tuple[SpinlockHistory, ...]:
+    hot = f"topk({TOP_IN_BIN}, {_SUM.replace('WHAT', 'spins')})"
+    spins = by_label(server, hot, "spinlock", selector, period)
     names = sorted(spins, key=lambda name: float(np.nansum(spins[name])), reverse=True)[:TOP]
     if not names:
         return ()
     # What Python escapes, RE2 takes for itself.
     chosen = f"{selector}, spinlock=~{promql('|'.join(map(re.escape, names)))}"
     grabs, waits = (
-        _by_name(over_bins(server, _SUM % (what, chosen, width), period), period)
+        by_label(server, _SUM.replace("WHAT", what), "spinlock", chosen, period)
         for what in ("grabs", "waits")
     )
     nothing = np.full(period.count, np.nan)
     return tuple(
-        SpinlockHistory(name, grabs.get(name, nothing), spins[name], waits.get(name, nothing))
-        for name in names
+        SpinlockHistory(each, grabs.get(each, nothing), spins[each], waits.get(each, nothing))
+        for each in names
     )
 
 
-def _by_name(series: list[Series], period: Period) -> Mapping[str, Values]:
-    return {each.labels.get("spinlock", ""): binned(each, period) for each in series}
-
-
 def _hour(history: ServerHistory, bins: slice) -> Hour:
-    start = float(history.period.starts[bins][0])
-    spun = [(float(np.nansum(each.spins[bins])), each) for each in history.spinlocks]
-    spins, hottest = max(spun, key=lambda pair: pair[0], default=(0.0, None))
+    start, length = float(history.period.starts[bins][0]), history.period.hour
+    spun = {float(np.nansum(each.spins[bins])): each for each in history.spinlocks}
+    hottest = spun[max(spun)] if spun and max(spun) > 0 else None
     transactions, units = mean(history.transactions[bins]), mean(history.cpu_units[bins])
     return Hour(
-        start=start // history.period.hour * history.period.hour,
-        seconds=history.period.hour,
+        start=start // length * length,
+        seconds=length,
         busy=mean(history.busy[bins]),
         spinning=mean(history.spinning[bins]),
         transactions=transactions,
         per_cpu_unit=transactions / units if units > 0 else float("nan"),
-        hottest=hottest.name if hottest and spins > 0 else "",
-        contention=hottest.contention_in(bins) if hottest and spins > 0 else float("nan"),
+        hottest=hottest.name if hottest else "",
+        contention=hottest.contention_in(bins) if hottest else float("nan"),
     )

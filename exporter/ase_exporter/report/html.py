@@ -4,6 +4,7 @@ from ase_exporter.advise.report import PREDICTION
 from ase_exporter.compare.report import pair_text
 from ase_exporter.pages.render import render
 from ase_exporter.pages.text import as_count, as_minute, as_second
+from ase_exporter.report.alerts import resolution
 from ase_exporter.report.charts import alert_chart, charts
 from ase_exporter.report.effects import MAX_JUDGED
 from ase_exporter.report.fleet import ALERT_STEP, Fleet
@@ -21,7 +22,7 @@ def report_page(report: ServerReport) -> str:
         "report.html",
         title=f"{report.name}: {_title(report.period)}",
         report=report,
-        state=report.state,
+        level=report.level,
         verdict=report.verdict,
         mean={name: mean(getattr(report.history, name)) for name in _MEANS},
         charts=charts(report),
@@ -33,6 +34,7 @@ def report_page(report: ServerReport) -> str:
         max_findings=MAX_FINDINGS,
         prediction=PREDICTION,
         horizon=HORIZON,
+        alert_resolution=resolution(report.period),
     )
 
 
@@ -41,7 +43,7 @@ def fleet_page(fleet: Fleet) -> str:
         "fleet.html",
         title=f"{as_count(len(fleet.servers), 'server')}: {_title(fleet.period)}",
         fleet=fleet,
-        state=fleet.state,
+        level=fleet.level,
         verdict=fleet.verdict,
         max_servers=MAX_SERVERS,
         max_alerts=MAX_SERVER_ALERTS,

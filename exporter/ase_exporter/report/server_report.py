@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ase_exporter.advise.advice import Advice, SpinlockFinding, advise
 from ase_exporter.analysis.diagnosing import diagnose_window, found_by_span
@@ -11,23 +12,15 @@ from ase_exporter.compare.coverage import scrape_interval
 from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.compare.request import server_selector
 from ase_exporter.compare.windows import Mark, Span
-from ase_exporter.diagnosis.diagnose import Diagnosis
+from ase_exporter.diagnosis.diagnose import Diagnosis, Level
 from ase_exporter.errors import UserError
 from ase_exporter.pages.text import as_count, as_duration, as_minute
-from ase_exporter.report import alerts, gaps
-from ase_exporter.report.alerts import (
-    AlertHistory,
-    State,
-    alerts_by_instance,
-    any_recorded,
-    state_of,
-    told,
-    worse,
-)
+from ase_exporter.report import gaps
+from ase_exporter.report.alerts import AlertHistory, alerts_by_instance, any_recorded, level_with, told
 from ase_exporter.report.effects import Effect, judge, read_changes
 from ase_exporter.report.forecasts import Forecasts, read_forecasts
 from ase_exporter.report.gaps import read_gaps
-from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges, worst
+from ase_exporter.report.history import Hour, ServerHistory, hours, read_server_history, without_edges
 from ase_exporter.report.period import Period, Range
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW, SHIPPED_INTERVAL
 
@@ -38,15 +31,6 @@ NOT_IN_PROMETHEUS = (
     "CPU of the host: whether it offers transactional memory: ase-exporter advise --cpuinfo FILE"
 )
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """Seconds to which times are known."""
-
-    scrape: float
-    gaps: float
-    alerts: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +52,8 @@ class HourAdvice:
 class ServerReport:
     """One server over a period.
 
-    worst: its worst hours by spinning, the worst first. alerts_recorded: of any server. diagnosis: of the hour, from
-    diagnosed_at on, in which findings explained most of the session time.
+    worst: its worst hours by the recorded diagnosis, the worst first. alerts_recorded: of any server. diagnosis: of the
+    first of them. scrape: seconds between scrapes.
     """
 
     name: str
@@ -83,9 +67,8 @@ class ServerReport:
     forecasts: Forecasts
     gaps: tuple[Span, ...]
     advice: tuple[HourAdvice, ...]
-    diagnosed_at: float
     diagnosis: Diagnosis
-    resolution: Resolution
+    scrape: float
     requests: int
 
     @property
@@ -94,15 +77,14 @@ class ServerReport:
         return sum(gap.seconds for gap in self.gaps)
 
     @property
-    def state(self) -> State:
+    def level(self) -> Level:
         """How bad the period was, by its alerts and by the diagnosis of its worst hour."""
-        level = self.diagnosis.level
-        return worse(state_of(self.alerts), "unknown" if level == "none" else level)
+        return level_with(self.alerts, self.diagnosis.level)
 
     @property
     def verdict(self) -> str:
         """What matters most, in one sentence."""
-        parts = [f"{self.name}, worst hour from {as_minute(self.diagnosed_at)}: {self.diagnosis.sentence}"]
+        parts = [f"{self.name}, worst hour from {as_minute(self.worst[0].start)}: {self.diagnosis.sentence}"]
         parts += [f"also {each.word}: {each.text}" for each in self.diagnosis.findings[1:MAX_FINDINGS]]
         if self.diagnosis.not_judged:
             parts.append(self.diagnosis.not_judged)
@@ -118,6 +100,11 @@ class ServerReport:
         if self.missing:
             parts.append(f"data are missing for {as_duration(self.missing)}")
         return "; ".join(parts) + "."
+
+    @property
+    def gap_resolution(self) -> float:
+        """Seconds to which gaps are known."""
+        return gaps.resolution(self.period, self.scrape)
 
     @property
     def harmless(self) -> list[Mark]:
@@ -151,25 +138,27 @@ def read_report(
         [(gap.start, gap.end) for gap in found_gaps],
         SCRAPES_PER_WINDOW * max(scrape, SHIPPED_INTERVAL),
     )
-    ranked = hours(history)
+    first = period.start // period.hour * period.hour
+    diagnosed = found_by_span(server, selector, first, period.end, period.hour).values()
+    ranked = hours(history, chain(*diagnosed))
     progress("changes")
     marks = read_changes(server, selector, period, scrape)
     effects = judge(server, selector, marks, now, scrape)
     progress("alerts")
     found_alerts = alerts_by_instance(server, selector, period).get("", [])
     progress("diagnosis")
-    spans = found_by_span(server, selector, period.start, period.end, period.hour).values()
-    explained = max((each for found in spans for each in found), key=lambda each: each.rank, default=None)
-    diagnosed_at = explained.start if explained and explained.rank > 0 else worst(ranked, 1)[0].start
-    until = min(period.end, diagnosed_at + period.hour)
-    diagnosis, _ = diagnose_window(server, selector, Span("worst hour", diagnosed_at, until))
+    worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
+    until = min(period.end, worst[0].start + period.hour)
+    diagnosis, _ = diagnose_window(
+        server, selector, Span("worst hour", max(period.start, worst[0].start), until)
+    )
     progress("advice")
-    advice = _advice(server, selector, ranked, effects, diagnosed_at)
+    advice = _advice(server, selector, worst, effects)
     return ServerReport(
         name=target,
         period=period,
         history=history,
-        worst=tuple(worst(ranked, WORST_HOURS)),
+        worst=tuple(worst[:WORST_HOURS]),
         marks=tuple(marks),
         effects=tuple(effects),
         alerts=tuple(found_alerts),
@@ -177,9 +166,8 @@ def read_report(
         forecasts=read_forecasts(server, selector, period),
         gaps=tuple(gap for gap in found_gaps if gap.name != gaps.THIN),
         advice=tuple(advice),
-        diagnosed_at=diagnosed_at,
         diagnosis=diagnosis,
-        resolution=Resolution(scrape, gaps.resolution(period, scrape), alerts.resolution(period)),
+        scrape=scrape,
         requests=server.requests,
     )
 
@@ -197,15 +185,12 @@ def _scrapes_and_gaps(server: Prometheus, selector: str, period: Period) -> tupl
 
 
 def _advice(
-    server: Prometheus, selector: str, ranked: Sequence[Hour], effects: Sequence[Effect], diagnosed_at: float
+    server: Prometheus, selector: str, worst: Sequence[Hour], effects: Sequence[Effect]
 ) -> list[HourAdvice]:
-    """Advice on the hour of the diagnosis and, if changes followed it, on the worst hour since the last of them."""
-    chosen = [hour for hour in ranked if hour.start <= diagnosed_at < hour.start + hour.seconds] or worst(
-        list(ranked), 1
-    )
-    last = max((effect.at for effect in effects), default=0.0)
-    if chosen and chosen[0].start < last:
-        chosen += worst([hour for hour in ranked if hour.start >= last], 1)
+    """Advice on the worst hour and, if changes followed it, on the worst hour since the last of them."""
+    chosen, last = [worst[0]], max((effect.at for effect in effects), default=0.0)
+    if worst[0].start < last:
+        chosen += [hour for hour in worst if hour.start >= last][:1]
     found = []
     for hour in chosen:
         end = hour.start + hour.seconds

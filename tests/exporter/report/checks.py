@@ -7,6 +7,7 @@ import pytest
 from tests.exporter.report.conftest import Past
 from tests.exporter.report.week import HOUR, INTERVAL, LAG, START
 
+from ase_exporter.report.alerts import resolution
 from ase_exporter.report.gaps import NO_SCRAPE, SERVER_DOWN
 from ase_exporter.report.history import hours
 from ase_exporter.report.server_report import ServerReport
@@ -56,7 +57,7 @@ def check_gaps(report: ServerReport, past: Past) -> None:
     if past.story.down:
         expected.append((past.story.down, SERVER_DOWN))
     assert [gap.name for gap in report.gaps] == [kind for _, kind in expected]
-    precision = report.resolution.gaps + INTERVAL
+    precision = report.gap_resolution + INTERVAL
     for gap, ((start, end), _) in zip(report.gaps, expected, strict=True):
         assert gap.start == pytest.approx(START + start * HOUR, abs=precision)
         assert gap.end == pytest.approx(START + end * HOUR, abs=precision)
@@ -68,7 +69,7 @@ def check_alerts(report: ServerReport, past: Past) -> None:
     for alert in report.alerts:
         times = past.firing[alert.name, alert.severity]
         # One evaluation more or less, and a minute, at each of the ends.
-        precision = len(alert.spells) * (INTERVAL + 2 * report.resolution.alerts)
+        precision = len(alert.spells) * (INTERVAL + 2 * resolution(report.period))
         assert alert.seconds == pytest.approx(len(times) * INTERVAL, abs=precision), alert
         assert alert.spells[0].start == pytest.approx(times[0], abs=INTERVAL)
         assert alert.spells[-1].end == pytest.approx(times[-1] + INTERVAL, abs=2 * INTERVAL)

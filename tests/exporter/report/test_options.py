@@ -19,9 +19,10 @@ from ase_exporter.report.period import DAY, HOUR, MAX_BINS, Range, bin_length
 NOW = datetime(2026, 5, 4, 10, 7, tzinfo=UTC).timestamp()
 
 
-def test_a_week_until_now_is_the_default() -> None:
+def test_a_week_until_now_is_the_default_and_no_end_is_in_the_future() -> None:
     period = Range().period(NOW)
     assert (period.end, period.seconds, period.step) == (NOW, 7 * DAY, 900.0)
+    assert Range(HOUR, None, "2026-05-05T00:00Z").period(NOW).end == NOW
 
 
 def test_bins_cover_the_period_and_begin_on_multiples_of_their_length() -> None:
@@ -58,30 +59,25 @@ def test_a_bad_period_is_said(last: float | None, start: str | None, end: str | 
     assert str(raised.value).startswith(message)
 
 
-def test_the_end_is_not_in_the_future() -> None:
-    assert Range(HOUR, None, "2026-05-05T00:00Z").period(NOW).end == NOW
-
-
-def test_a_pause_of_minutes_does_not_end_an_alert() -> None:
-    times = [60.0, 120.0, 180.0, 420.0, 2000.0]
-    assert spells_of(times, 60.0) == [Span("", 0.0, 420.0), Span("", 1940.0, 2000.0)]
-
-
-def test_an_alert_evaluated_rarely_lasts_until_the_next_evaluation() -> None:
-    assert spells_of([300.0, 600.0, 900.0], 60.0) == [Span("", 240.0, 1140.0)]
-
-
 @pytest.mark.parametrize(
-    ("seconds", "text"),
+    ("times", "spells"),
     [
-        (5, "5 s"),
-        (90, "2 min"),
-        (3600, "1 h"),
-        (3900, "1 h 5 min"),
-        (2 * DAY, "2 d"),
-        (DAY + 7200, "1 d 2 h"),
+        # A pause of minutes does not end an alert.
+        ([60.0, 120.0, 180.0, 420.0, 2000.0], [(0.0, 420.0), (1940.0, 2000.0)]),
+        # One that is evaluated rarely lasts until the next evaluation.
+        ([300.0, 600.0, 900.0], [(240.0, 1140.0)]),
     ],
 )
+def test_alerts_last_from_their_first_evaluation_to_their_last(
+    times: list[float], spells: list[tuple[float, float]]
+) -> None:
+    assert spells_of(times, 60.0) == [Span("", *each) for each in spells]
+
+
+DURATIONS = {5: "5 s", 90: "2 min", 3600: "1 h", 3900: "1 h 5 min", 2 * DAY: "2 d", DAY + 7200: "1 d 2 h"}
+
+
+@pytest.mark.parametrize(("seconds", "text"), DURATIONS.items())
 def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
     assert as_duration(seconds) == text
 

@@ -31,20 +31,11 @@ def report(week: Past) -> ServerReport:
         return read_report(server, SERVER, Range(None, str(WEEK.start), str(WEEK.end)), time.time())
 
 
-def test_every_hour_has_the_figures_inside_the_server(report: ServerReport, week: Past) -> None:
-    # All but those with a change or a gap, those that follow them, the first one and the last one.
+def test_hours_changes_gaps_and_alerts_are_those_of_the_story(report: ServerReport, week: Past) -> None:
+    # All hours but those with a change or a gap, those that follow them, the first one and the last one.
     assert check_hours(report, week) >= 150
-
-
-def test_every_change_is_judged(report: ServerReport, week: Past) -> None:
     check_changes(report, week, ["better", "better", "worse", "better", "no evidence"])
-
-
-def test_both_gaps_are_said(report: ServerReport, week: Past) -> None:
     check_gaps(report, week)
-
-
-def test_each_alert_fired_as_long_as_its_rule_said(report: ServerReport, week: Past) -> None:
     check_alerts(report, week)
 
 
