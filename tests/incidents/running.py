@@ -79,16 +79,9 @@ class Incident(Strict):
     outage: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Incidents(Strict):
-    """The whole file."""
-
-    incidents: Mapping[str, Incident]
-
-
 @cache
 def incidents() -> Mapping[str, Incident]:
-    return yaml_files.load(FILE, Incidents).incidents
+    return yaml_files.load(FILE, dict[str, dict[str, Incident]])["incidents"]
 
 
 @dataclass(frozen=True)
@@ -126,15 +119,11 @@ def take(incident: Incident, site: Site) -> Taken:
 
 def _scenario(incident: Incident, site: Site) -> dict[str, Any]:
     content = _read(incident.scenario)
-    steps = [
-        each for each in content.pop("steps", ()) if incident.step and each["name"].startswith(incident.step)
-    ]
-    fault = {**(steps[0] if steps else {}), **incident.fault, "name": "fault", "seconds": 86400}
-    content.update(incident.server)
+    named = (each for each in content.pop("steps", ()) if each["name"].startswith(incident.step))
+    step: dict[str, Any] = next(named, {}) if incident.step else {}
+    fault = {**step, **incident.fault, "name": "fault", "seconds": 86400}
     before = {**incident.before, "name": "before", "seconds": WARM_UP + BEFORE - 1}
-    content["steps"] = [before, fault]
-    content["repeat"] = False
-    return _sized(content, site)
+    return _sized(content | dict(incident.server) | {"steps": [before, fault], "repeat": False}, site)
 
 
 def _read(scenario: str) -> dict[str, Any]:
@@ -150,17 +139,17 @@ def _usual_engines() -> int:
 def _sized(content: dict[str, Any], site: Site) -> dict[str, Any]:
     """A scenario with another number of engines, as busy and as contended."""
     content = deepcopy(content)
+    steps = content.get("steps", [])
     factor = (site.engines or content["engines"]) / content["engines"]
     content["engines"] = ceil(factor * content["engines"])
     for option in SCALED_OPTIONS:
         if option in content["options"]:
             content["options"][option] = ceil(factor * content["options"][option])
-    for step in content.get("steps", ()):
-        if "engines" in step:
-            step["engines"] = ceil(factor * step["engines"])
-    for workload in (content["workload"], *(each.get("workload", {}) for each in content.get("steps", ()))):
-        if "users" in workload:
-            workload["users"] = ceil(factor * workload["users"])
+    workloads = [content["workload"], *(each.get("workload", {}) for each in steps)]
+    for holder, name in [*((step, "engines") for step in steps), *((each, "users") for each in workloads)]:
+        if name in holder:
+            holder[name] = ceil(factor * holder[name])
+    for workload in workloads:
         # More engines grab more often: they contend as much if they hold for less long.
         for held in (*workload.get("caches", {}).values(), *workload.get("spinlocks", {}).values()):
             if "hold_ns" in held:
@@ -196,7 +185,7 @@ def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iter
     size = site.engines or _usual_engines()
     tracker = Tracker()
     begins = healthy[0].monotonic + BEFORE - INTERVAL
-    known: dict[str, tuple[Reading, Family]] = {}
+    known: dict[str, tuple[float, Family]] = {}
     start: dict[str, Reading] = {}
     for sample in healthy:
         since = sample.monotonic - begins
@@ -207,14 +196,11 @@ def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iter
             start = {name: series.last for name, series in sample.series.items()}
         collected: dict[str, list[Family]] = {}
         for name, reading in _shown(incident, sample, start, max(0.0, since), size).items():
-            before = known.get(name)
-            if before is None or before[0].at != reading.at:
+            if name not in known or known[name][0] != reading.at:
                 kind: Kind = "counter" if name.endswith("_total") else "gauge"
-                known[name] = before = (
-                    reading,
-                    Family(name, kind, "", reading.labels, list(reading.values.items())),
-                )
-            collected.setdefault(collector_of(name), []).append(before[1])
+                family = Family(name, kind, "", reading.labels, list(reading.values.items()))
+                known[name] = (reading.at, family)
+            collected.setdefault(collector_of(name), []).append(known[name][1])
         tracker.note(sample.monotonic, collected)
         yield replace(sample, series=tracker.series())
 

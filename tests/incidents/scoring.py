@@ -1,7 +1,7 @@
 """What each view says of an incident, against its truth."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -109,8 +109,9 @@ def _recorded(sample: Sample, incident: Incident) -> Sample:
 
 def _seconds_to(right: Sequence[bool], taken: Taken) -> float | None:
     """Seconds since the fault until it was right for good."""
-    settled = next((number for number in range(len(right)) if all(right[number:])), None)
-    return None if settled is None else taken.after[settled].monotonic - taken.fault_at
+    settled = (each.monotonic for number, each in enumerate(taken.after) if all(right[number:]))
+    at = next(settled, None)
+    return None if at is None else at - taken.fault_at
 
 
 def _left_open(said: Diagnosis, first: Collection[str]) -> bool:
@@ -125,12 +126,10 @@ def _found(said: Diagnosis, incident: Incident) -> bool:
 
 def _named(found: Finding | None, incident: Incident, sample: Sample) -> bool:
     """Where nothing has a name, the class of cause is all that there is to say."""
-    changes = [each.name for each in sample.changes]
-    if incident.truth.changed and not any(re.search(incident.truth.changed, name) for name in changes):
+    changed, about = incident.truth.changed, incident.truth.about
+    if changed and not any(re.search(changed, each.name) for each in sample.changes):
         return False
-    if not incident.truth.about:
-        return True
-    return bool(found and found.subject and re.search(incident.truth.about, found.subject.name))
+    return not about or bool(found and found.subject and re.search(about, found.subject.name))
 
 
 def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame) -> bool:
@@ -138,14 +137,11 @@ def _eased(found: Finding | None, incident: Incident, sample: Sample, top: Frame
         return found is None
     if found is None:
         return False
-    texts = "\n".join([*found.next_steps, *(_advice(top, found) if found.subject else ())])
-    effect = found.expect or "Gains: about" in texts
-    return bool(re.search(incident.truth.remedy, texts)) and bool(effect)
-
-
-def _advice(top: Frame, found: Finding) -> Iterator[str]:
+    texts = "\n".join(found.next_steps)
     if found.subject and found.subject.kind == "spinlock":
         history = History()
         history.append(top)
-        for line in spinlock_lines(Scene(top, history, UNICODE), found.subject.name):
-            yield line.plain
+        lines = spinlock_lines(Scene(top, history, UNICODE), found.subject.name)
+        texts = "\n".join([texts, *(line.plain for line in lines)])
+    effect = found.expect or "Gains: about" in texts
+    return bool(re.search(incident.truth.remedy, texts)) and bool(effect)

@@ -1,6 +1,5 @@
-"""Writes docs/internals/incidents.md, how well incidents are found: python -m tests.incidents.table [--check]"""
+"""Writes docs/internals/incidents.md, how well incidents are found: python -m tests.incidents.table"""
 
-import sys
 from collections.abc import Iterator
 
 from tests.incidents.running import Site, incidents
@@ -29,22 +28,21 @@ tables are named where the collectors `process_activity` and `objects` are on, a
 | number | incident | points | first word of top | found | seconds | about |
 |---|---|---|---|---|---|---|
 """
+_SITES = """
+Of the same incidents on other servers, and with other random numbers:
+
+| server | points | the right finding comes first | wrong all-clears |
+|---|---|---|---|
+"""
 
 
 def row(name: str, score: Score) -> str:
     """One incident. Seconds: since the fault, until the right finding stays first."""
     incident = incidents()[name]
+    number, points = (str(incident.number), str(score.points)) if incident.number else ("", "")
     word = score.word if score.top else f"{score.word} (not compared)"
-    cells = [
-        "" if incident.number is None else str(incident.number),
-        incident.title,
-        str(score.points) if incident.number else "",
-        word,
-        score.state,
-        "" if score.seconds is None else f"{score.seconds:.0f}",
-        score.about,
-    ]
-    return f"| {' | '.join(cells)} |"
+    seconds = "" if score.seconds is None else f"{score.seconds:.0f}"
+    return f"| {' | '.join((number, incident.title, points, word, score.state, seconds, score.about))} |"
 
 
 def summary(title: str, site: Site) -> str:
@@ -61,26 +59,10 @@ def summary(title: str, site: Site) -> str:
 def page() -> Iterator[str]:
     """The whole page, by line."""
     yield _HEAD.rstrip("\n")
-    found = scores()
-    for name, score in found.items():
-        yield row(name, score)
-    yield ""
-    yield "Of the same incidents on other servers, and with other random numbers:"
-    yield ""
-    yield "| server | points | the right finding comes first | wrong all-clears |"
-    yield "|---|---|---|---|"
-    for title, site in SITES.items():
-        yield summary(title, site)
-
-
-def main(arguments: list[str]) -> int:
-    """Write the page, or with --check say whether it is up to date."""
-    text = "\n".join(page()) + "\n"
-    if arguments == ["--check"]:
-        return int(PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
+    yield from (row(name, score) for name, score in scores().items())
+    yield _SITES.rstrip("\n")
+    yield from (summary(title, site) for title, site in SITES.items())
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    PAGE.write_text("\n".join(page()) + "\n", encoding="utf-8")

@@ -15,11 +15,9 @@ SITE = re.compile(r"^\| ([\w ]+) \| (\d+) of (\d+) \| (\d+) of (\d+) \| (\d+) \|
 def test_the_page_lists_all_incidents_and_sums_their_points() -> None:
     text = PAGE.read_text(encoding="utf-8")
     rows = ROW.findall(text)
-    listed = [("" if each.number is None else str(each.number), each.title) for each in incidents().values()]
+    listed = [(str(each.number or ""), each.title) for each in incidents().values()]
     assert [(number, title) for number, title, _ in rows] == listed
-    points = by_number(
-        {name: int(row[2] or 0) for name, row in zip(incidents(), rows, strict=True)},
-    )
+    points = by_number({name: int(row[2] or 0) for name, row in zip(incidents(), rows, strict=True)})
     sites = SITE.findall(text)
     assert [title for title, *_ in sites] == list(SITES)
     summed, whole, _, number, _ = map(int, sites[0][1:])
