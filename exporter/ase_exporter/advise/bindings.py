@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ase_exporter.advise.evidence import CachedObject, DataCache, Evidence
 from ase_exporter.advise.gain import Changes, Gain, Slots
-from ase_exporter.advise.remedies import AdviceStep, PartitionLimits
+from ase_exporter.advise.remedies import AdviceStep, PartitionLimits, remedies
 from ase_exporter.untrusted.encoders import is_writable, sql_identifier, sql_literal
 
 SYSTEM_CACHE = "system tables cache"
@@ -32,19 +32,6 @@ ENGINES_PER_PARTITION = 2
 _SYSTEM_DATABASES = frozenset(
     {"master", "model", "tempdb", "sybsystemdb", "sybsystemprocs", "sybsecurity", "sybmgmtdb", "dbccdb"}
 )
-_LOCKS = (
-    "sp_bindcache waits for an exclusive table lock, which blocks all users of the table meanwhile, and fails while a"
-    " cursor or a read at isolation level 0 is open on it"
-)
-_CLEARS = "it clears the table's pages from memory: expect physical reads until they are back"
-_INDEXES = (
-    "the indexes stay where they are; bind each by its name: sp_bindcache CACHE, DATABASE, TABLE, INDEX"
-)
-_RESTART = "if sp_cacheconfig says that ASE must be restarted, do that before the bindings"
-_SINGLE_USER = (
-    "system tables can be bound only in single-user mode: nobody else may use the database meanwhile. Plan a downtime;"
-    " if a statement fails, still run those that end single-user mode"
-)
 
 
 def separate_hot_tables(
@@ -62,16 +49,14 @@ def separate_hot_tables(
     others = {other.name for other in evidence.caches}
     system = [o for o in allowed if o.is_system]
     if system and sum(o.reads for o in system) >= SYSTEM_SHARE * total and SYSTEM_CACHE not in others:
-        placed = _Placement(SYSTEM_CACHE, system, cache, evidence, limits)
+        placed = _Placement(SYSTEM_CACHE, system, cache, total, evidence, limits)
         bind = (line for name, tables in _by_database(system) for line in _bind_system(name, tables))
-        why = f"system tables relink pages that user tables need: {placed.why(total)}"
-        warnings: tuple[str, ...] = (_SINGLE_USER, _LOCKS, _CLEARS, _INDEXES, _RESTART)
-        return placed.step(total, gain_of(placed.changes(total)), bind, why, warnings)
+        why = "system tables relink pages that user tables need"
+        return placed.step(gain_of(placed.changes), bind, why, [remedies().single_user_warning], [])
     users = [o for o in allowed if not o.is_system]
     known = sorted((o for o in users if o.owner), key=lambda o: -o.reads)
-    choices = [
-        (gain_of(each.changes(total)), each) for each in _choices(known[:MAX_BOUND], cache, evidence, limits)
-    ]
+    empty = _Placement(KEY_CACHE, (), cache, total, evidence, limits)
+    choices = [(gain_of(each.changes), each) for each in _choices(known[:MAX_BOUND], empty)]
     if not choices or KEY_CACHE in others:
         return None
     gain, placed = max(choices, key=lambda choice: choice[0].engines)
@@ -80,18 +65,18 @@ def separate_hot_tables(
         for name, tables in _by_database(placed.tables)
         for line in (f"use {sql_identifier(name)}", *_bind(KEY_CACHE, tables))
     )
-    why = f"of all ways to move the tables that are read most, the best: {placed.why(total)}"
-    warnings = (_LOCKS, _CLEARS, _INDEXES, _RESTART, *_left_out(len(users) - len(known)))
-    return placed.step(total, gain, bind, why, warnings)
+    why = "of all ways to move the tables that are read most, the best"
+    return placed.step(gain, bind, why, [], _left_out(len(users) - len(known)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
-    """Tables in a cache of their own, beside the one that they are in now."""
+    """Tables in a cache of their own, beside the one that they are in now, of which `total` is read per second."""
 
     name: str
     tables: Sequence[CachedObject]
     source: DataCache
+    total: float
     evidence: Evidence
     limits: PartitionLimits
 
@@ -119,37 +104,39 @@ class _Placement:
         free = self.evidence.free_bytes
         return free is None or self.megabytes * 2**20 <= free
 
-    def share(self, total: float) -> float:
-        """Of the reads of the source, which are so many per second in total."""
-        return sum(o.reads for o in self.tables) / (total or 1.0)
+    @property
+    def share(self) -> float:
+        """Of the reads of the source."""
+        return sum(o.reads for o in self.tables) / (self.total or 1.0)
 
-    def changes(self, total: float) -> Changes:
-        share = self.share(total)
-        return {self.source.name: (Slots(1 - share), Slots(share, self.partitions / self.source.partitions))}
+    @property
+    def changes(self) -> Changes:
+        parts = (Slots(1 - self.share), Slots(self.share, self.partitions / self.source.partitions))
+        return {self.source.name: parts}
 
-    def why(self, total: float) -> str:
+    @property
+    def why(self) -> str:
         free = self.evidence.free_bytes
         return (
-            f"{self.share(total):.0%} of the reads of {self.source.name} go to them, {self.strategy} LRU."
+            f"{self.share:.0%} of the reads of {self.source.name} go to them, {self.strategy} LRU."
             f" {self.megabytes:,} MB is what they hold in memory now and a quarter more, at most all of them (at"
             f" least {MIN_CACHE_MB} MB, and {self.limits.pool_pages} pages in each of {self.partitions} partitions)."
             + ("" if free is None else f" Free below max memory: {free / 2**20:,.0f} MB")
         )
 
     def step(
-        self, total: float, gain: Gain, bind: Iterable[str], why: str, warnings: tuple[str, ...]
+        self, gain: Gain, bind: Iterable[str], why: str, first: Iterable[str], last: Iterable[str]
     ) -> AdviceStep:
+        """The step. first, last: warnings before and after those that hold for all bindings."""
         size = f"'{self.megabytes}M', 'mixed', '{self.strategy}', 'cache_partition={self.partitions}'"
         statements = (f"exec sp_cacheconfig '{self.name}', {size}", *bind, "use master")
-        memory, changes = self.megabytes * 2.0**20, self.changes(total)
-        return AdviceStep(statements, why, changes, gain, memory=memory, locks=True, warnings=warnings)
+        warnings = (*first, *remedies().binding_warnings, *last)
+        found = AdviceStep(statements, f"{why}: {self.why}", self.changes, gain, warnings=warnings)
+        return replace(found, memory=self.megabytes * 2.0**20, locks=True)
 
 
-def _choices(
-    tables: Sequence[CachedObject], cache: DataCache, evidence: Evidence, limits: PartitionLimits
-) -> Iterator[_Placement]:
+def _choices(tables: Sequence[CachedObject], placed: _Placement) -> Iterator[_Placement]:
     """The table that is read most, then with each further one for which memory is free."""
-    placed = _Placement(KEY_CACHE, (), cache, evidence, limits)
     for each in tables:
         more = replace(placed, tables=(*placed.tables, each))
         if more.fits or not placed.tables:

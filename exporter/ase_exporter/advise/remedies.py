@@ -139,6 +139,8 @@ class RemedyCatalogue(Strict):
 
     target_contention: Annotated[float, Gt(0), Lt(1)]
     do_not: Sequence[str]
+    binding_warnings: Sequence[str]
+    single_user_warning: str
     causes: Mapping[str, Sequence[CauseRemedy]]
     remedies: Sequence[Remedy]
     features: Sequence[MemscaleFeature]

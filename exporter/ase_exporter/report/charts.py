@@ -88,8 +88,8 @@ def _figure(report: ServerReport, drawn: Sequence[tuple[str, Values]], unit: str
     axes.set_ylim(bottom=0)
     _dates(axes, period)
     if len(drawn) > 1:
-        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.07), "borderpad": 0}
-        axes.legend(fontsize=7, frameon=False, ncols=MAX_LINES, **place)
+        legend = axes.legend(fontsize=7, frameon=False, ncols=MAX_LINES, loc="lower right", borderpad=0)
+        legend.set_bbox_to_anchor((1.0, 1.07), axes.transAxes)
     return figure
 
 
