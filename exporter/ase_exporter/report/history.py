@@ -4,6 +4,7 @@ Recorded series are few, whatever the number of engines and spinlocks, and their
 the ratios: contention over any time is the sum of the waits / the sum of the grabs.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from ase_exporter.analysis.diagnosing import FoundInSpan
 from ase_exporter.compare.prometheus import Prometheus, Series
-from ase_exporter.diagnosis.diagnose import NOT_KNOWN, STATE_RANKS
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Period
 from ase_exporter.untrusted.encoders import promql
@@ -93,7 +93,7 @@ class Hour:
     @property
     def rank(self) -> tuple[float, float]:
         """By which the worst hour is found: the rank of what came first to the percent, then CPU busy."""
-        return round(self.found.rank, 2) if self.found else STATE_RANKS[NOT_KNOWN], self.busy
+        return round(self.found.rank, 2) if self.found else -math.inf, self.busy
 
 
 def read_server_history(server: Prometheus, selector: str, period: Period) -> ServerHistory:

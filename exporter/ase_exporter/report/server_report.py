@@ -149,9 +149,7 @@ def read_report(
     progress("diagnosis")
     worst = sorted(ranked, key=lambda hour: hour.rank, reverse=True)
     until = min(period.end, worst[0].start + period.hour)
-    diagnosis, _ = diagnose_window(
-        server, selector, Span("worst hour", max(period.start, worst[0].start), until)
-    )
+    diagnosis, _ = diagnose_window(server, selector, Span("worst hour", worst[0].start, until))
     progress("advice")
     advice = _advice(server, selector, worst, effects)
     return ServerReport(

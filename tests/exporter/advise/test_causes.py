@@ -107,28 +107,26 @@ def test_no_name_of_the_server_changes_what_a_statement_does() -> None:
             assert not re.search(r"'[^']*'[^',)]*\w", step.statements[0].replace("''", "")), name
 
 
-@pytest.mark.parametrize(
-    ("incident", "statement"),
-    [
-        ("log_semaphore", "'user log cache size'"),
-        ("blocking", "kill 77"),
-        ("full_log", "dump transaction orders"),
-        ("tempdb_catalogue", "sp_tempdb 'add'"),
-        ("locks", "'number of locks'"),
-        ("compiling", "'procedure cache size'"),
-        ("checkpoint", "'housekeeper free write percent'"),
-    ],
-)
+EASED = {
+    "log_semaphore": "'user log cache size'",
+    "blocking": "kill 77",
+    "full_log": "dump transaction orders",
+    "tempdb_catalogue": "sp_tempdb 'add'",
+    "locks": "'number of locks'",
+    "compiling": "'procedure cache size'",
+    "checkpoint": "'housekeeper free write percent'",
+    # Where the cause is outside of the server, words say what to do.
+    "slow_device": "",
+}
+
+
+@pytest.mark.parametrize(("incident", "statement"), EASED.items())
 def test_what_eases_an_incident_comes_first(incident: str, statement: str) -> None:
     shown = frame(take(incidents()[incident], Site()).after[-1])
     assert shown.evidence
-    first = advise(shown.evidence).causes[0]
-    assert first.finding.name in incidents()[incident].truth.first
-    assert any(statement in each for step in first.steps for each in step.statements)
-
-
-def test_where_the_cause_is_outside_of_the_server_words_say_what_to_do() -> None:
-    shown = frame(take(incidents()["slow_device"], Site()).after[-1])
-    assert shown.evidence
     advice = advise(shown.evidence)
-    assert advice.causes[0].steps == () and "the storage" in report.markdown(advice)
+    first = advice.causes[0]
+    assert first.finding.name in incidents()[incident].truth.first
+    statements = [each for step in first.steps for each in step.statements]
+    assert any(statement in each for each in statements) if statement else statements == []
+    assert statement or "the storage" in report.markdown(advice)

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import numpy as np
@@ -33,6 +34,12 @@ pytestmark = pytest.mark.e2e
 RULES = REPOSITORY / "alerts" / "rules"
 
 
+@pytest.fixture
+def prometheus(story: Story) -> Iterator[Prometheus]:
+    with Prometheus(story.url) as found:
+        yield found
+
+
 def rule(name: str) -> str:
     """The expression of a recording rule over raw metrics: recorded series replaced by their own expressions."""
     recorded = {
@@ -48,12 +55,11 @@ def rule(name: str) -> str:
     return re.sub(r"ase:[a-z_0-9:]+(?!\{)\b", replaced, str(recorded[name]))
 
 
-def test_contention_is_that_of_the_recording_rule(story: Story) -> None:
-    with Prometheus(story.url) as prometheus:
-        ours = contention(prometheus, SERVER, story.start + 300, story.end, top=100)
-        expected = prometheus.over(
-            rule("ase:spinlock_contention:ratio_rate1m"), float(ours.times[0]), story.end, 15
-        )
+def test_contention_is_that_of_the_recording_rule(prometheus: Prometheus, story: Story) -> None:
+    ours = contention(prometheus, SERVER, story.start + 300, story.end, top=100)
+    expected = prometheus.over(
+        rule("ase:spinlock_contention:ratio_rate1m"), float(ours.times[0]), story.end, 15
+    )
     compared = 0
     for series in expected:
         mine = ours.values.get(series.labels["spinlock"])
@@ -68,28 +74,25 @@ def test_contention_is_that_of_the_recording_rule(story: Story) -> None:
     assert {HOTTEST, "default data cache"} <= ours.values.keys()
 
 
-def test_throughput_is_that_of_the_recording_rule(story: Story) -> None:
-    with Prometheus(story.url) as prometheus:
-        ours = measure(prometheus, SERVER, "throughput_per_cpu_unit", story.start + 300, story.end)
-        cpu = "sum without (thread, pool, mode) (rate(ase_thread_cpu_seconds_total[1m]))"
-        (expected,) = prometheus.over(
-            f"rate(ase_transactions_total[1m]) / {cpu}", float(ours.times[0]), story.end, 15
-        )
+def test_throughput_is_that_of_the_recording_rule(prometheus: Prometheus, story: Story) -> None:
+    ours = measure(prometheus, SERVER, "throughput_per_cpu_unit", story.start + 300, story.end)
+    cpu = "sum without (thread, pool, mode) (rate(ase_thread_cpu_seconds_total[1m]))"
+    (expected,) = prometheus.over(
+        f"rate(ase_transactions_total[1m]) / {cpu}", float(ours.times[0]), story.end, 15
+    )
     np.testing.assert_allclose(ours.values[""], expected.values, rtol=1e-9)
 
 
-def test_the_contention_rises_with_the_guilty_change(story: Story) -> None:
-    with Prometheus(story.url) as prometheus:
-        series = contention(prometheus, SERVER, story.start, story.end)
+def test_the_contention_rises_with_the_guilty_change(prometheus: Prometheus, story: Story) -> None:
+    series = contention(prometheus, SERVER, story.start, story.end)
     before = series.values[HOTTEST][(series.times > story.start + 120) & (series.times < story.at(GUILTY))]
     after = series.values[HOTTEST][series.times > story.at(GUILTY) + 120]
     assert np.nanmax(before) + 0.03 < np.nanmin(after)
 
 
-def test_hot_spinlocks_are_ranked_by_the_cpu_they_burn(story: Story) -> None:
-    with Prometheus(story.url) as prometheus:
-        table = hot_spinlocks(prometheus, SERVER, story.at(GUILTY) + 60, story.at(LATER), top=3)
-        advice = advise(prometheus, SERVER, story.at(GUILTY) + 60, story.at(LATER))
+def test_hot_spinlocks_are_ranked_by_the_cpu_they_burn(prometheus: Prometheus, story: Story) -> None:
+    table = hot_spinlocks(prometheus, SERVER, story.at(GUILTY) + 60, story.at(LATER), top=3)
+    advice = advise(prometheus, SERVER, story.at(GUILTY) + 60, story.at(LATER))
     assert table["spinlock"][0] == HOTTEST
     assert table["state"][0] == "severe"
     assert list(table["engines"]) == sorted(table["engines"], reverse=True)
@@ -104,15 +107,14 @@ def test_hot_spinlocks_are_ranked_by_the_cpu_they_burn(story: Story) -> None:
     assert set(evidence.missing) == {"ase_cached_object_bytes"}
 
 
-def test_changes_windows_and_differences(story: Story) -> None:
-    with Prometheus(story.url) as prometheus:
-        found = changes(prometheus, SERVER, story.start + 60, story.end)
-        assert list(found["name"]) == [HARMLESS, GUILTY, LATER]
-        for name, at, not_before in zip(found["name"], found["at"], found["not_before"], strict=True):
-            assert not_before <= story.at(name) <= at
-        spans = windows(prometheus, SERVER, change=GUILTY)
-        assert [span.name for span in spans] == ["before", "after"]
-        comparison = compare(prometheus, SERVER, spans)
+def test_changes_windows_and_differences(prometheus: Prometheus, story: Story) -> None:
+    found = changes(prometheus, SERVER, story.start + 60, story.end)
+    assert list(found["name"]) == [HARMLESS, GUILTY, LATER]
+    for name, at, not_before in zip(found["name"], found["at"], found["not_before"], strict=True):
+        assert not_before <= story.at(name) <= at
+    spans = windows(prometheus, SERVER, change=GUILTY)
+    assert [span.name for span in spans] == ["before", "after"]
+    comparison = compare(prometheus, SERVER, spans)
     table = differences(comparison)
     row = int(np.flatnonzero((table["measure"] == "cache_contention") & (table["name"] == HOTTEST))[0])
     assert table["verdict"][row] == "worse"
@@ -123,12 +125,11 @@ def test_changes_windows_and_differences(story: Story) -> None:
     assert said.spans == comparison.spans
 
 
-def test_frames_are_those_of_pandas(story: Story) -> None:
+def test_frames_are_those_of_pandas(prometheus: Prometheus, story: Story) -> None:
     pandas = pytest.importorskip("pandas")
-    with Prometheus(story.url) as prometheus:
-        series = contention(prometheus, SERVER, story.start, story.end, top=2)
-        frame = series.frame()
-        table = changes(prometheus, SERVER, story.start + 60, story.end)
+    series = contention(prometheus, SERVER, story.start, story.end, top=2)
+    frame = series.frame()
+    table = changes(prometheus, SERVER, story.start + 60, story.end)
     assert list(frame.columns) == list(series.values)
     assert frame.index[0] == pandas.Timestamp(series.times[0], unit="s", tz="UTC")
     assert frame[HOTTEST].mean() == pytest.approx(np.nanmean(series.values[HOTTEST]))
@@ -145,16 +146,18 @@ def test_frames_are_those_of_pandas(story: Story) -> None:
         ({"start": datetime(2026, 1, 1)}, "start: 2026-01-01T00:00:00: expected a datetime with a time zone"),
     ],
 )
-def test_bad_input_is_one_line(story: Story, wanted: dict[str, object], says: str) -> None:
+def test_bad_input_is_one_line(
+    prometheus: Prometheus, story: Story, wanted: dict[str, object], says: str
+) -> None:
     given = {"server": SERVER, "key": "cpu_busy", "start": story.start, "end": story.end} | wanted
-    with Prometheus(story.url) as prometheus, pytest.raises(UserError) as raised:
+    with pytest.raises(UserError) as raised:
         measure(prometheus, **given)  # type: ignore[arg-type]
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_a_window_too_short_for_a_rate_is_said(story: Story) -> None:
-    with Prometheus(story.url) as prometheus, pytest.raises(UserError, match="expected at least 60 s"):
+def test_a_window_too_short_for_a_rate_is_said(prometheus: Prometheus, story: Story) -> None:
+    with pytest.raises(UserError, match="expected at least 60 s"):
         contention(prometheus, SERVER, story.end - 45, story.end)
 
 

@@ -32,6 +32,7 @@ COLLECTORS = frozenset(
         *("data_caches", "cache_pools"),
     }
 )
+CPU_TIMES = ("UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime")
 MIN_USERS, MAX_USERS = 20, 500
 CACHE = "default data cache"
 # The model's databases do not fill; this one is added. Bytes, and the seconds in which it fills from empty.
@@ -78,10 +79,11 @@ class Story:
         """All that is done to the server, by hour of the week."""
         if self.down is None:
             return self.changes
+        stop, start = self.down
         return {
             **self.changes,
-            self.down[0]: lambda server: server.shutdown(),
-            self.down[1]: lambda server: server.restart(),
+            stop: lambda server: server.shutdown(),
+            start: lambda server: server.restart(),
         }
 
 
@@ -127,10 +129,7 @@ class Truth:
     def note(self, hour: int) -> Deed:
         """Read the counters."""
 
-        def read(server: SimulatedServer) -> None:
-            self.hours[hour] = _counters(server)
-
-        return read
+        return lambda server: self.hours.update({hour: _counters(server)})
 
     def growth(self, hour: int, *names: str) -> float:
         """How much counters grew in the hour that begins then, as recorded rates see it.
@@ -148,13 +147,11 @@ class Truth:
 
     def busy(self, hour: int) -> float:
         """CPU busy, 0-1."""
-        everything = ("UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime")
-        return self.growth(hour, *everything[:2]) / self.growth(hour, *everything)
+        return self.growth(hour, *CPU_TIMES[:2]) / self.growth(hour, *CPU_TIMES)
 
     def spinning(self, hour: int) -> float:
         """The share of engine time spent spinning, 0-1, at 10 ns an iteration (monEngine counts seconds)."""
-        engines = self.growth(hour, "UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime")
-        return self.growth(hour, "spins") * 1e-8 / engines
+        return self.growth(hour, "spins") * 1e-8 / self.growth(hour, *CPU_TIMES)
 
     def transactions(self, hour: int) -> float:
         """Per second."""
@@ -174,7 +171,7 @@ def _counters(server: SimulatedServer) -> dict[str, float]:
         sums[f"grabs {spinlock}"] += grabs
         sums[f"waits {spinlock}"] += waits
     for row in server.table("monEngine"):
-        for column in ("UserCPUTime", "SystemCPUTime", "IOCPUTime", "IdleCPUTime"):
+        for column in CPU_TIMES:
             sums[column] += float(row[column])  # type: ignore[arg-type]
     for row in server.table("monState"):
         sums["Transactions"] += float(row["Transactions"])  # type: ignore[arg-type]
@@ -216,24 +213,14 @@ def play(story: Story) -> Week:
 def _fill(recording: Recording) -> None:
     """Add a database whose data fill up."""
     labels = ("database", "use")
-    seconds = [(number + 1) * INTERVAL - LAG for number in range(recording.scrapes)]
     up = next(samples for key, samples in recording.series.items() if key[0] == "ase_up")
-    for name, values in (
-        ("ase_database_size_bytes", [FILLING_SIZE for _ in seconds]),
-        ("ase_database_free_bytes", [FILLING_SIZE * (1 - at / FILLING_SECONDS) for at in seconds]),
-    ):
-        key = (name, labels, (FILLING, "data"))
-        recording.series[key] = [
-            value if there == 1 else None for value, there in zip(values, up, strict=True)
+    for name, shrinks in (("ase_database_size_bytes", 0.0), ("ase_database_free_bytes", 1 / FILLING_SECONDS)):
+        recording.series[name, labels, (FILLING, "data")] = [
+            FILLING_SIZE * (1 - shrinks * ((number + 1) * INTERVAL - LAG)) if there == 1 else None
+            for number, there in enumerate(up)
         ]
 
 
 def _also(deeds: dict[int, Deed], second: int, deed: Callable[[SimulatedServer], object]) -> None:
-    earlier = deeds.get(second)
-
-    def both(server: SimulatedServer) -> None:
-        if earlier:
-            earlier(server)
-        deed(server)
-
-    deeds[second] = both
+    earlier = deeds.get(second, lambda server: None)
+    deeds[second] = lambda server: (earlier(server), deed(server))
