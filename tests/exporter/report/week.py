@@ -8,7 +8,7 @@ descriptors, and undoes it.
 import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -221,6 +221,9 @@ def _fill(recording: Recording) -> None:
         ]
 
 
-def _also(deeds: dict[int, Deed], second: int, deed: Callable[[SimulatedServer], object]) -> None:
-    earlier = deeds.get(second, lambda server: None)
-    deeds[second] = lambda server: (earlier(server), deed(server))
+def _also(deeds: dict[int, Deed], second: int, deed: Deed) -> None:
+    deeds[second] = _both(deeds[second], deed) if second in deeds else deed
+
+
+def _both(first: Deed, second: Deed) -> Deed:
+    return lambda server: (first(server), second(server))
