@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ase_exporter.catalogue import Catalogue
+from ase_exporter.catalogue.wait_parts import OTHER, wait_parts
 from ase_exporter.diagnosis.account import CPU_PARTS, RUN_QUEUE
 from ase_exporter.diagnosis.catalogue import (
     SESSIONS,
@@ -211,15 +212,12 @@ class _Writer:
         return f"({waited} >= {now}) or {now} or {waited}" if now else waited
 
     def _waited(self, part: PartDefinition) -> str:
-        everywhere = [each for other in self._known.account.values() for each in other.events]
-        listed = "|".join(map(str, sorted({*everywhere, *self._known.idle.events})))
+        waits = wait_parts()
+        listed = "|".join(map(str, sorted(waits.events)))
         events, classes = "|".join(map(str, part.events)), "|".join(part.classes)
         chosen = [f'rate({WAITS}{{event_id=~"{events}"}}[1m])'] if events else []
-        if part is self._known.account["other"]:
-            others = [
-                each for other in self._known.account.values() if other is not part for each in other.classes
-            ]
-            classes = "|".join([*others, *self._known.idle.classes])
+        if part is self._known.account[OTHER]:
+            classes = "|".join(name for name, each in waits.classes.items() if each != OTHER)
             chosen.append(f'rate({WAITS}{{class!~"{classes}", event_id!~"{listed}"}}[1m])')
         elif classes:
             chosen.append(f'rate({WAITS}{{class=~"{classes}", event_id!~"{listed}"}}[1m])')

@@ -1,11 +1,12 @@
 """The catalogue of findings.yaml, and the thresholds of alerts/parameters.yaml that it names."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from ase_exporter.catalogue.wait_parts import IDLE, wait_parts
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
 from ase_exporter.rules.parameters import thresholds
@@ -16,6 +17,8 @@ Unit = Literal["ratio", "seconds", "per_second", "per_minute", "count", "engines
 Keep = Literal["sum", "max", "min"]
 # A number, or the name of a parameter of alerts/parameters.yaml.
 Limit = str
+# No event has this number: its class alone counts.
+UNKNOWN_EVENT = -1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,21 +62,13 @@ class MeasureDefinition(Selection):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartDefinition(Strict):
-    """A part of the time account."""
+    """A part of the time account. classes, events: from wait_parts.csv, and in no other file."""
 
     title: str
     measure: str | None = None
     classes: Sequence[str] = ()
     events: Sequence[int] = ()
     now: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IdleWaits(Strict):
-    """Waits that are no part of the account."""
-
-    classes: Sequence[str]
-    events: Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +120,6 @@ class DiagnosisCatalogue(Strict):
 
     measures: Mapping[str, MeasureDefinition]
     account: Mapping[str, PartDefinition]
-    idle: IdleWaits
     findings: Mapping[str, FindingDefinition]
 
     def inputs_of(self, finding: FindingDefinition) -> dict[str, None]:
@@ -149,21 +143,20 @@ class DiagnosisCatalogue(Strict):
 
     def part_of(self, event_id: str, wait_class: str) -> str | None:
         """The part of the account that a wait event belongs to; None for those that are no part."""
-        for name, part in self.account.items():
-            if event_id in map(str, part.events):
-                return name
-        if event_id in map(str, self.idle.events):
-            return None
-        for name, part in self.account.items():
-            if wait_class in part.classes:
-                return name
-        return None if wait_class in self.idle.classes else "other"
+        part = wait_parts().part_of(int(event_id) if event_id.isdigit() else UNKNOWN_EVENT, wait_class)
+        return None if part == IDLE else part
 
 
 @cache
 def catalogue() -> DiagnosisCatalogue:
     """The content of findings.yaml."""
-    return yaml_files.load(_FILE, DiagnosisCatalogue)
+    loaded = yaml_files.load(_FILE, DiagnosisCatalogue)
+    waits = wait_parts()
+    account = {
+        name: replace(part, classes=waits.classes_of(name), events=waits.events_of(name))
+        for name, part in loaded.account.items()
+    }
+    return replace(loaded, account=account)
 
 
 def threshold(limit: Limit, own: Mapping[str, float] | None = None) -> float:
