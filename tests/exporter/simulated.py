@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -108,9 +108,18 @@ def scraper_of(
     )
 
 
-def scrape(scraper: TargetScraper, seconds: float = 60.0, *collectors: str, module: str = "") -> ScrapeResult:
-    """One scrape, of these collectors or of all."""
-    result = ScrapeResult(time.monotonic() + seconds, frozenset(collectors) or None, module=module)
+def scrape(
+    scraper: TargetScraper,
+    seconds: float = 60.0,
+    *collectors: str,
+    module: str = "",
+    groups: Iterable[str] = (),
+) -> ScrapeResult:
+    """One scrape, of these collectors or of all. groups: what to read of sessions."""
+    deadline = time.monotonic() + seconds
+    result = ScrapeResult(
+        deadline, frozenset(collectors) or None, module=module, session_groups=frozenset(groups)
+    )
     scraper.scrape(result)
     return result
 

@@ -11,6 +11,7 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.outcomes import CollectorOutcome, outcome_families
 from ase_exporter.metrics.series_limits import limit_series
 from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.sessions.session import Snapshot
 
 
 @dataclass
@@ -18,12 +19,13 @@ class ScrapeResult:
     """A scrape in progress. Another thread may render it when the deadline has passed.
 
     Set by the caller: deadline (monotonic time of `clock`); collectors: only these, None for all of the module;
-    families: known to the caller, exposed with the rest; module: its name, '' for the target's own.
+    families: known to the caller, exposed with the rest; module: its name, '' for the target's own; session_groups:
+    what to read of sessions, as `sessions.sources` has it.
 
     Set by the scrape: collected: families per collector, exposed up to series_limit samples in all; outcomes and
     unavailable (reasons) per collector; diagnostics: families about the scrape itself; config_snapshot: if one
-    was due; error_kind: the reason in summary.error as one word; ended: the scrape has; sysmon_halted: sp_sysmon
-    cleared counters, and is not run again.
+    was due; sessions: if they were asked for; error_kind: the reason in summary.error as one word; ended: the scrape
+    has; sysmon_halted: sp_sysmon cleared counters, and is not run again.
     """
 
     deadline: float
@@ -31,12 +33,14 @@ class ScrapeResult:
     families: Sequence[Family] = ()
     module: str = ""
     clock: Clock = SYSTEM_CLOCK
+    session_groups: frozenset[str] = frozenset()
     collected: dict[str, list[Family]] = field(default_factory=dict)
     series_limit: int = 5000
     outcomes: dict[str, CollectorOutcome] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     diagnostics: list[Family] = field(default_factory=list)
     config_snapshot: ConfigSnapshot | None = None
+    sessions: Snapshot | None = None
     summary: ScrapeSummary = field(default_factory=ScrapeSummary)
     error_kind: str = ""
     ended: bool = False

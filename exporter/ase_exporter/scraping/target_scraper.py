@@ -28,6 +28,8 @@ from ase_exporter.scraping.budget import Budget, session_cpu
 from ase_exporter.scraping.module_collector import ModuleCollector
 from ase_exporter.scraping.policy import policy_families
 from ase_exporter.scraping.result import ScrapeResult
+from ase_exporter.sessions.reader import SessionReader
+from ase_exporter.sessions.sources import TEXT
 
 if TYPE_CHECKING:
     from ase_exporter.sysmon.runner import SysmonRunner
@@ -47,6 +49,9 @@ SESSION_SETUP = (
 )
 # What detects configuration changes, beside the collectors.
 CHANGES = "changes"
+# What reads sessions, if the caller asks for them, and seconds between two readings, however often it does.
+SESSION_SNAPSHOT = "session_snapshot"
+MIN_SESSION_INTERVAL = 2.0
 # Cluster Edition: the rows of all instances, told apart by InstanceID, whatever the server's default is.
 CLUSTER_SETUP = "set system_view cluster"
 
@@ -55,8 +60,8 @@ class TargetScraper:
     """What a target keeps between scrapes: connection, plans, counters. For one thread at a time.
 
     module: for scrapes that name no other; modules: the others, by name. ledger: decides about logins.
-    raw_counters: totals start at the server's own values instead of 0. clock, open_connection,
-    timing: replaced by tests; all deadlines refer to `clock`.
+    raw_counters: totals start at the server's own values instead of 0. session_interval: seconds between two readings
+    of sessions, at least. clock, open_connection, timing: replaced by tests; all deadlines refer to `clock`.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class TargetScraper:
         clock: Clock = SYSTEM_CLOCK,
         open_connection: Opener[Connection] = Connection.open,
         timing: Timing = TIMING,
+        session_interval: float = MIN_SESSION_INTERVAL,
     ) -> None:
         self.name = target.name
         self._policy = target.policy
@@ -107,6 +113,7 @@ class TargetScraper:
         self._watch = watch
         self._last_watch_reason = ""
         self._sysmon = sysmon
+        self._sessions = SessionReader(session_interval, clock)
         self._connection: Connection | None = None
         self._facts: ServerFacts | None = None
         self._version = ""
@@ -120,6 +127,7 @@ class TargetScraper:
             self._ensure_plan(result, connection)
             self._collector.read(result, connection)
             self._watch_configuration(result, connection)
+            self._read_sessions(result, connection)
         except DatabaseError as error:
             self._fail(result, error.kind, str(error))
             # A connection that was only too slow is kept: logging in each time would be even slower.
@@ -175,8 +183,9 @@ class TargetScraper:
         return {name: stretch for name, stretch in self._stretches() if stretch > 1}
 
     def _stretches(self) -> list[tuple[str, float]]:
-        changes = (CHANGES, self._budget.stretch(CHANGES, self._clock.monotonic()))
-        return [*self._collector.stretches(), changes]
+        now = self._clock.monotonic()
+        others = [(name, self._budget.stretch(name, now)) for name in (CHANGES, SESSION_SNAPSHOT)]
+        return [*self._collector.stretches(), *others]
 
     def close(self) -> None:
         """Log out; the next scrape logs in again."""
@@ -246,6 +255,28 @@ class TargetScraper:
             result.outcomes[CHANGES] = CollectorOutcome(watch.seconds, reason)
         for part in watch.missing.keys() - known.keys():
             log.warning("target %s: changes of %s are not seen: %s", self.name, part, watch.missing[part])
+
+    def _read_sessions(self, result: ScrapeResult, connection: Connection) -> None:
+        """Read who runs what, or show the last answer again while the budget does not allow another."""
+        if not result.session_groups or self._facts is None:
+            return
+        reader, started = self._sessions, self._clock.monotonic()
+        interval = self._budget.request(SESSION_SNAPSHOT, started, reader.interval)
+        if not reader.due(interval, result.session_groups):
+            if reader.last:
+                asked_for_text = TEXT in result.session_groups
+                result.sessions = reader.last if asked_for_text else reader.last.without_text()
+            return
+        limit = started + (result.deadline - started) * self._timing.collector_share
+        try:
+            result.sessions = reader.take(
+                lambda sql: connection.query(sql, self._timing.limit(limit, self._clock)),
+                self._facts,
+                result.session_groups,
+                limit,
+            )
+        finally:
+            self._budget.record(SESSION_SNAPSHOT, self._clock.monotonic() - started)
 
     def _change_detection(self) -> list[Family]:
         """What the last configuration snapshot took, and what it lacks."""

@@ -1,0 +1,230 @@
+"""Sessions at work, from the rows of the sources. Pure.
+
+Text of the server is one line from here on; names of programs are without what may be a password in their arguments.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
+from ase_exporter.sessions.statements import StatementCost
+from ase_exporter.untrusted.entry import one_line
+from ase_exporter.untrusted.statements import program_name, without_literals
+
+# Rows of a source, by column.
+Rows = Sequence[Mapping[str, Any]]
+
+LOCK, RUN_QUEUE, UNKNOWN = "lock", "run_queue", "not known"
+# What a process does by sysprocesses.status, where its wait event cannot be read.
+_BY_STATUS = {"running": CPU, "runnable": RUN_QUEUE, "lock sleep": LOCK, "recv sleep": IDLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session. What the server does not give is '' or None.
+
+    doing: the part of the time account that it spends its time in, `cpu` if it runs, `idle` if it waits for its client.
+    seconds: in this state. blocked_by: 0 if nobody does. open_seconds: age of its transaction, if it is the oldest of a
+    database. object: what its lock is on if it is blocked, else what it reads most. line: of procedure or batch. cpu,
+    waited: seconds of the statement that it runs; reads: logical ones of that.
+    """
+
+    spid: int
+    kpid: int
+    login: str = ""
+    program: str = ""
+    host: str = ""
+    database: str = ""
+    command: str = ""
+    status: str = ""
+    doing: str = UNKNOWN
+    event: str = ""
+    seconds: float | None = None
+    blocked_by: int = 0
+    transaction: str = ""
+    open_seconds: float | None = None
+    object: str = ""
+    lock: str = ""
+    procedure: str = ""
+    line: int | None = None
+    cpu: float | None = None
+    waited: float | None = None
+    reads: float | None = None
+    text: str = ""
+
+    @property
+    def active(self) -> bool:
+        """Whether it is at work, or waits for something else than its client."""
+        return self.doing != IDLE
+
+    @property
+    def statement(self) -> str:
+        """What it runs: procedure and line, or else the command."""
+        line = f":{self.line}" if self.line else ""
+        return f"{self.procedure}{line}" if self.procedure else self.command
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Who ran what at one moment. at: Unix time.
+
+    sessions: those at work, those that block others, and those with the oldest transactions. missing: sources that
+    could not be read, with the reason. cut: whether there are more sessions than were listed.
+    """
+
+    at: float
+    sessions: tuple[Session, ...] = ()
+    statements: tuple[StatementCost, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    cut: bool = False
+
+    def without_text(self) -> "Snapshot":
+        """The same for somebody who did not ask for the text of statements."""
+        return replace(self, sessions=tuple(replace(each, text="") for each in self.sessions))
+
+    @property
+    def active(self) -> dict[str, int]:
+        """The number of active sessions by what they do, the most first."""
+        return dict(Counter(each.doing for each in self.sessions if each.active).most_common())
+
+
+def snapshot_of(
+    at: float,
+    rows: Mapping[str, Rows],
+    facts: ServerFacts,
+    missing: Mapping[str, str],
+    statements: Iterable[StatementCost] = (),
+    *,
+    cut: bool = False,
+) -> Snapshot:
+    """The snapshot of what was read. rows: by source."""
+    return Snapshot(at, tuple(_sessions(rows, facts)), tuple(statements), dict(missing), cut)
+
+
+def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]:
+    """The longest in their state first."""
+    waits, executing = _by_process(rows, "waits"), _by_process(rows, "executing")
+    procedures, locks = _by_process(rows, "procedures"), _wanted_locks(rows)
+    held, objects = _wanted_locks(rows, state="Granted"), _objects(rows)
+    texts = _texts(rows.get("texts", ()))
+    names = {(each["DBID"], each["ObjectID"]): _name(each) for each in rows.get("objects", ())}
+    opened = _oldest_transactions(rows)
+    found = []
+    for row in rows.get("processes", ()):
+        key = int(row["spid"]), int(row["kpid"])
+        wait, statement = waits.get(key, {}), executing.get(key, {})
+        procedure, lock = procedures.get(key, {}), locks.get(key) or held.get(key) or {}
+        blocked_by = int(row["blocked_by"] or 0)
+        doing, event = _doing(row, wait, facts)
+        found.append(
+            Session(
+                *key,
+                login=_text(row["login"]),
+                program=program_name(str(row["program"] or "")),
+                host=_text(row["host"]),
+                database=_text(row["database"]),
+                command=_text(row["command"]),
+                status=_text(row["status"]),
+                doing=doing,
+                event=event,
+                seconds=row["blocked_seconds"] if blocked_by else wait.get("SecondsWaiting"),
+                blocked_by=blocked_by,
+                transaction=_text(row["transaction"]),
+                open_seconds=opened.get(key[0]),
+                object=_lock_object(lock, names, facts) if lock else objects.get(key, ""),
+                lock=f"{_text(lock['LockType'])} {_text(lock['LockLevel'])}".lower() if lock else "",
+                procedure=_procedure(procedure),
+                line=procedure.get("LineNumber") or statement.get("LineNumber") or wait.get("LineNumber"),
+                cpu=_seconds(statement.get("CpuTime")),
+                waited=_seconds(statement.get("WaitTime")),
+                reads=statement.get("LogicalReads"),
+                text=texts.get(key, ""),
+            )
+        )
+    return sorted(found, key=lambda each: (not each.active, -(each.seconds or 0), each.spid))
+
+
+def _doing(row: Mapping[str, Any], wait: Mapping[str, Any], facts: ServerFacts) -> tuple[str, str]:
+    """What a session does, and its wait event in words."""
+    number = wait.get("WaitEventID")
+    if number is None:
+        # It is not among those at work, or wait events cannot be read.
+        return _BY_STATUS.get(_text(row["status"]), UNKNOWN), ""
+    wait_class, event = facts.wait_events.get(int(number), ("", f"event {number}"))
+    return wait_parts().of_session(int(number), wait_class), one_line(event)
+
+
+def _by_process(rows: Mapping[str, Rows], source: str) -> dict[tuple[int, int], Mapping[str, Any]]:
+    """A row for each process: of nested procedures, the innermost one."""
+    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for row in sorted(rows.get(source, ()), key=lambda row: row.get("ContextID") or 0):
+        found[row["SPID"], row["KPID"]] = row
+    return found
+
+
+def _wanted_locks(
+    rows: Mapping[str, Rows], state: str = "Requested"
+) -> dict[tuple[int, int], Mapping[str, Any]]:
+    return {
+        (row["SPID"], row["KPID"]): row for row in rows.get("locks", ()) if _text(row["LockState"]) == state
+    }
+
+
+def _objects(rows: Mapping[str, Rows]) -> dict[tuple[int, int], str]:
+    """The object that each process reads most."""
+    found: dict[tuple[int, int], str] = {}
+    for row in sorted(rows.get("objects", ()), key=lambda row: row.get("LogicalReads") or 0):
+        found[row["SPID"], row["KPID"]] = _name(row)
+    return found
+
+
+def _oldest_transactions(rows: Mapping[str, Rows]) -> dict[int, float]:
+    found: defaultdict[int, float] = defaultdict(float)
+    for row in rows.get("transactions", ()):
+        found[int(row["spid"])] = max(found[int(row["spid"])], float(row["seconds"] or 0))
+    return found
+
+
+def _lock_object(lock: Mapping[str, Any], names: Mapping[tuple[Any, Any], str], facts: ServerFacts) -> str:
+    """The name of a locked object if a session that works on it says so: no database is entered to look it up."""
+    known = names.get((lock["DBID"], lock["ObjectID"]))
+    database = lock.get("DBName") or facts.databases.get(lock["DBID"], str(lock["DBID"]))
+    return known or f"{_text(database)}: object {lock['ObjectID']}"
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    database, name = _text(row.get("DBName")), _text(row["ObjectName"])
+    return f"{database}..{name}" if database else name
+
+
+def _procedure(row: Mapping[str, Any]) -> str:
+    # Statements of the cache run as procedures with names of their own, such as *ss0123456789_0987654321ss*.
+    return _name(row) if row and row["ObjectName"] else ""
+
+
+def _texts(rows: Rows) -> dict[tuple[int, int], str]:
+    """The statements as they were sent, put together and without literals."""
+    parts: defaultdict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        parts[row["SPID"], row["KPID"]].append(row)
+    order = ("BatchID", "LineNumber", "SequenceInLine")
+    return {
+        key: without_literals(
+            "".join(
+                str(each["SQLText"] or "")
+                for each in sorted(pieces, key=lambda row: tuple(row[name] or 0 for name in order))
+            )
+        )
+        for key, pieces in parts.items()
+    }
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _text(cell: Any) -> str:
+    return one_line(str(cell if cell is not None else "").strip())

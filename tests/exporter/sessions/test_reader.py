@@ -1,0 +1,132 @@
+"""Reading sessions: what is missing is said, failures back off, the budget holds, and nobody sees unasked text."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.exporter import simulated
+from tests.exporter.clocks import ShiftedClock
+from tests.exporter.sessions.test_truth import STEP, server_under_load, snapshot
+from tests.exporter.simulated import PASSWORD, scrape
+
+from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.config import Auth
+from ase_exporter.diagnosis.catalogue import catalogue
+from ase_exporter.sessions.reader import RETRY, SessionReader
+from ase_exporter.sessions.session import Session, Snapshot, snapshot_of
+from ase_exporter.sessions.sources import SESSIONS, SOURCES, STATEMENTS, TEXT
+
+FACTS = ServerFacts(parse_version("16.0 SP04"), tables_reason="no_role")
+SECRET = "planted7value"
+
+
+def test_a_login_without_mon_role_sees_what_sysprocesses_has() -> None:
+    with simulated.run("16.0 SP04", "storm") as server:
+        scraper = server.scraper(Auth(user="nobody", password=PASSWORD))
+        found = scrape(scraper, 60.0, "none", groups=(SESSIONS, STATEMENTS, TEXT)).sessions
+        scraper.close()
+    assert found and found.sessions
+    assert {each.doing for each in found.sessions} <= {"cpu", "lock", "run_queue", "idle", "not known"}
+    of_tables = {source.name for source in SOURCES if source.table}
+    assert set(found.missing) == of_tables and set(found.missing.values()) == {"the login lacks mon_role"}
+
+
+@pytest.mark.parametrize("version", ["12.5.4", "15.0.3", "15.7 SP138", "16.0 SP04"])
+def test_each_version_answers_every_select_that_is_planned(version: str) -> None:
+    with simulated.run(version, "storm") as server:
+        scraper = server.scraper()
+        found = scrape(scraper, 60.0, "none", groups=(SESSIONS, STATEMENTS)).sessions
+        scraper.close()
+    assert found and all(" off" in why or "lacks" in why for why in found.missing.values()), found
+    assert "processes" not in found.missing and "waits" not in found.missing
+
+
+def test_what_fails_is_left_out_and_tried_less_often() -> None:
+    clock, asked = ShiftedClock(), []
+
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        asked.append(sql)
+        if "syslogshold where" in sql and sql.startswith("select top 2000 spid, database_id"):
+            raise DatabaseError("query_failed", "Msg 1204", 1204, usable=True)
+        return []
+
+    reader = SessionReader(0.0, clock.clock)
+    for seconds in (0.0, 1.0, 1.0, RETRY):
+        clock.ahead += seconds
+        assert reader.take(query, FACTS, [SESSIONS]).missing["transactions"] == "query_failed"
+    # One failure may be an accident; after two in a row it is left alone for a while.
+    assert sum("database_id" in sql for sql in asked) == 3
+
+
+def test_a_lost_connection_ends_it() -> None:
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        raise DatabaseError("lost", "the connection is gone")
+
+    with pytest.raises(DatabaseError, match="gone"):
+        SessionReader().take(query, FACTS, [SESSIONS], math.inf)
+
+
+def test_callers_within_the_interval_share_a_reading_and_see_no_text_of_others() -> None:
+    with simulated.run("16.0 SP04", "storm") as server:
+        clock = ShiftedClock()
+        scraper = server.scraper(clock=clock, session_interval=60.0)
+        first = scrape(scraper, 60.0, "none", groups=(SESSIONS, TEXT)).sessions
+        second = scrape(scraper, 60.0, "none", groups=(SESSIONS,)).sessions
+        clock.ahead += 61.0
+        third = scrape(scraper, 60.0, "none", groups=(SESSIONS,)).sessions
+        scraper.close()
+    assert first and second and third
+    assert second == first.without_text() and third.at > first.at
+    assert not any(each.text for each in (*second.sessions, *third.sessions))
+
+
+def test_text_and_names_of_others_are_without_values() -> None:
+    process = {
+        "spid": 9, "kpid": 1, "status": "running", "login": "a\x1b[2J", "program": f"app password={SECRET}",
+        "command": "SELECT", "database": "d\n", "blocked_by": 0, "blocked_seconds": 0, "host": None, "transaction": " ",
+    }  # fmt: skip
+    texts = [
+        {"SPID": 9, "KPID": 1, "BatchID": 1, "LineNumber": 1, "SequenceInLine": number, "SQLText": piece}
+        for number, piece in enumerate(("update t set a = 'planted7", "value' where b = 2"))
+    ]
+    found = snapshot_of(0.0, {"processes": [process], "texts": texts[::-1]}, FACTS, {})
+    (session,) = found.sessions
+    assert session.text == "update t set a = ? where b = ?" and session.program == "app ..."
+    assert (session.login, session.database, session.host) == ("a\\x1b[2J", "d", "")
+    assert SECRET not in repr(found)
+
+
+def test_the_mean_of_active_sessions_agrees_with_the_time_account(tmp_path: Path) -> None:
+    """Over many samples, sessions by what they do are the seconds per second of monSysWaits and of the engines."""
+    with server_under_load(tmp_path) as (server, run, scraper):
+        run.ask(partial(server.world.clock.advance, 3 * STEP + 1))
+        snapshot(scraper)
+        flows = run.ask(lambda: dict(server.world.operation.flows))
+        busy = run.ask(lambda: server.world.operation.point.busy - server.world.workload.background_cpu)
+        counted: dict[str, float] = {}
+        for _ in range(60):
+            run.ask(partial(server.world.clock.advance, 1))
+            for family in scrape(scraper, 60.0, "sessions").collected["sessions"]:
+                if family.name == "ase_active_sessions":
+                    for (doing,), value in family.samples:
+                        counted[doing] = counted.get(doing, 0.0) + value / 60
+    account = dict.fromkeys(catalogue().account, 0.0)
+    for name, rate in flows.items():
+        part = catalogue().part_of(name.removeprefix("wait seconds "), "") if "seconds " in name else None
+        if part and "wait" in name:
+            account[part] += rate
+    account["cpu"] = busy
+    for part, mean in counted.items():
+        # Sixty draws: three standard deviations of a number of sessions.
+        assert mean == pytest.approx(account[part], abs=3 * math.sqrt(account[part] / 60) + 0.3)
+    assert math.fsum(counted.values()) > 1
+
+
+def test_nothing_is_active_where_everybody_waits_for_his_client() -> None:
+    idle = Session(1, 1, doing="idle")
+    assert Snapshot(0.0, (idle, Session(2, 2, doing="cpu"))).active == {"cpu": 1}
