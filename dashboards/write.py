@@ -17,6 +17,7 @@ from dashboards.hugepages import HUGEPAGES
 from dashboards.memory import MEMORY
 from dashboards.replication import REPLICATION
 from dashboards.server import SERVER
+from dashboards.sessions import SESSIONS
 from dashboards.storage import STORAGE
 from dashboards.sysmon import SYSMON
 from dashboards.waits import WAITS
@@ -33,6 +34,7 @@ DASHBOARDS = [
     CHANGE_IMPACT,
     SYSMON,
     WAITS,
+    SESSIONS,
     STORAGE,
     WORKLOAD,
     MEMORY,
