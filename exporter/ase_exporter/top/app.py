@@ -31,11 +31,21 @@ from ase_exporter.top.view import SECTIONS
 SERVERS = "servers"
 # From this height on, the most important rows of the other parts are shown below the table.
 TALL = 40
-TALL_ROWS = 5
+TALL_SHARE = 8
 HELP = Path(__file__).with_name("help.txt").read_text(encoding="utf-8").rstrip()
-# Eight of them fit into 80 columns.
-LABELS = {"transactions": "open tx"}
-KEYS = "q quit  space pause  / filter  s sort  enter details  1-8 parts  ? help"
+# Nine of them fit into 80 columns.
+LABELS = {"blocking": "locks", "devices": "disks", "statements": "sql"}
+KEYS = "q quit  space pause  / filter  s sort  enter details  1-9 parts  ? help"
+# As in pg_activity: what runs, what waits, who blocks; and the order by CPU, reads and time.
+FUNCTION_KEYS = {"f1": "sessions", "f2": "waits", "f3": "blocking"}
+ORDER_KEYS = {"c": "CPU", "d": "Reads", "t": "Time"}
+# What enter shows of a row, by part.
+DETAILS = {
+    "spinlocks": detail.spinlock_lines,
+    "caches": detail.cache_lines,
+    "sessions": detail.session_lines,
+    "blocking": detail.session_lines,
+}
 # Lines below the head that a small terminal keeps: the title, the parts, the first rows of the table, the keys.
 BELOW = 5
 
@@ -64,6 +74,8 @@ class TopApp(App[None]):
         Binding("tab", "next_part", priority=True),
         Binding("question_mark", "help"),
         *(Binding(str(number), f"part({number - 1})") for number in range(1, len(SECTIONS) + 1)),
+        *(Binding(key, f"part({list(SECTIONS).index(name)})") for key, name in FUNCTION_KEYS.items()),
+        *(Binding(key, f"sort_by('{title}')") for key, title in ORDER_KEYS.items()),
     ]
     ENABLE_COMMAND_PALETTE = False
     TITLE = "ase-exporter top"
@@ -161,6 +173,13 @@ class TopApp(App[None]):
         self._order[self._shown_part] = ((column + 1) % max(1, len(self._titles)), True)
         self._show(to_top=True)
 
+    def action_sort_by(self, title: str) -> None:
+        """Sort by the column of that title, the largest first, if the part has one."""
+        titles = [each.rstrip("v^▼▲") for each in self._titles]
+        if title in titles:
+            self._order[self._shown_part] = (titles.index(title), True)
+            self._show(to_top=True)
+
     def action_reverse(self) -> None:
         column, descending = self._order.get(self._shown_part, (0, True))
         self._order[self._shown_part] = (column, not descending)
@@ -206,7 +225,7 @@ class TopApp(App[None]):
         if self._target is None:
             self._target = key
             self._show(to_top=True)
-        elif self._part in ("spinlocks", "caches"):
+        elif self._part in DETAILS:
             self._page = (self._part, key)
             self._show()
 
@@ -246,7 +265,7 @@ class TopApp(App[None]):
         frame = self._frame
         if self._target is None or frame is None:
             return None
-        return Scene(frame, self._histories[self._target], self._glyphs)
+        return Scene(frame, self._histories[self._target], self._glyphs, self.size.width)
 
     def _show_title(self) -> None:
         if not self._has_widgets:
@@ -348,9 +367,9 @@ class TopApp(App[None]):
         if scene is None or not more.display:
             return
         text = Text()
-        for name in ("waits", "blocking", "devices"):
+        for name in ("sessions", "waits", "blocking"):
             if name != self._part:
-                for line in table_lines(SECTIONS[name](scene), limit=TALL_ROWS):
+                for line in table_lines(SECTIONS[name](scene), limit=self.size.height // TALL_SHARE):
                     line.truncate(self.size.width)
                     text.append_text(line).append("\n")
         more.update(text)
@@ -367,8 +386,7 @@ class TopApp(App[None]):
     def _page_text(self, scene: Scene | None, kind: str, key: str) -> Text:
         if kind == "help" or scene is None:
             return Text(HELP)
-        lines = detail.spinlock_lines(scene, key) if kind == "spinlocks" else detail.cache_lines(scene, key)
-        return Text("\n").join(lines)
+        return Text("\n").join(DETAILS[kind](scene, key))
 
 
 def show(feed: Feed, characters: Glyphs) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ase_exporter.diagnosis.diagnose import Finding
+from ase_exporter.sessions.encode import snapshot_json
 from ase_exporter.top.frames import Frame
 
 
@@ -40,6 +41,7 @@ def content(frame: Frame) -> dict[str, Any]:
         "window": figures.pop("seconds"),
         "hottest": frame.figures.hottest.name if frame.figures.hottest else None,
         **figures,
+        "sessions": snapshot_json(sample.sessions) if sample.sessions else None,
         "missing": dict(sample.missing),
         "changes": [change.json() for change in sample.changes],
     }

@@ -1,15 +1,16 @@
-"""Details of one spinlock (what it protects, what eases it, from `advise`) or of one data cache."""
+"""Details of one spinlock (what it protects, what eases it, from `advise`), of a data cache, or of a session."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.report import finding_lines
+from ase_exporter.sessions.session import Session
 from ase_exporter.top.figures import Cache
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import Scene, change_flags
-from ase_exporter.top.text import count, percent, size, sparkline
+from ase_exporter.top.text import count, duration, percent, size, sparkline
 from ase_exporter.top.view import TREND_FLOOR, contention_trend
 
 # Frames of the sparkline.
@@ -55,6 +56,63 @@ def _finding(frame: Frame, name: str) -> SpinlockFinding | None:
     """What `advise` says of it, but for the objects in the caches, which are too expensive to read every time."""
     findings = advise(frame.evidence).findings if frame.evidence else ()
     return next((each for each in findings if each.spinlock.name == name), None)
+
+
+def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
+    """All that is known of a session, who blocks it, and whom it blocks."""
+    snapshot = scene.frame.sample.sessions
+    by_spid = {str(each.spid): each for each in snapshot.sessions} if snapshot else {}
+    found = by_spid.get(spid)
+    yield Text(f"Session {spid}", style="bold")
+    if found is None or snapshot is None:
+        yield Text("It is not at work now, and blocks nobody.")
+        return
+    for title, value in _session_values(found):
+        if value:
+            yield Text(f"{title:<12}{value}")
+    if found.text:
+        yield Text(f"{'text':<12}{found.text}")
+    yield Text()
+    yield from map(Text, _blockers(found, by_spid))
+    waiting = [each for each in snapshot.sessions if each.blocked_by == found.spid]
+    for each in waiting:
+        yield Text(
+            f"blocks {each.spid}: {each.login} {each.statement} for {duration(each.seconds)} on {each.object}"
+        )
+    if waiting and not found.blocked_by:
+        yield Text(
+            f"To end it, if nothing else helps: kill {found.spid} (its transaction is rolled back)",
+            style="dim",
+        )
+
+
+def _session_values(found: Session) -> Iterator[tuple[str, str]]:
+    yield "doing", f"{found.doing.replace('_', ' ')} for {duration(found.seconds)}  {found.event}"
+    yield "statement", found.statement
+    yield "object", f"{found.object}  {found.lock}".strip()
+    yield "program", found.program
+    yield "login", f"{found.login}  {found.host}".strip()
+    yield "database", found.database
+    yield "command", f"{found.command}  {found.status}"
+    yield (
+        "transaction",
+        f"{found.transaction}  open for {duration(found.open_seconds)}" if found.open_seconds else "",
+    )
+    if found.reads is not None:
+        yield (
+            "so far",
+            f"{duration(found.cpu)} CPU, {duration(found.waited)} waited, {count(found.reads)} logical reads",
+        )
+
+
+def _blockers(found: Session, by_spid: Mapping[str, Session]) -> Iterator[str]:
+    """The chain from a session to its head."""
+    seen = {found.spid}
+    while found.blocked_by and found.blocked_by not in seen:
+        seen.add(found.blocked_by)
+        blocker = by_spid.get(str(found.blocked_by)) or Session(found.blocked_by, 0)
+        yield f"{found.spid} waits for {blocker.spid}: {blocker.login} {blocker.statement} ({blocker.doing})"
+        found = blocker
 
 
 def cache_lines(scene: Scene, name: str) -> Iterator[Text]:

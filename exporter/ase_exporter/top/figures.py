@@ -7,7 +7,7 @@ divided.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 from ase_exporter.advise.evidence import SpinlockRates, spinlock_rates, sums_by
 from ase_exporter.diagnosis.catalogue import catalogue as diagnosis_catalogue
@@ -90,32 +90,6 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
-    """A blocked process, and who blocks it. state: of the blocker (sysprocesses.status)."""
-
-    spid: str
-    login: str
-    database: str
-    seconds: float
-    blocked_by: str
-    blocker_login: str
-    blocker_application: str
-    blocker_state: str
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """The oldest open transaction of a database. spid and login are '' if they are not known."""
-
-    database: str
-    seconds: float
-    spid: str = ""
-    login: str = ""
-    application: str = ""
-    state: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Device:
     """A device. latency: seconds of one I/O."""
 
@@ -161,6 +135,7 @@ class Figures:
     """One server. seconds: the window of CPU, spins, transactions and waits; 0 while that is too short.
 
     cpu_units: CPU seconds per second; throughput: transactions per CPU unit; spinning: share of all engine time.
+    oldest_transaction: seconds, and its database.
     """
 
     seconds: float
@@ -177,8 +152,7 @@ class Figures:
     waits: tuple[Wait, ...]
     blocked_processes: float | None
     max_block: float | None
-    blocked: tuple[Blocked, ...]
-    open_transactions: tuple[Transaction, ...]
+    oldest_transaction: tuple[float, str] | None
     devices: tuple[Device, ...]
     spaces: tuple[Space, ...]
     logs_full: tuple[str, ...]
@@ -218,8 +192,7 @@ def figures(sample: Sample, diagnosis: Diagnosis, seconds_per_spin: float) -> Fi
         waits=_waits(sample),
         blocked_processes=measures["blocked"].value,
         max_block=measures["max_block"].value,
-        blocked=_blocked(sample),
-        open_transactions=_open_transactions(sample),
+        oldest_transaction=_oldest_transaction(sample),
         devices=_devices(sample),
         spaces=_spaces(sample),
         logs_full=tuple(
@@ -330,30 +303,10 @@ def _waits(sample: Sample) -> tuple[Wait, ...]:
     return tuple(sorted(found, key=lambda wait: -wait.seconds))
 
 
-_BLOCKED_LABELS = [each.name for each in fields(Blocked) if each.name != "seconds"]
-
-
-def _blocked(sample: Sample) -> tuple[Blocked, ...]:
-    found = [
-        Blocked(seconds=value, **{name: labels[name] for name in _BLOCKED_LABELS})
-        for labels, value in sample.values("ase_blocked_process_seconds")
-        if labels["spid"] != "rest"
-    ]
-    return tuple(sorted(found, key=lambda each: (-each.seconds, _number(each.spid))))
-
-
-def _open_transactions(sample: Sample) -> tuple[Transaction, ...]:
-    """Open transactions, with the process where it is known, else by database alone."""
-    owned = {
-        labels["database"]: Transaction(
-            labels["database"], value, labels["spid"], labels["login"], labels["application"], labels["state"]
-        )
-        for labels, value in sample.values("ase_open_transaction_seconds")
-        if labels["spid"] != "rest"
-    }
-    for labels, value in sample.values("ase_database_oldest_transaction_seconds"):
-        owned.setdefault(labels["database"], Transaction(labels["database"], value))
-    return tuple(sorted(owned.values(), key=lambda each: -each.seconds))
+def _oldest_transaction(sample: Sample) -> tuple[float, str] | None:
+    """Age and database of the oldest open transaction."""
+    found = sample.values("ase_database_oldest_transaction_seconds")
+    return max(((seconds, labels["database"]) for labels, seconds in found), default=None)
 
 
 def _devices(sample: Sample) -> tuple[Device, ...]:

@@ -130,9 +130,9 @@ def _others(scene: Scene) -> str:
     if figures.blocked_processes is not None:
         longest = f" up to {duration(figures.max_block)}" if figures.max_block else ""
         parts.append(f"blocked {figures.blocked_processes:.0f}{longest}")
-    if figures.open_transactions:
-        oldest = figures.open_transactions[0]
-        parts.append(f"oldest tx {duration(oldest.seconds)} ({oldest.database})")
+    if figures.oldest_transaction:
+        seconds, database = figures.oldest_transaction
+        parts.append(f"oldest tx {duration(seconds)} ({database})")
     logs = [space for space in figures.spaces if space.use != "data"]
     if logs:
         parts.append(f"log {logs[0].used:.0%} ({logs[0].database})")

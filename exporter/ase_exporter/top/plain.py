@@ -29,7 +29,7 @@ def report(frames: Sequence[Frame], glyphs: Glyphs) -> Iterator[RenderableType]:
 def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
     history = History()
     history.append(frame)
-    scene = Scene(frame, history, glyphs)
+    scene = Scene(frame, history, glyphs, MAX_WIDTH)
     yield TextLine(title(scene) + baseline(scene), "bold")
     if frame.sample.error:
         yield TextLine(header(scene, MAX_WIDTH)[0])

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +21,9 @@ from ase_exporter.config import Module
 from ase_exporter.errors import UnreadableError, UserError
 from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
+from ase_exporter.sessions.reader import SessionReader
+from ase_exporter.sessions.session import Snapshot
+from ase_exporter.sessions.sources import STATEMENTS, plan_sources
 from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.marks import ChangeLog
 from ase_exporter.top.samples import Sample, SampleCost, Tracker
@@ -82,6 +86,8 @@ class Replayer:
         self._counters = CounterStore()
         self._changes = ChangeLog(target)
         self._watch = ConfigWatcher(0.0, self._clock)
+        self._reader = SessionReader(0.0, self._clock, statement_interval=0.0)
+        self._sessions: Snapshot | None = None
         self._playback = Playback(Capture(header, ()))
         self._facts: ServerFacts | None = None
         self._planned: Sequence[PlannedCollector] = ()
@@ -113,6 +119,7 @@ class Replayer:
             cost=SampleCost(1, len(statements), sum(each.seconds for each in statements)),
             changes=tuple(self._changes.changes),
             facts=self._facts,
+            sessions=None if error else self._sessions,
         )
 
     def _read(self, current: Mapping[str, Execution]) -> dict[str, str]:
@@ -133,9 +140,20 @@ class Replayer:
             except DatabaseError as error:
                 missing[collector.name] = "not recorded" if NOT_RECORDED in str(error) else error.kind
         self._tracker.note(self._passed, collected, missing)
+        self._take_sessions(self._facts, current)
         if OPTIONS in current:
             self._changes.note(self._watch.take_snapshot(self._playback.query))
         return missing
+
+    def _take_sessions(self, facts: ServerFacts, current: Mapping[str, Execution]) -> None:
+        """Take what this scrape has of sessions; statements are read less often."""
+        groups = {each.source.group for each in plan_sources(facts) if each.sql in current}
+        if not groups:
+            return
+        taken = self._reader.take(self._playback.query, facts, groups)
+        if STATEMENTS not in groups and self._sessions:
+            taken = replace(taken, statements=self._sessions.statements)
+        self._sessions = taken
 
     def _collect(self, collector: PlannedCollector, current: Mapping[str, Execution]) -> list[Family]:
         """Its families; none if it was not due in this scrape."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ase_exporter.changes.change import Change
+from ase_exporter.diagnosis.blockers import BLOCKED
 from ase_exporter.diagnosis.diagnose import TOO_FEW
 from ase_exporter.diagnosis.provenance import collector_of, why
 from ase_exporter.metrics.families import Family
+from ase_exporter.sessions.session import Snapshot
 
 LabelValues = tuple[str, ...]
 
@@ -82,6 +84,7 @@ class Sample:
     stretched: collectors that are read less often to keep the budget, with how many times their interval. interval:
     seconds between two samples, as asked for. changes: seen since the first sample, the oldest first. facts:
     `catalogue.ServerFacts` of the server, None before the first login. note: about the recording, '' if all is well.
+    sessions: who ran what, None if that was not read.
     """
 
     target: str
@@ -100,12 +103,15 @@ class Sample:
     changes: tuple[Change, ...] = ()
     note: str = ""
     facts: Any = None
+    sessions: Snapshot | None = None
 
     def values(self, metric: str, *, lasting: bool = False) -> list[tuple[dict[str, str], float]]:
         """The last value of each series of a metric; empty without the metric.
 
         lasting: the smaller one of the last two, 0 for a series that one of them lacks.
         """
+        if metric == BLOCKED:
+            return blocked_values(self.sessions) if self.sessions else []
         found = self.series.get(metric)
         return list(found.values(lasting=lasting)) if found else []
 
@@ -126,6 +132,8 @@ class Sample:
 
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why the metric, or its rate, is not known; '' if it is."""
+        if metric == BLOCKED:
+            return "" if self.sessions else TOO_FEW
         collector = collector_of(metric)
         if collector in self.off:
             return f"collector {collector} is off"
@@ -136,6 +144,15 @@ class Sample:
             read = any(collector_of(other) == collector for other in self.series)
             return "this version of ASE lacks it" if read else TOO_FEW
         return TOO_FEW if is_rate and not self.window(metric) else ""
+
+
+def blocked_values(sessions: Snapshot) -> list[tuple[dict[str, str], float]]:
+    """What the collector `blocking` would have read, from sessions."""
+    return [
+        ({"spid": str(each.spid), "blocked_by": str(each.blocked_by)}, each.seconds or 0.0)
+        for each in sessions.sessions
+        if each.blocked_by
+    ]
 
 
 class Tracker:

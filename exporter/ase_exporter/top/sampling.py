@@ -1,7 +1,7 @@
 """Samples one target at an interval, by the scrape that `serve` makes: one connection, budget and login backoff."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target, yaml_files
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
 from ase_exporter.top.marks import ChangeLog
 from ase_exporter.top.samples import Sample, SampleCost, Tracker
 
@@ -56,7 +57,8 @@ class TargetSampler:
 
     interval: seconds between samples. timeout: seconds of a scrape; by default that of the configuration. clock,
     open_connection, timing: as those of TargetScraper. save: called after each sample, to record it; returns a note
-    for the screen or ''. selection: what is read, by default what the screen shows.
+    for the screen or ''. selection: what is read, by default what the screen shows;
+    groups: what of sessions.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class TargetSampler:
         ledger: LedgerClient | None = None,
         save: Callable[[], str] | None = None,
         selection: CollectorChoice = SCREEN,
+        groups: Iterable[str] = (SESSIONS, STATEMENTS),
     ) -> None:
         self.target = target
         self.interval = interval
@@ -91,7 +94,9 @@ class TargetSampler:
             clock=clock,
             open_connection=open_connection,
             timing=timing,
+            session_interval=0.0,
         )
+        self._groups = frozenset(groups)
         self._off = frozenset(name for name, on in chosen.collectors.items() if not on)
         self._tracker = Tracker()
         self._changes = ChangeLog(target.name)
@@ -101,17 +106,20 @@ class TargetSampler:
     def take(self) -> Sample:
         """Scrape once. Never raises: an error is part of the sample."""
         deadline = self._clock.monotonic() + self.timeout
-        result = ScrapeResult(deadline, clock=self._clock)
+        result = self._result(deadline)
         if not self._scraper.connected:
             # Log in and plan first: the time for that must not be part of the time between two readings.
-            result.collectors = frozenset()
+            result.collectors = result.session_groups = frozenset()
             self._scraper.scrape(result)
             if not result.summary.error:
-                result = ScrapeResult(deadline, clock=self._clock)
+                result = self._result(deadline)
         at, started = self._clock.time(), self._clock.monotonic()
         if not result.summary.error:
             self._scraper.scrape(result)
         return self._sample(result, at, started)
+
+    def _result(self, deadline: float) -> ScrapeResult:
+        return ScrapeResult(deadline, clock=self._clock, session_groups=self._groups)
 
     def close(self) -> None:
         self._scraper.close()
@@ -150,6 +158,7 @@ class TargetSampler:
             ),
             changes=tuple(self._changes.changes),
             facts=self._scraper.facts,
+            sessions=result.sessions,
             note=self._save() if self._save else "",
         )
 

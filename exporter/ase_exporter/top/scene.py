@@ -19,6 +19,8 @@ STYLES: Mapping[Level, str] = {
     "good": "bold green",
     "none": "bold",
 }
+# Characters of the smallest terminal that is supported.
+NARROW = 80
 # From this share on, an engine is busy and a database is full.
 FULL = 0.9
 
@@ -45,11 +47,12 @@ class ScreenTable:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A frame with its history, and the characters that the terminal can show."""
+    """A frame with its history, the characters that the terminal can show, and its width."""
 
     frame: Frame
     history: History
     glyphs: Glyphs
+    width: int = NARROW
 
     @property
     def figures(self) -> Figures:

@@ -3,13 +3,13 @@
 The same for the screen and for plain text, so that what a script greps is what people see.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from ase_exporter.diagnosis.blockers import roots
-from ase_exporter.top.figures import Blocked, Figures, Space, Spinlock
+from ase_exporter.sessions.blocking import Link, blocking_trees
+from ase_exporter.top.figures import Figures, Space, Spinlock
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import (
     FULL,
@@ -21,7 +21,7 @@ from ase_exporter.top.scene import (
     change_flags,
     short,
 )
-from ase_exporter.top.text import Glyphs, clock, count, duration, percent, size, sparkline
+from ase_exporter.top.text import clock, count, duration, percent, size, sparkline
 from ase_exporter.untrusted.terminal import Align
 
 TREND = 9
@@ -31,13 +31,17 @@ TREND_FLOOR = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. value: of what a row is about; show: that value as text; order: what to sort by, if not the value."""
+    """One column. value: of what a row is about; show: that value as text; order: what to sort by, if not the value.
+
+    width: of the terminals that show it, at least.
+    """
 
     title: str
     value: Callable[[Any], Any]
     show: Callable[[Any], str] = str
     align: Align = "left"
     order: Callable[[Any], Value] | None = None
+    width: int = 0
 
     def sort_value(self, each: Any) -> Value:
         """What to sort a row by; 0 where the value is not known."""
@@ -45,12 +49,12 @@ class Column:
         return 0.0 if found is None else found
 
 
-def _text(title: str, name: str) -> Column:
-    return Column(title, attrgetter(name))
+def _text(title: str, name: str, width: int = 0) -> Column:
+    return Column(title, attrgetter(name), width=width)
 
 
-def _number(title: str, name: str, show: Callable[[Any], str] = count) -> Column:
-    return Column(title, attrgetter(name), show, "right")
+def _number(title: str, name: str, show: Callable[[Any], str] = count, width: int = 0) -> Column:
+    return Column(title, attrgetter(name), show, "right", width=width)
 
 
 def _table(
@@ -144,72 +148,125 @@ def _waits(scene: Scene) -> ScreenTable:
     return _table("Waits", _WAITS, scene.figures.waits, _missing(scene, "waits", "No task waits"))
 
 
-def _blocking(scene: Scene) -> ScreenTable:
-    """Chains of blocked processes: each blocker above those it blocks."""
-    return ScreenTable(
-        "Blocking",
-        (
-            ("Process", "left"),
-            ("Blocked", "right"),
-            ("Login", "left"),
-            ("Database", "left"),
-            ("State", "left"),
-        ),
-        tuple(_chains(scene.figures.blocked, scene.glyphs)),
-        _missing(scene, "blocking", "Nobody is blocked"),
-    )
+def _sessions_table(
+    scene: Scene, title: str, columns: Sequence[Column], things: Iterable[Any], empty: str, **how: Any
+) -> ScreenTable:
+    """A table about sessions; a wide terminal shows more columns."""
+    shown = [column for column in columns if scene.width >= column.width]
+    if scene.frame.sample.sessions is None:
+        empty = _missing(scene, "", "Waiting for the first sample")
+    return _table(title, shown, things, empty, key=how.pop("key"), **how)
 
 
-def _chains(blocked: Sequence[Blocked], glyphs: Glyphs) -> Iterator[ScreenRow]:
-    below: dict[str, list[Blocked]] = {}
-    for each in blocked:
-        below.setdefault(each.blocked_by, []).append(each)
-    seen: set[str] = set()
-    # In a deadlock that is not resolved yet everybody waits: each chain ends where it began.
-    for root in roots([(each.spid, each.blocked_by, each.seconds) for each in blocked]):
-        if root in seen or root not in below:
-            continue
-        first = below[root][0]
-        state = f"{first.blocker_state} {first.blocker_application}".strip()
-        number = _size(root, below, frozenset())
-        cells = (f"spid {root} blocks {number}", "", first.blocker_login, "", state)
-        yield ScreenRow(f"{root} blocks", cells, (number, 0.0, first.blocker_login, "", state), "bold")
-        yield from _below(root, below, 1, seen, glyphs)
-
-
-def _size(spid: str, below: Mapping[str, Sequence[Blocked]], above: frozenset[str]) -> int:
-    if spid in above:
-        return 0
-    return sum(1 + _size(each.spid, below, above | {spid}) for each in below.get(spid, ()))
-
-
-def _below(
-    spid: str, below: Mapping[str, Sequence[Blocked]], depth: int, seen: set[str], glyphs: Glyphs
-) -> Iterator[ScreenRow]:
-    for each in below.get(spid, ()):
-        if each.spid in seen:
-            continue
-        seen.add(each.spid)
-        indent = "  " * min(depth - 1, 6) + glyphs.branch
-        cells = (f"{indent}{each.spid}", duration(each.seconds), each.login, each.database, "blocked")
-        yield ScreenRow(each.spid, cells, (cells[0], each.seconds, each.login, each.database, "blocked"))
-        yield from _below(each.spid, below, depth + 1, seen, glyphs)
-
-
-_TRANSACTIONS = (
-    _text("Database", "database"),
-    _number("Open", "seconds", duration),
-    Column("Spid", attrgetter("spid"), align="right"),
-    _text("Login", "login"),
-    _text("Application", "application"),
-    _text("State", "state"),
+_SESSION_END = (
+    _text("Program", "session.program"),
+    _text("Login", "session.login", 100),
+    _text("Host", "session.host", 150),
+    _text("Database", "session.database", 100),
+    Column("Doing", lambda each: each.session.doing.replace("_", " ")),
+    _number("Time", "session.seconds", duration),
+    _number("Tx open", "session.open_seconds", duration, 100),
+    _number("CPU", "session.cpu", duration, 120),
+    _number("Reads", "session.reads", count, 120),
+    _text("Statement", "session.statement"),
+    _text("Object", "session.object"),
+    _text("Lock", "session.lock", 150),
+    _text("Wait event", "session.event", 180),
+    _text("Text", "session.text", 180),
 )
 
 
-def _transactions(scene: Scene) -> ScreenTable:
-    """The oldest open transaction of each database, the oldest first."""
-    empty = _missing(scene, "oldest_transactions", "No open transaction keeps a log from being truncated")
-    return _table("Transactions", _TRANSACTIONS, scene.figures.open_transactions, empty)
+def _links(scene: Scene) -> list[Link]:
+    found = scene.frame.sample.sessions
+    return blocking_trees(found.sessions) if found else []
+
+
+def _blocking(scene: Scene) -> ScreenTable:
+    """Chains of blocked sessions: each blocker above those it blocks."""
+
+    def spid(link: Link) -> str:
+        indent = "  " * min(link.depth - 1, 6) + scene.glyphs.branch if link.depth else ""
+        return f"{indent}{link.session.spid}"
+
+    columns = (
+        Column("Spid", spid),
+        _number("Blocks", "blocks", lambda number: str(number or "")),
+        *_SESSION_END,
+    )
+    return _sessions_table(
+        scene,
+        "Blocking",
+        columns,
+        _links(scene),
+        "Nobody is blocked",
+        key=lambda link: str(link.session.spid),
+        style=lambda link: "" if link.depth else "bold",
+    )
+
+
+def _sessions(scene: Scene) -> ScreenTable:
+    """Sessions at work, and those whose transactions are in the way, the longest in their state first."""
+    found = scene.frame.sample.sessions
+    blocks = {link.session.spid: link.blocks for link in _links(scene)}
+    things = [Link(each, 0, blocks.get(each.spid, 0)) for each in (found.sessions if found else ())]
+    columns = (
+        Column("Spid", lambda each: str(each.session.spid), order=attrgetter("session.spid")),
+        Column(
+            "By",
+            lambda each: str(each.session.blocked_by or ""),
+            align="right",
+            order=attrgetter("session.blocked_by"),
+        ),
+        *_SESSION_END,
+    )
+    return _sessions_table(
+        scene,
+        "Sessions",
+        columns,
+        things,
+        "No session is at work",
+        key=lambda each: str(each.session.spid),
+        style=lambda each: "bold red" if each.blocks else "yellow" if each.session.blocked_by else "",
+    )
+
+
+def _each(title: str, cost: str, show: Callable[[Any], str], width: int = 0) -> Column:
+    return Column(title, lambda each: each.each(cost), show, "right", width=width)
+
+
+_STATEMENTS = (
+    _text("Statement", "name"),
+    _text("Database", "database"),
+    _number("Uses", "uses"),
+    _number("CPU", "cpu", duration),
+    _number("Elapsed", "elapsed", duration),
+    _number("Reads", "reads"),
+    _each("Each", "elapsed", duration, 100),
+    _each("Reads each", "reads", count),
+    _number("Disk reads", "physical_reads", count, 120),
+    _text("Changed", "change"),
+)
+
+
+def _statements(scene: Scene) -> ScreenTable:
+    """Procedures and cached statements by what they cost since the last reading of the caches."""
+    found = scene.frame.sample.sessions
+    names = ("cached_procedures", "cached_statements")
+    missing = [found.missing[name] for name in names if name in found.missing] if found else []
+    empty = (
+        f"Not read: {'; '.join(dict.fromkeys(missing))}"
+        if missing
+        else "None was executed, or too few samples"
+    )
+    return _sessions_table(
+        scene,
+        "Statements",
+        _STATEMENTS,
+        found.statements if found else (),
+        empty,
+        key=lambda each: f"{each.database} {each.name}",
+        style=lambda each: "bold red" if each.change else "",
+    )
 
 
 _DEVICES = (
@@ -279,10 +336,11 @@ SECTIONS: Mapping[str, Callable[[Scene], ScreenTable]] = {
     "caches": _caches,
     "waits": _waits,
     "blocking": _blocking,
-    "transactions": _transactions,
+    "sessions": _sessions,
     "devices": _devices,
     "space": _space,
     "changes": _changes,
+    "statements": _statements,
 }
 
 

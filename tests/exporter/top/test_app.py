@@ -13,10 +13,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from ase_exporter.ase.text import decoder
-from ase_exporter.metrics.families import Family
+from ase_exporter.sessions.blocking import blocking_trees
+from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.app import HELP, TopApp
 from ase_exporter.top.frames import Frame, frame
-from ase_exporter.top.samples import Tracker
 from ase_exporter.top.text import ASCII, UNICODE, Glyphs, clock
 from ase_exporter.top.view import SECTIONS
 
@@ -306,25 +306,37 @@ async def test_an_answer_that_is_late_is_said_while_it_is_waited_for(screen: Scr
 async def test_names_cannot_control_the_terminal_nor_break_the_columns() -> None:
     evil = decoder("utf-8")("\x1b[31mred\x07 [bold]x[/] 表空間".encode())
     frames = recorded("storm", "lock storm")
-    family = Family(
-        "ase_blocked_process_seconds",
-        "gauge",
-        "Help text.",
-        ("blocked_by", "blocker_application", "blocker_login", "blocker_state", "database", "login", "spid"),
-        [(("7", evil, evil, "x", evil, evil, "8"), 5.0)],
-    )
-    tracker = Tracker()
-    tracker.note(0.0, {"blocking": [family]})
-    shown = frame(replace(frames[-1].sample, series=tracker.series()))
+    waiting = Session(8, 1, evil, evil, database=evil, doing="lock", seconds=5.0, blocked_by=7)
+    shown = frame(replace(frames[-1].sample, sessions=Snapshot(0.0, (waiting,))))
 
     async with started(SERVER, size=(160, 24)) as screen:
         await screen.show(shown)
         await screen.press("4")
         assert "\x1b" not in screen.text and "\x07" not in screen.text
         assert r"\x1b[31mred\x07 [bold]x[/] 表空間" in screen.text
-        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Process"))
-        at = screen.lines[head].index("State")
-        assert cell_len(screen.lines[head + 2].partition("blocked")[0]) == at
+        head = next(index for index, line in enumerate(screen.lines) if line.startswith("Spid"))
+        at = screen.lines[head].index("Doing")
+        assert cell_len(screen.lines[head + 2].partition(" lock ")[0]) + 1 == at
+
+
+async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -> None:
+    frames = recorded("storm", "lock storm")
+    async with started(SERVER, size=(200, 60)) as screen:
+        await screen.show(*frames)
+        await screen.press("f3")
+        assert screen.app._part == "blocking"
+        head = blocking_trees(sessions(frames[-1]))[0].session.spid
+        await screen.press("enter")
+        assert f"Session {head}" in screen.text and f"kill {head}" in screen.text
+        await screen.press("escape", "f1", "t")
+        assert screen.app._part == "sessions" and "Time▼" in screen.text
+        for title in ("Login", "Host", "CPU", "Reads", "Wait event", "Text"):
+            assert title in screen.text
+
+
+def sessions(shown: Frame) -> tuple[Session, ...]:
+    assert shown.sample.sessions
+    return shown.sample.sessions.sessions
 
 
 async def test_quitting_stops_the_feed() -> None:

@@ -16,6 +16,7 @@ from ase_exporter.capture.file import CaptureHeader, Execution, Failure, Result,
 from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
 from ase_exporter.errors import UserError
+from ase_exporter.sessions.session import Session
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.recording import Recording, ReplayFeed
 from ase_simulator.replay.file import read_capture
@@ -48,9 +49,15 @@ def test_replayed_figures_equal_those_that_were_shown(tmp_path: Path) -> None:
     live = recorded(path, one_step("storm", "lock storm", tmp_path), *[2.0] * 6, 11.0, *[2.0] * 3, 61.0, 2.0)
     again = replayed(path)
     assert [figures(each) for each in again] == [figures(each) for each in live]
-    assert live[-1].figures.blocked and live[-1].figures.spinlocks and live[-1].figures.spaces
+    assert live[-1].figures.spinlocks and live[-1].figures.spaces
+    assert [sessions(each) for each in again] == [sessions(each) for each in live]
+    assert any(each.blocked_by for each in sessions(live[-1]))
     assert [each.sample.at for each in again] == pytest.approx([each.sample.at for each in live], abs=0.01)
     assert again[0].sample.target == "incident"
+
+
+def sessions(shown: Frame) -> tuple[Session, ...]:
+    return shown.sample.sessions.sessions if shown.sample.sessions else ()
 
 
 def test_changes_outages_and_recoveries_are_shown_again(tmp_path: Path) -> None:
@@ -86,7 +93,7 @@ def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
         writer.add(capture.statements)
     first, second, third = replayed(path)
     assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
-    assert third.figures.spaces and third.sample.missing["blocking"] == "not recorded"
+    assert third.figures.spaces and third.sample.missing["rep_senders"] == "version"
 
 
 @pytest.mark.parametrize("scrapes", [0, 1, 2, 5])

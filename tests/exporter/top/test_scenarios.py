@@ -45,7 +45,9 @@ def test_a_lock_storm_deadlocks_and_names_who_blocks_whom(tmp_path: Path) -> Non
     assert [each.name for each in shown.diagnosis.findings][:2] == ["deadlocks", "blocked"]
     blocker = shown.diagnosis.findings[1].subject
     assert blocker and blocker.kind == "spid"
-    assert blocker.name not in {each.spid for each in shown.figures.blocked}
+    assert shown.sample.sessions
+    blocked = {each.spid: each.blocked_by for each in shown.sample.sessions.sessions}
+    assert int(blocker.name) in blocked.values() and not blocked.get(int(blocker.name))
 
 
 def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
@@ -75,12 +77,10 @@ def test_a_server_without_spinlock_monitoring_says_so() -> None:
 
 
 def test_a_collector_that_the_configuration_switches_off_stays_off() -> None:
-    module = Module(collectors={"blocking": False, "open_transactions": False})
+    module = Module(collectors={"waits": False})
     with watched("quiet-oltp", module=module) as watching:
         shown = list(watching.frames(2, 10.0))[-1]
-    assert shown.figures.blocked == ()
-    # The age of the oldest transaction is still known, its owner is not.
-    assert {each.spid for each in shown.figures.open_transactions} <= {""}
+    assert shown.figures.waits == ()
 
 
 def test_a_change_appears_once_and_a_first_snapshot_is_none() -> None:
