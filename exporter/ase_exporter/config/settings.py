@@ -18,6 +18,7 @@ from ase_exporter.config.host import HostConfig
 from ase_exporter.config.interfaces import find_server
 from ase_exporter.config.policy import Policy
 from ase_exporter.config.probe_allowlist import ProbeAllowlist
+from ase_exporter.config.sessions import SessionsConfig
 from ase_exporter.config.sysmon import SysmonSettings
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
@@ -160,8 +161,9 @@ class Config(Strict):
     """The whole configuration.
 
     targets: the servers by name. probe_allowlist: addresses that /probe accepts besides. auth, modules: definitions
-    that targets refer to by name. host: if present, even empty, /metrics has the host's metrics. policy: of all
-    targets, after their own. workers: number of worker processes; by default one per available CPU.
+    that targets refer to by name. host: if present, even empty, /metrics has the host's metrics. sessions: what is
+    shown and kept of sessions. policy: of all targets, after their own. workers: number of worker processes; by
+    default one per available CPU.
     """
 
     targets: tuple[Target, ...] = ()
@@ -172,6 +174,7 @@ class Config(Strict):
     catalogue: CatalogueConfig = field(default_factory=CatalogueConfig)
     host: HostConfig | None = None
     changes: ChangesConfig = field(default_factory=ChangesConfig)
+    sessions: SessionsConfig = field(default_factory=SessionsConfig)
     policy: tuple[Policy, ...] = ()
     verdicts: VerdictConfig | None = None
     workers: Annotated[int, Ge(1), Le(256)] | None = None

@@ -9,7 +9,7 @@ from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.messages import unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.sessions.session import Snapshot, snapshot_of
+from ase_exporter.sessions.session import PROCESSES, Snapshot, snapshot_of
 from ase_exporter.sessions.sources import MAX_ROWS, STATEMENTS, PlannedSource, plan_sources
 from ase_exporter.sessions.statements import StatementCost, StatementTracker
 
@@ -71,7 +71,9 @@ class SessionReader:
         cut = False
         for planned in self._plan:
             name, group = planned.source.name, planned.source.group
-            if group not in groups or (group == STATEMENTS and not self._statements_due(began)):
+            if group not in groups or planned.source.instead_of in rows:
+                continue
+            if group == STATEMENTS and not self._statements_due(began):
                 continue
             missing[name] = self._obstacle(planned, limit)
             if missing[name]:
@@ -86,7 +88,7 @@ class SessionReader:
                 continue
             self._failures.clear(name)
             rows[name] = [dict(zip(planned.columns, row, strict=True)) for row in answer]
-            cut |= name == "processes" and len(answer) >= MAX_ROWS
+            cut |= name in PROCESSES and len(answer) >= MAX_ROWS
         if STATEMENTS in groups and self._statements_due(began):
             self._statements_read = began
             self._found = self._tracker.note(rows, began, at)

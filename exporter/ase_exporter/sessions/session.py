@@ -18,6 +18,8 @@ from ase_exporter.untrusted.statements import program_name, without_literals
 Rows = Sequence[Mapping[str, Any]]
 
 LOCK, RUN_QUEUE, UNKNOWN = "lock", "run_queue", "not known"
+# The sources of sessions, the first that could be read.
+PROCESSES = ("processes", "system_processes")
 # What a process does by sysprocesses.status, where its wait event cannot be read.
 _BY_STATUS = {"running": CPU, "runnable": RUN_QUEUE, "lock sleep": LOCK, "recv sleep": IDLE}
 
@@ -39,12 +41,10 @@ class Session:
     host: str = ""
     database: str = ""
     command: str = ""
-    status: str = ""
     doing: str = UNKNOWN
     event: str = ""
     seconds: float | None = None
     blocked_by: int = 0
-    transaction: str = ""
     open_seconds: float | None = None
     object: str = ""
     lock: str = ""
@@ -88,7 +88,8 @@ class Snapshot:
     @property
     def active(self) -> dict[str, int]:
         """The number of active sessions by what they do, the most first."""
-        return dict(Counter(each.doing for each in self.sessions if each.active).most_common())
+        found = Counter(each.doing for each in self.sessions if each.active)
+        return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
 def snapshot_of(
@@ -106,38 +107,36 @@ def snapshot_of(
 
 def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]:
     """The longest in their state first."""
-    waits, executing = _by_process(rows, "waits"), _by_process(rows, "executing")
-    procedures, locks = _by_process(rows, "procedures"), _wanted_locks(rows)
-    held, objects = _wanted_locks(rows, state="Granted"), _objects(rows)
-    texts = _texts(rows.get("texts", ()))
+    executing, procedures = _by_process(rows, "executing"), _by_process(rows, "procedures")
+    locks, held = _locks(rows, "Requested"), _locks(rows, "Granted")
+    objects, texts = _objects(rows), _texts(rows.get("texts", ()))
     names = {(each["DBID"], each["ObjectID"]): _name(each) for each in rows.get("objects", ())}
     opened = _oldest_transactions(rows)
     found = []
-    for row in rows.get("processes", ()):
-        key = int(row["spid"]), int(row["kpid"])
-        wait, statement = waits.get(key, {}), executing.get(key, {})
-        procedure, lock = procedures.get(key, {}), locks.get(key) or held.get(key) or {}
-        blocked_by = int(row["blocked_by"] or 0)
-        doing, event = _doing(row, wait, facts)
+    for row in next((rows[name] for name in PROCESSES if name in rows), ()):
+        key = int(row["SPID"]), int(row["KPID"])
+        statement, procedure = executing.get(key, {}), procedures.get(key, {})
+        blocked_by = int(row["BlockingSPID"] or 0)
+        # Of a session that waits for nobody, the lock that others want.
+        lock = locks.get(key) if blocked_by else held.get(key)
+        doing, event = _doing(row, facts)
         found.append(
             Session(
                 *key,
-                login=_text(row["login"]),
-                program=program_name(str(row["program"] or "")),
-                host=_text(row["host"]),
-                database=_text(row["database"]),
-                command=_text(row["command"]),
-                status=_text(row["status"]),
+                login=_text(row["Login"]),
+                program=program_name(str(row["Application"] or "")),
+                host=_text(row.get("HostName")),
+                database=_text(row["DBName"]),
+                command=_text(row["Command"]),
                 doing=doing,
                 event=event,
-                seconds=row["blocked_seconds"] if blocked_by else wait.get("SecondsWaiting"),
+                seconds=row["SecondsWaiting"],
                 blocked_by=blocked_by,
-                transaction=_text(row["transaction"]),
                 open_seconds=opened.get(key[0]),
                 object=_lock_object(lock, names, facts) if lock else objects.get(key, ""),
                 lock=f"{_text(lock['LockType'])} {_text(lock['LockLevel'])}".lower() if lock else "",
-                procedure=_procedure(procedure),
-                line=procedure.get("LineNumber") or statement.get("LineNumber") or wait.get("LineNumber"),
+                procedure=_name(procedure) if procedure.get("ObjectName") else "",
+                line=procedure.get("LineNumber") or statement.get("LineNumber") or row.get("LineNumber"),
                 cpu=_seconds(statement.get("CpuTime")),
                 waited=_seconds(statement.get("WaitTime")),
                 reads=statement.get("LogicalReads"),
@@ -147,14 +146,13 @@ def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]
     return sorted(found, key=lambda each: (not each.active, -(each.seconds or 0), each.spid))
 
 
-def _doing(row: Mapping[str, Any], wait: Mapping[str, Any], facts: ServerFacts) -> tuple[str, str]:
+def _doing(row: Mapping[str, Any], facts: ServerFacts) -> tuple[str, str]:
     """What a session does, and its wait event in words."""
-    number = wait.get("WaitEventID")
-    if number is None:
-        # It is not among those at work, or wait events cannot be read.
-        return _BY_STATUS.get(_text(row["status"]), UNKNOWN), ""
-    wait_class, event = facts.wait_events.get(int(number), ("", f"event {number}"))
-    return wait_parts().of_session(int(number), wait_class), one_line(event)
+    if "WaitEventID" not in row:
+        return _BY_STATUS.get(_text(row["Status"]), UNKNOWN), ""
+    number = int(row["WaitEventID"] or 0)
+    wait_class, event = facts.wait_events.get(number, ("", f"event {number}"))
+    return wait_parts().of_session(number, wait_class), one_line(event)
 
 
 def _by_process(rows: Mapping[str, Rows], source: str) -> dict[tuple[int, int], Mapping[str, Any]]:
@@ -165,9 +163,7 @@ def _by_process(rows: Mapping[str, Rows], source: str) -> dict[tuple[int, int], 
     return found
 
 
-def _wanted_locks(
-    rows: Mapping[str, Rows], state: str = "Requested"
-) -> dict[tuple[int, int], Mapping[str, Any]]:
+def _locks(rows: Mapping[str, Rows], state: str) -> dict[tuple[int, int], Mapping[str, Any]]:
     return {
         (row["SPID"], row["KPID"]): row for row in rows.get("locks", ()) if _text(row["LockState"]) == state
     }
@@ -198,11 +194,6 @@ def _lock_object(lock: Mapping[str, Any], names: Mapping[tuple[Any, Any], str], 
 def _name(row: Mapping[str, Any]) -> str:
     database, name = _text(row.get("DBName")), _text(row["ObjectName"])
     return f"{database}..{name}" if database else name
-
-
-def _procedure(row: Mapping[str, Any]) -> str:
-    # Statements of the cache run as procedures with names of their own, such as *ss0123456789_0987654321ss*.
-    return _name(row) if row and row["ObjectName"] else ""
 
 
 def _texts(rows: Rows) -> dict[tuple[int, int], str]:

@@ -23,7 +23,7 @@ class Source:
 
     table: a monitoring table whose columns depend on the version; '' for a system table, whose `sql` is complete.
     more: a column, and what `where` is followed by if the table has it. options: of the server, without which it has
-    no rows. required: how many of its columns it needs.
+    no rows. required: how many of its columns it needs. instead_of: the source without which it is read.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Source:
     more: tuple[str, str] = ("", "")
     options: Sequence[str] = ()
     required: int = 2
+    instead_of: str = ""
 
 
 _IDLE_EVENTS = ", ".join(str(event) for event in wait_parts().events_of(IDLE) if event != RUNNING_EVENT)
@@ -50,23 +51,25 @@ SOURCES = (
         "processes",
         SESSIONS,
         (
-            "spid", "kpid", "status", "login", "program", "command", "database", "blocked_by", "blocked_seconds",
-            "host", "transaction",
+            "SPID", "KPID", "WaitEventID", "SecondsWaiting", "BlockingSPID", "Login", "Application", "Command",
+            "DBName", "HostName", "LineNumber",
         ),
-        sql="select {top}spid, kpid, status, login = suser_name(suid), program = program_name, command = cmd,"
-        " database_name = db_name(dbid), blocked_by = blocked, blocked_seconds = time_blocked, host = hostname,"
-        " transaction_name = tran_name from master..sysprocesses"
-        " where suid > 0 and spid <> @@spid and (status <> 'recv sleep'" + _BUSY.format(spid="spid")
-        + ")",
+        "monProcess",
+        f"SPID <> @@spid and (WaitEventID not in ({_IDLE_EVENTS})" + _BUSY.format(spid="SPID") + ")",
+        options=("enable monitoring",),
+        required=9,
     ),
     Source(
-        "waits",
+        "system_processes",
         SESSIONS,
-        ("SPID", "KPID", "WaitEventID", "SecondsWaiting", "LineNumber", "SecondsConnected", "EngineNumber"),
-        "monProcess",
-        f"(WaitEventID not in ({_IDLE_EVENTS})" + _BUSY.format(spid="SPID") + ")",
-        options=("enable monitoring",),
-        required=3,
+        (
+            "SPID", "KPID", "Status", "SecondsWaiting", "BlockingSPID", "Login", "Application", "Command", "DBName",
+            "HostName",
+        ),
+        sql="select {top}spid, kpid, status, time_blocked, blocked, login = suser_name(suid), program_name, cmd,"
+        " database_name = db_name(dbid), hostname from master..sysprocesses"
+        " where suid > 0 and spid <> @@spid and (status <> 'recv sleep'" + _BUSY.format(spid="spid") + ")",
+        instead_of="processes",
     ),
     Source(
         "transactions",

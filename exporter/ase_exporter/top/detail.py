@@ -93,11 +93,8 @@ def _session_values(found: Session) -> Iterator[tuple[str, str]]:
     yield "program", found.program
     yield "login", f"{found.login}  {found.host}".strip()
     yield "database", found.database
-    yield "command", f"{found.command}  {found.status}"
-    yield (
-        "transaction",
-        f"{found.transaction}  open for {duration(found.open_seconds)}" if found.open_seconds else "",
-    )
+    yield "command", found.command
+    yield "transaction", f"open for {duration(found.open_seconds)}" if found.open_seconds else ""
     if found.reads is not None:
         yield (
             "so far",

@@ -35,10 +35,11 @@ from ase_exporter.web.exposition import (
     wants_openmetrics,
 )
 from ase_exporter.web.probe_targets import LookUp, find_target
+from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
 from ase_exporter.web.write_access import ANNOTATING, RELOADING, WriteAccess, protected
 from ase_exporter.workers.loading import Loaded
-from ase_exporter.workers.messages import ScrapeRequest
+from ase_exporter.workers.messages import ScrapeReply, ScrapeRequest
 from ase_exporter.workers.pool import BusyError, WorkerPool
 from ase_exporter.workers.target_state import TargetState
 from ase_exporter.workers.totals_register import TotalsRegister
@@ -83,6 +84,7 @@ class ExporterApp:
         self._halted: set[tuple[str, int]] = set()
         self.pool = self._new_pool(loaded)
         self.host = HostCollectors(config.host) if config.host else None
+        self._web_config: WebConfig | None = None
         self.metrics = ExporterMetrics()
         for name, value in {
             "worker_restarts": lambda: self.pool.restarts,
@@ -94,7 +96,14 @@ class ExporterApp:
 
     def watch(self, web_config: WebConfig) -> None:
         """Export whether the web configuration file could be loaded."""
+        self._web_config = web_config
         self.metrics.gauge("web_config_last_reload_successful", lambda: web_config.ok)
+
+    @property
+    def shows_statement_text(self) -> bool:
+        """Whether text of statements may be shown: if it is configured, and only to callers who have logged in."""
+        users = self._web_config and self._web_config.settings().basic_auth_users
+        return self.config.sessions.statement_text and bool(users)
 
     async def reload(self) -> None:
         """Load the configuration and switch to it. Raises UserError, and changes nothing, if it is bad.
@@ -202,6 +211,12 @@ class ExporterApp:
         if self.host:
             self.host.close()
 
+    async def sessions(self, target: str, *groups: str) -> ScrapeReply:
+        """Who runs what on a target, read now. groups: as `sessions.sources` has them. Raises KeyError, BusyError."""
+        deadline = time.monotonic() + self.config.scrape.timeout
+        request = ScrapeRequest(target, deadline, collectors=frozenset(), session_groups=frozenset(groups))
+        return await self.pool.scrape(request)
+
     async def host_families(self) -> list[Family]:
         """Metrics of this machine; empty without `host` in the configuration."""
         async with self._collecting_host:
@@ -272,6 +287,7 @@ class _Handlers:
             self._counted("/-/ready", self.ready),
             self._counted("/-/reload", reload, "POST", "PUT"),
             self._counted("/changes", changes.changes),
+            self._counted("/sessions", SessionHandlers(exporter).sessions),
             self._counted("/annotations", annotate, "POST"),
             self._counted("/annotations/{id}/finish", finish, "POST"),
         ]

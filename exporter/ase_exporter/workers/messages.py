@@ -16,6 +16,7 @@ from ase_exporter.config import Config, Target
 from ase_exporter.metrics.families import Family
 from ase_exporter.metrics.saved_totals import SavedTotals
 from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.sessions.session import Snapshot
 
 LENGTHS = struct.Struct("!II")
 
@@ -65,7 +66,8 @@ class ScrapeRequest:
 
     deadline: time.monotonic(), which all processes of a machine share on Linux. collectors: only these, None for all of
     the module. openmetrics: format of the body; created: with the times at which counters started. compress: gzip it.
-    module: '' for the target's own. families: known to the web process, rendered with the rest. number: of the pool.
+    module: '' for the target's own. session_groups: what to read of sessions, in place of an exposition. families: known
+    to the web process, rendered with the rest. number: of the pool.
     """
 
     target: str
@@ -75,6 +77,7 @@ class ScrapeRequest:
     created: bool = False
     compress: bool = False
     module: str = ""
+    session_groups: frozenset[str] = frozenset()
     families: tuple[Family, ...] = field(default=(), compare=False)
     number: int = field(default=0, compare=False)
 
@@ -85,7 +88,7 @@ class ScrapeReply:
 
     body: the exposition; empty if the worker failed, and in what follows an answer. config_snapshot: if one was due.
     ended: the scrape has ended. sysmon_halted: sp_sysmon cleared counters, and is not run again. totals: of its
-    counters, None if nothing was counted or the scrape has not ended yet.
+    counters, None if nothing was counted or the scrape has not ended yet. sessions: if they were asked for and read.
     """
 
     number: int
@@ -96,6 +99,7 @@ class ScrapeReply:
     sysmon_halted: bool = False
     target: str = ""
     totals: SavedTotals | None = None
+    sessions: Snapshot | None = None
 
 
 Message = (

@@ -301,7 +301,8 @@ class WorkerPool:
         except WorkerGoneError as error:
             reply = ScrapeReply(request.number, b"", ScrapeSummary(error=str(error)))
         # An allowlisted target may have given way to another meanwhile.
-        if state := self.states.get(request.target):
+        state = self.states.get(request.target)
+        if state and not request.session_groups:
             state.update(reply.summary)
         if reply.summary.error and (saved := self._logins.saved):
             # A login that may have been refused is remembered, whatever happens once this is answered.

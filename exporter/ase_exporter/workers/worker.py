@@ -87,7 +87,13 @@ class TargetThread:
 
     def submit(self, request: ScrapeRequest) -> None:
         """Queue one scrape. Its reply is sent on time, even if the thread hangs or cannot be started."""
-        result = ScrapeResult(request.deadline, request.collectors, request.families, request.module)
+        result = ScrapeResult(
+            request.deadline,
+            request.collectors,
+            request.families,
+            request.module,
+            session_groups=request.session_groups,
+        )
         try:
             self._start()
             cancel_late = self._worker.watchdog.at(
@@ -240,6 +246,7 @@ class Worker:
                 sysmon_halted=result.sysmon_halted,
                 target=request.target,
                 totals=totals,
+                sessions=result.sessions,
             )
         self._send(reply)
 
@@ -257,6 +264,8 @@ def _limit_memory(targets: int) -> None:
 
 
 def _render(request: ScrapeRequest, result: ScrapeResult, late: bool) -> bytes:
+    if request.session_groups:
+        return b""
     families = result.all_families(late)
     result.summary.series = sum(len(family.samples) for family in families)
     body = render_bytes(families, openmetrics=request.openmetrics, created=request.created)

@@ -1,0 +1,107 @@
+"""/sessions: who runs what on a target now, as a page and as JSON. Read-only."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from ase_exporter.config import Config
+from ase_exporter.pages.render import render
+from ase_exporter.sessions.blocking import blocking_trees
+from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
+from ase_exporter.sessions.session import Snapshot
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
+from ase_exporter.workers.messages import ScrapeReply
+
+# Seconds between two readings of a page that stays open, and rows that are shown of each table.
+REFRESH, MAX_ROWS = 5, 100
+
+
+class _Exporter(Protocol):
+    config: Config
+
+    @property
+    def shows_statement_text(self) -> bool: ...
+
+    async def sessions(self, target: str, *groups: str) -> ScrapeReply: ...
+
+
+class SessionHandlers:
+    """Request handlers."""
+
+    def __init__(self, exporter: _Exporter) -> None:
+        self._exporter = exporter
+
+    async def sessions(self, request: Request) -> Response:
+        """Answers /sessions. text=1 asks for the text of statements."""
+        exporter, asked = self._exporter, request.query_params
+        names = [target.name for target in exporter.config.targets]
+        target = asked.get("target") or (names[0] if names else "")
+        if target not in names:
+            return PlainTextResponse("no such target is configured\n", 404)
+        with_text = asked.get("text") == "1"
+        if with_text and not exporter.shows_statement_text:
+            return PlainTextResponse(
+                "the text of statements needs sessions.statement_text in the configuration, and a login\n",
+                403,
+            )
+        reply = await exporter.sessions(target, SESSIONS, STATEMENTS, *([TEXT] if with_text else ()))
+        snapshot = reply.sessions
+        problem = "" if snapshot else reply.summary.error or "no answer in time"
+        if asked.get("format") == "json":
+            found = snapshot_json(snapshot) if snapshot else None
+            return JSONResponse(
+                {"target": target, "error": problem or None, "snapshot": found}, 200 if snapshot else 503
+            )
+        return HTMLResponse(
+            sessions_page(names, target, snapshot, asked, problem, text_allowed=exporter.shows_statement_text)
+        )
+
+
+def sessions_page(
+    names: list[str],
+    target: str,
+    snapshot: Snapshot | None,
+    asked: Mapping[str, str],
+    problem: str = "",
+    *,
+    text_allowed: bool = False,
+) -> str:
+    """The page as HTML. asked: the parameters of the request. problem: why there is no snapshot."""
+    refresh = 0 if asked.get("refresh") == "0" else REFRESH
+    wanted = asked.get("contains", "").strip().lower()
+    sessions = [
+        each
+        for each in (snapshot.sessions if snapshot else ())
+        if not wanted
+        or any(
+            wanted in str(value).lower()
+            for value in (
+                each.login,
+                each.program,
+                each.database,
+                each.host,
+                each.statement,
+                each.object,
+                each.doing,
+                each.spid,
+            )
+        )
+    ]
+    return render(
+        "sessions.html",
+        title=f"Sessions of {target}",
+        names=names,
+        target=target,
+        snapshot=snapshot,
+        sessions=sessions[:MAX_ROWS],
+        hidden=len(sessions) - MAX_ROWS,
+        most=MAX_SESSIONS,
+        links=blocking_trees(snapshot.sessions)[:MAX_ROWS] if snapshot else [],
+        problem=problem,
+        refresh=refresh,
+        contains=asked.get("contains", ""),
+        with_text=asked.get("text") == "1",
+        text_allowed=text_allowed,
+    )

@@ -1,0 +1,150 @@
+"""/sessions: read-only, readable at any width, without text unless it is configured and the caller has logged in."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from tests.browser import opened
+from tests.exporter.simulated import Simulated
+
+from ase_exporter.config import Auth, Config, Scrape, Target
+from ase_exporter.config.sessions import SessionsConfig
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.sessions.session import Session, Snapshot
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
+from ase_exporter.sessions.statements import StatementCost
+from ase_exporter.web.app import ExporterApp
+from ase_exporter.web.session_routes import SessionHandlers
+from ase_exporter.workers.loading import Loaded
+from ase_exporter.workers.messages import ScrapeReply
+
+EVIL = "<script>alert(1)</script>"
+HEAD = Session(
+    7, 1, "sa", "isql", doing="idle", open_seconds=700.0, object="shop..stock", lock="exclusive row"
+)
+WAITING = [
+    Session(
+        10 + at,
+        1,
+        f"user{at}",
+        EVIL,
+        "app01",
+        "shop",
+        "UPDATE",
+        "lock",
+        "waiting for a lock",
+        60.0 + at,
+        7 + at * 3,
+    )
+    for at in range(2)
+]
+RUNNING = Session(
+    50, 1, "batch", "loader", doing="cpu", reads=120_000, cpu=3.5, text="select a from t where b = ?"
+)
+COSTLY = StatementCost("new_order", "shop", None, 10.0, 20.0, 1.5, 9.0, 18_000.0, 4.0, 40.0, 1_795_640_000.0)
+SNAPSHOT = Snapshot(
+    1_795_640_400.0, (*WAITING, RUNNING, HEAD), (COSTLY,), {"objects": "per object statistics active is off"}
+)
+
+
+@dataclass
+class Exporter:
+    """One that has read a snapshot. asked: the groups that were asked for."""
+
+    shows_statement_text: bool = False
+    snapshot: Snapshot | None = SNAPSHOT
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+    config: Config = field(
+        default_factory=lambda: Config(
+            targets=(Target(name="ONE", host="127.0.0.1"), Target(name="TWO", host="127.0.0.1")),
+            auth={"default": Auth(user="monitor", password="x")},
+        )
+    )
+
+    async def sessions(self, target: str, *groups: str) -> ScrapeReply:
+        self.asked.append((target, *groups))
+        shown = self.snapshot if self.snapshot is None or TEXT in groups else self.snapshot.without_text()
+        return ScrapeReply(1, b"", ScrapeSummary(error="" if shown else "no route"), sessions=shown)
+
+
+def answer(exporter: Exporter, **parameters: str) -> Response:
+    request = Request({"type": "http", "query_string": urlencode(parameters).encode(), "headers": []})
+    return asyncio.run(SessionHandlers(exporter).sessions(request))
+
+
+def text(response: Response) -> str:
+    return bytes(response.body).decode()
+
+
+def test_the_page_names_blockers_waits_objects_and_statements() -> None:
+    exporter = Exporter()
+    page = text(answer(exporter, target="ONE"))
+    assert exporter.asked == [("ONE", SESSIONS, STATEMENTS)]
+    for shown in (
+        "shop..stock",
+        "exclusive row",
+        "40 -&gt; 900 reads each",
+        "per object statistics active is off",
+        "12 min",
+    ):
+        assert shown in page
+    assert EVIL not in page and "&lt;script&gt;" in page
+    assert 'http-equiv="refresh"' in page and RUNNING.text not in page
+    assert 'http-equiv="refresh"' not in text(answer(exporter, target="ONE", refresh="0"))
+    assert "batch" not in text(answer(exporter, target="ONE", contains="USER1"))
+
+
+def test_text_needs_the_configuration_and_a_login() -> None:
+    refused = answer(Exporter(), target="ONE", text="1")
+    assert refused.status_code == 403 and "sessions.statement_text" in text(refused)
+    allowed = Exporter(shows_statement_text=True)
+    assert RUNNING.text not in text(answer(allowed, target="ONE"))
+    assert RUNNING.text in text(answer(allowed, target="ONE", text="1"))
+    assert allowed.asked[-1] == ("ONE", SESSIONS, STATEMENTS, TEXT)
+
+
+def test_json_has_the_same_and_says_what_failed() -> None:
+    found = json.loads(text(answer(Exporter(), target="ONE", format="json")))
+    assert found["snapshot"]["active"] == {"lock": 2, "cpu": 1} and found["error"] is None
+    assert [each["spid"] for each in found["snapshot"]["blocking"]] == [7, 10, 11]
+    failed = answer(Exporter(snapshot=None), target="ONE", format="json")
+    assert failed.status_code == 503 and json.loads(text(failed))["error"] == "no route"
+    assert "Nothing was read: no route" in text(answer(Exporter(snapshot=None), target="TWO"))
+    assert answer(Exporter(), target="THREE").status_code == 404
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_no_width_cuts_anything_off(tmp_path: Path, width: int) -> None:
+    page = tmp_path / "sessions.html"
+    page.write_text(text(answer(Exporter(), target="ONE", refresh="0")))
+    with opened(page, "dark" if width == 1920 else "light", width) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert seen.complaints == [] and seen.requests == [page.as_uri()]
+
+
+@pytest.mark.anyio
+async def test_a_server_is_asked_within_its_budget_and_the_landing_page_keeps_its_scrape(
+    server: Simulated,
+) -> None:
+    host, port = server.address
+    config = Config(
+        targets=(Target(name="ONE", host=host, port=port),),
+        auth={"default": Auth(user="monitor", password=server.password)},
+        sessions=SessionsConfig(statement_text=True),
+        scrape=Scrape(timeout=60.0, connect_timeout=60.0),
+    )
+    exporter = ExporterApp(lambda: Loaded.of(config), Loaded.of(config))
+    await exporter.start()
+    try:
+        reply = await exporter.sessions("ONE", SESSIONS)
+        assert reply.sessions is not None, reply.summary.error
+        # Without a web configuration nobody can log in, so nobody sees text.
+        assert not exporter.shows_statement_text
+        assert exporter.pool.states["ONE"].summary is None
+    finally:
+        await exporter.stop()
