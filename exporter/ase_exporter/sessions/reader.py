@@ -6,8 +6,7 @@ from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.backoff import Backoff
-from ase_exporter.catalogue.facts import ServerFacts
-from ase_exporter.catalogue.messages import unavailable_reason
+from ase_exporter.catalogue.facts import ServerFacts, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.sessions.session import PROCESSES, Snapshot, snapshot_of
 from ase_exporter.sessions.sources import MAX_ROWS, STATEMENTS, PlannedSource, plan_sources

@@ -66,8 +66,8 @@ class ScrapeRequest:
 
     deadline: time.monotonic(), which all processes of a machine share on Linux. collectors: only these, None for all of
     the module. openmetrics: format of the body; created: with the times at which counters started. compress: gzip it.
-    module: '' for the target's own. session_groups: what to read of sessions, in place of an exposition. families: known
-    to the web process, rendered with the rest. number: of the pool.
+    module: '' for the target's own. session_groups: what to read of sessions, in place of an exposition. families:
+    known to the web process, rendered with the rest. number: of the pool.
     """
 
     target: str

@@ -11,7 +11,7 @@ START = 1_700_000_000.0
 
 
 class Cache:
-    """A statement cache: plans that run, are compiled again, and leave. ran: truth by statement since the last reading."""
+    """A statement cache: plans that run and leave. ran: truth by statement since the last reading."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
