@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 
@@ -19,6 +20,7 @@ from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 MAX_HOLD_SECONDS = 0.1
 
 
+@dataclass(order=True, slots=True)
 class _Turn:
     """The place of one thread in the queue.
 
@@ -26,14 +28,10 @@ class _Turn:
     the turn. granted: locked while the thread waits.
     """
 
-    def __init__(self, order: int) -> None:
-        self.order = order
-        self.waiting = False
-        self.moved = time.monotonic()
-        self.granted = threading.Lock()
-
-    def __lt__(self, other: "_Turn") -> bool:
-        return self.order < other.order
+    order: int
+    waiting: bool = field(default=False, compare=False)
+    moved: float = field(default_factory=time.monotonic, compare=False)
+    granted: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
 
 class GilScheduler:
