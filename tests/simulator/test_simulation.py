@@ -1,6 +1,5 @@
 """Model, T-SQL and TDS together, as clients see them."""
 
-import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -32,16 +31,6 @@ def logged_in(server: Running) -> RawClient:
     client = RawClient(server.port)
     assert client.login("sa", "")[-1]["status"] == 0
     return client
-
-
-def test_parameters_of_a_batch_are_its_variables(server: Running) -> None:
-    with logged_in(server) as client:
-        codec = client.codec
-        batch = codec.language("select @n + 1, @word") + codec.parameters(
-            [("@n", 41, False), ("@word", "engine", False)]
-        )
-        (row,) = (token for token in client.ask(batch) if token.name == "ROW")
-    assert row["values"] == [struct.pack("<i", 42), b"engine"]
 
 
 @pytest.mark.parametrize(
@@ -76,15 +65,14 @@ def test_a_session_may_cancel_its_queries_again_and_again(server: Running) -> No
         assert client.ask(client.codec.language("select 1"))[1].name == "ROW"
 
 
-def test_a_restart_drops_all_connections_and_takes_new_ones(server: Running, model: SimulatedServer) -> None:
+def test_a_restart_drops_all_connections_and_logins_fail_after_a_shutdown_until_it(
+    server: Running, model: SimulatedServer
+) -> None:
     with ExitStack() as stack:
         clients = [stack.enter_context(logged_in(server)) for _ in range(3)]
         server.ask(model.restart)
         assert all(client.closed() for client in clients)
     logged_in(server).socket.close()
-
-
-def test_logins_fail_between_shutdown_and_restart(server: Running, model: SimulatedServer) -> None:
     server.ask(model.shutdown)
     with pytest.raises((ConnectionResetError, EOFError)):
         logged_in(server)

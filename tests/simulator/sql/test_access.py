@@ -98,19 +98,6 @@ def test_a_granted_role_may_be_inactive_until_it_is_set() -> None:
     assert monitor.errors("set role sa_role on") == [10353]
 
 
-def test_select_is_public_until_it_is_revoked_and_may_be_granted_to_a_role() -> None:
-    _, monitor, sa = connected()
-    read = "select 1 from master..sysconfigures"
-    assert monitor.errors(read) == []
-    assert sa.errors("revoke select on sysconfigures from public") == []
-    assert monitor.errors(read) == [10330] and sa.errors(read) == []
-    for grantee in ("mon_role", "monitor"):
-        sa.errors(f"grant select on sysconfigures to {grantee}")
-        assert monitor.errors(read) == []
-        sa.errors(f"revoke select on sysconfigures from {grantee}")
-        assert monitor.errors(read) == [10330]
-
-
 def test_tables_of_a_script_that_was_not_run_are_missing() -> None:
     server, monitor, _ = connected()
     listed = "select 1 from master..sysobjects where name = 'monState'"

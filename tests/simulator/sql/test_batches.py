@@ -15,8 +15,6 @@ from ase_simulator.results import (
     Rows,
     Type,
 )
-from ase_simulator.sql.backend import SqlBackend
-from ase_simulator.sql.logins import Login
 from ase_simulator.sql.session import ROW_MS, STATEMENT_MS
 
 
@@ -87,16 +85,6 @@ def test_a_closed_session_rolls_back() -> None:
     client.rows("create table tempdb..t (a int) begin tran insert tempdb..t values (1) select 1")
     client.session.close()
     assert Client(FakeServer(), backend=client.backend).rows("select count(*) from tempdb..t") == [(0,)]
-
-
-def test_monitoring_tables_need_mon_role() -> None:
-    server = FakeServer(monState=[{}])
-    client = Client(server, "guest_login", "x", SqlBackend(server, [Login("guest_login", "x")]))
-    rejection = client.results("select * from master..monState")[0]
-    assert isinstance(rejection, Message)
-    assert (rejection.number, rejection.severity) == (10353, 14)
-    assert "'mon_role'" in rejection.text
-    assert client.rows("select count(*) from master..monSysLoad") == [(0,)]
 
 
 @pytest.mark.parametrize(("version", "number"), [("16.0 SP04", 12036), ("15.5", 12052)])

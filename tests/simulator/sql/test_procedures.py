@@ -135,18 +135,6 @@ def test_configuration_history_is_kept_while_auditing_is_on(live: Client) -> Non
     assert rows[-1][:3] == ("sp_cacheconfig", "orders cache", "partitions")
 
 
-def test_without_sa_role_nothing_is_changed() -> None:
-    server = FakeServer()
-    client = Client(server, "ase_exporter", "exporter")
-    for sql in ("sp_configure 'number of open objects', 900", "sp_bindcache c, master", "shutdown", "kill 5",
-                "dbcc traceon(3604)", "grant role sa_role to ase_exporter", "sp_monitorconfig 'all'"):  # fmt: skip
-        assert client.errors(sql) == [10353], sql
-    assert not [call for call in server.calls if call[0] not in ("attach",)]
-    assert client.errors("select * from master..sysmonitors") == [10330]
-    assert client.value("show_role()") == "mon_role"
-    assert client.value("proc_role('sa_role')") == 0
-
-
 def test_roles_are_granted_and_seen_at_once(client: Client) -> None:
     client.results("exec sp_addlogin 'dba', 'secret1' grant role mon_role to dba")
     dba = Client(client.backend.server, "dba", "secret1", client.backend)

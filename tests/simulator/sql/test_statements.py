@@ -53,9 +53,13 @@ def answered(session: Client, sql: str) -> dict[str, object]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["what"]))
 def test_statements_are_answered_as_ase_answers_them(case: dict[str, Any]) -> None:
     client = Client(FakeServer("16.0 SP04", **SERVERS[case.get("server", "empty")]))
-    other = Client(client.backend.server, backend=client.backend)
+    sessions = {"": client}
     for step in case.get("steps", ()):
-        found = answered(other if step.get("session") == "other" else client, step["sql"])
+        name = step.get("session", "")
+        if name not in sessions:
+            login = ("ase_exporter", "exporter") if name == "monitor" else ("sa", "")
+            sessions[name] = Client(client.backend.server, *login, client.backend)
+        found = answered(sessions[name], step["sql"])
         wanted = {"errors": []} | {key: value for key, value in step.items() if key not in ("sql", "session")}
         assert {key: found[key] for key in wanted} == wanted, step
     assert {sql: shown(client.value(sql)) for sql in case.get("values", {})} == case.get("values", {})
