@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.simulator.model.worlds import one, total
+from tests.simulator.model.worlds import total
 
 from ase_exporter.rules.parameters import parameters
 from ase_simulator.model import SimulatedServer, load_scenario
@@ -21,22 +21,17 @@ MEASURED_SECONDS = 240
 
 
 class Work(NamedTuple):
-    """A run at one load: iterations of spin loops per second, CPU seconds of the engines and spins per transaction, and
-    engines that truly spin."""
+    """A run at one load: spins, CPU seconds of the engines, transactions; engines that truly spin."""
 
     spins: float
-    cpu_per_transaction: float
-    spins_per_transaction: float
+    cpu: float
+    transactions: float
     spinning: float
 
 
-def counters(server: SimulatedServer) -> list[float]:
+def counters(server: SimulatedServer) -> tuple[float, float, float]:
     cpu = total(server, "monEngine", "UserCPUTime") + total(server, "monEngine", "SystemCPUTime")
-    return [
-        total(server, "monSpinlockActivity", "Spins"),
-        cpu,
-        float(str(one(server, "monState")["Transactions"])),
-    ]
+    return total(server, "monSpinlockActivity", "Spins"), cpu, total(server, "monState", "Transactions")
 
 
 def runs(users: int, directory: Path) -> list[Work]:
@@ -51,8 +46,7 @@ def runs(users: int, directory: Path) -> list[Work]:
         before = counters(server)
         server.advance(MEASURED_SECONDS)
         spins, cpu, transactions = (end - start for start, end in zip(before, counters(server), strict=True))
-        spinning = server.world.operation.point.spinning
-        found.append(Work(spins / MEASURED_SECONDS, cpu / transactions, spins / transactions, spinning))
+        found.append(Work(spins, cpu, transactions, server.world.operation.point.spinning))
         server.advance(RUN_SECONDS / 2 - MEASURED_SECONDS)
     return found
 
@@ -64,7 +58,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Mapping[int, list[Work
 
 def test_the_estimate_is_what_truly_spins(measured: Mapping[int, list[Work]]) -> None:
     for work in (each for found in measured.values() for each in found):
-        assert work.spins * SECONDS_PER_SPIN == pytest.approx(work.spinning, rel=0.001)
+        estimated = work.spins / MEASURED_SECONDS * SECONDS_PER_SPIN
+        assert estimated == pytest.approx(work.spinning, rel=0.001)
 
 
 def test_two_loads_of_the_same_work_give_the_cost_of_a_spin_where_spinning_costs_enough(
@@ -73,10 +68,10 @@ def test_two_loads_of_the_same_work_give_the_cost_of_a_spin_where_spinning_costs
     pairs = [
         (low, high)
         for low, high in zip(measured[400], measured[800], strict=True)
-        if SECONDS_PER_SPIN * high.spins_per_transaction > 0.01 * high.cpu_per_transaction
+        if SECONDS_PER_SPIN * high.spins > 0.01 * high.cpu
     ]
     assert len(pairs) == 6
     for low, high in pairs:
-        cpu = high.cpu_per_transaction - low.cpu_per_transaction
-        calibrated = cpu / (high.spins_per_transaction - low.spins_per_transaction)
-        assert calibrated == pytest.approx(SECONDS_PER_SPIN, rel=0.04)
+        cpu = high.cpu / high.transactions - low.cpu / low.transactions
+        spins = high.spins / high.transactions - low.spins / low.transactions
+        assert cpu / spins == pytest.approx(SECONDS_PER_SPIN, rel=0.04)

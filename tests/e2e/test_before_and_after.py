@@ -97,35 +97,25 @@ class Truth:
             for table, each, column in next(iter(self.seconds.values()))
             if (table, column) == ("monSpinlockActivity", "Spins")
         )
-        match measure:
-            case "cpu_busy":
-                return cpu / engines
-            case "transactions":
-                return transactions / span.seconds
-            case "deadlocks":
-                return of("monState", "NumDeadlocks") / span.seconds
-            case "physical_reads":
-                return of("monState", "PhysicalReads") / transactions
-            case "throughput_per_cpu_unit":
-                threads = of("monThread", "UserTime") + of("monThread", "SystemTime")
-                return transactions / (threads / 1000)
-            case "cache_contention" | "spinlock_contention":
-                waits = of("monSpinlockActivity", "Waits", name)
-                return waits / of("monSpinlockActivity", "Grabs", name)
-            case "spins":
-                return spins / transactions
-            case "spin_share":
-                return spins * 1e-8 / engines
-            case "cache_hits":
-                return 1 - of("monDataCache", "PhysicalReads", name) / of(
-                    "monDataCache", "CacheSearches", name
-                )
-            case "wait_time":
-                return 1000 * of("monSysWaits", "WaitTime") / transactions
-            case "io_time":
-                ios = sum(of("monDeviceIO", column) for column in ("Reads", "APFReads", "Writes"))
-                return of("monDeviceIO", "IOTime") / ios
-        return None
+        waits, grabs = (of("monSpinlockActivity", column, name) for column in ("Waits", "Grabs"))
+        ios = sum(of("monDeviceIO", column) for column in ("Reads", "APFReads", "Writes"))
+        threads = of("monThread", "UserTime") + of("monThread", "SystemTime")
+        searches = of("monDataCache", "CacheSearches", name)
+        parts = {
+            "cpu_busy": (cpu, engines),
+            "transactions": (transactions, span.seconds),
+            "deadlocks": (of("monState", "NumDeadlocks"), span.seconds),
+            "physical_reads": (of("monState", "PhysicalReads"), transactions),
+            "throughput_per_cpu_unit": (transactions, threads / 1000),
+            "cache_contention": (waits, grabs),
+            "spinlock_contention": (waits, grabs),
+            "spins": (spins, transactions),
+            "spin_share": (spins * 1e-8, engines),
+            "cache_hits": (searches - of("monDataCache", "PhysicalReads", name), searches),
+            "wait_time": (1000 * of("monSysWaits", "WaitTime"), transactions),
+            "io_time": (of("monDeviceIO", "IOTime"), ios),
+        }
+        return parts[measure][0] / parts[measure][1] if measure in parts else None
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,9 @@ def series(recording: Recording, directory: Path, rules: list[Path]) -> dict[str
 
 def adapted(interval: int, directory: Path) -> list[Path]:
     directory.mkdir()
-    paths = [directory / name for name in rule_files(interval)]
-    for path, text in zip(paths, rule_files(interval).values(), strict=True):
-        path.write_text(text, encoding="utf-8")
-    return paths
+    for name, text in rule_files(interval).items():
+        (directory / name).write_text(text, encoding="utf-8")
+    return sorted(directory.iterdir())
 
 
 @pytest.mark.parametrize("interval", [30, 60])

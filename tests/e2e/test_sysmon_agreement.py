@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -32,6 +33,7 @@ from ase_simulator.sql.backend import SqlBackend
 RUNS = (0, 3, 6, 9)
 STEP_SECONDS = 600
 SAMPLE_SECONDS = 300
+CACHES = {"default data cache", "log cache", "orders cache", "system tables cache"}
 SPINLOCKS = {
     "Object Manager": "Resource->rdesmgr_spin",
     "Object": "Des Upd Spinlocks",
@@ -123,40 +125,23 @@ def windows() -> list[Window]:
         return list(pool.submit(lambda: list(look_both_ways(server, listening))).result())
 
 
-def test_every_run_was_sampled_whole_and_without_clearing(windows: list[Window]) -> None:
-    assert len(windows) == len(RUNS)
-    for window in windows:
-        assert window.report.complete and not window.report.warnings
-        assert window.report.header.mode == "No Clear"
-        assert window.report.header.interval is not None
-        assert window.report.header.interval.total_seconds() == SAMPLE_SECONDS
-
-
 @pytest.mark.parametrize("run", range(len(RUNS)))
-def test_contention_agrees_within_half_a_point(windows: list[Window], run: int) -> None:
+def test_both_ways_agree(windows: list[Window], run: int) -> None:
+    """Contention within half a point, CPU busy, and throughput; sampled whole and without clearing."""
     window = windows[run]
+    header = window.report.header
+    assert window.report.complete and not window.report.warnings
+    assert (header.mode, header.interval) == ("No Clear", timedelta(seconds=SAMPLE_SECONDS))
     caches = window.printed("cache_spinlock_contention_ratio")
     spinlocks = window.printed("spinlock_contention_ratio")
-    assert {name for (name,) in caches} == {
-        "default data cache",
-        "log cache",
-        "orders cache",
-        "system tables cache",
-    }
-    for (name,), printed in caches.items():
-        assert window.contention(name) == pytest.approx(printed, abs=0.005), name
+    assert {name for (name,) in caches} == CACHES
     assert {name for (name,) in spinlocks} == set(SPINLOCKS)
-    for (name,), printed in spinlocks.items():
-        assert window.contention(SPINLOCKS[name]) == pytest.approx(printed, abs=0.005), name
-
-
-@pytest.mark.parametrize("run", range(len(RUNS)))
-def test_cpu_busy_and_throughput_agree(windows: list[Window], run: int) -> None:
-    window = windows[run]
-    printed = window.printed("server_busy_ratio")
+    for (name,), printed in [*caches.items(), *spinlocks.items()]:
+        assert window.contention(SPINLOCKS.get(name, name)) == pytest.approx(printed, abs=0.005), name
+    ratios = window.printed("server_busy_ratio")
     busy = sum(window.counted("ase_engine_cpu_seconds_total", mode=mode) for mode in ("user", "system"))
     everything = window.counted("ase_engine_cpu_seconds_total")
-    assert busy / everything == pytest.approx(printed["user",] + printed["system",], abs=0.005)
+    assert busy / everything == pytest.approx(ratios["user",] + ratios["system",], abs=0.005)
     units = window.counted("ase_thread_cpu_seconds_total") / SAMPLE_SECONDS
     throughput = window.counted("ase_transactions_total") / SAMPLE_SECONDS / units
     assert throughput == pytest.approx(window.printed("throughput_per_cpu_unit")[()], rel=0.01)

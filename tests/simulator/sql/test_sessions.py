@@ -8,9 +8,9 @@ from typing import Any
 
 import pyodbc
 import pytest
+from tests.simulator.sql.fake import Client
 from tests.simulator.tds.running import running
 
-from ase_simulator.contracts import LoginRequest
 from ase_simulator.model import load_scenario
 from ase_simulator.results import Disconnect, Message, Rows
 from ase_simulator.simulation import simulation
@@ -27,12 +27,7 @@ class Sessions:
     def __init__(self) -> None:
         (self.model,) = load_scenario("idle")
         self.backend = SqlBackend(self.model, [Login("sa", "", roles=list(FULL))])
-        self.one, self.two, self.dba = (self._login() for _ in range(3))
-
-    def _login(self) -> SqlSession:
-        session = self.backend.login(LoginRequest("sa", "", "host", "isql"))
-        assert isinstance(session, SqlSession)
-        return session
+        self.one, self.two, self.dba = (Client(self.model, backend=self.backend).session for _ in range(3))
 
     async def ask(self, session: SqlSession, sql: str) -> list[object]:
         """Rows of all result sets, numbers of errors, and Disconnect."""

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.simulator.sql.fake import Client
 
 from ase_exporter.sysmon.metrics import cleared_counters
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.structure import Report
-from ase_simulator.contracts import LoginRequest
 from ase_simulator.model.scenario import load_scenario
 from ase_simulator.model.server import SimulatedServer
 from ase_simulator.results import Message, ReturnStatus
@@ -45,9 +45,7 @@ class Server:
         self.backend = SqlBackend(server)
 
     def session(self, user: str = "sa", password: str = "") -> SqlSession:
-        session = self.backend.login(LoginRequest(user, password))
-        assert isinstance(session, SqlSession)
-        return session
+        return Client(self.model, user, password, self.backend).session
 
     def run(self, *batches: str, user: str = "sa", password: str = "") -> list[list[Message]]:
         """The messages of concurrent batches, each in a separate session."""
