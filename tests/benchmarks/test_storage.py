@@ -22,9 +22,8 @@ from tests.ports import free_block
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
-from ase_exporter.metrics.exposition import escape_label
+from ase_exporter.metrics.exposition import escape_label, format_number
 from ase_exporter.metrics.families import Family
-from ase_exporter.metrics.number_formatting import format_number
 
 SCENARIOS = ["idle", "quiet-oltp", "vldb", "memscale"]
 INTERVAL = 15

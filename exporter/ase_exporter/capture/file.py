@@ -160,7 +160,17 @@ def header_line(header: CaptureHeader) -> str:
 
 def statement_line(statement: Execution) -> str:
     """The line of one statement."""
-    return _json(_statement(statement))
+    line: dict[str, Any] = {
+        "scrape": statement.scrape,
+        "sql": statement.sql,
+        "seconds": round(statement.seconds, 6),
+        "results": list(map(_result, statement.results)),
+    }
+    if statement.at is not None:
+        line["at"] = round(statement.at, 6)
+    if statement.error:
+        line["error"] = asdict(statement.error)
+    return _json(line)
 
 
 def end_line(count: int) -> str:
@@ -181,21 +191,24 @@ def text_lines(path: Path) -> Iterator[str]:
             while line := file.readline(min(left, MAX_LINE) + 1):
                 left -= len(line)
                 if left < 0:
-                    raise UserError(f"{path}: not a capture: expected at most {MAX_SIZE >> 20} MiB of text")
+                    raise _not_a_capture(path, f"at most {MAX_SIZE >> 20} MiB of text")
                 if len(line) > MAX_LINE:
-                    raise UserError(f"{path}: not a capture: expected lines of at most {MAX_LINE >> 20} MiB")
+                    raise _not_a_capture(path, f"lines of at most {MAX_LINE >> 20} MiB")
                 for part in parts:
                     parts[part] -= line.count(part)
                     if parts[part] < 0:
-                        most = f"{MAX_PARTS[part]:,} times {part.decode()}"
-                        raise UserError(f"{path}: not a capture: expected at most {most}")
+                        raise _not_a_capture(path, f"at most {MAX_PARTS[part]:,} times {part.decode()}")
                 yield line.decode()
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise UserError(f"{path}: not a capture: expected a complete gzip file") from None
+        raise _not_a_capture(path, "a complete gzip file") from None
     except UnicodeDecodeError:
-        raise UserError(f"{path}: not a capture: expected UTF-8 text") from None
+        raise _not_a_capture(path, "UTF-8 text") from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
+
+
+def _not_a_capture(path: Path, expected: str) -> UserError:
+    return UserError(f"{path}: not a capture: expected {expected}")
 
 
 def parse(texts: Iterable[str], where: str) -> Capture:
@@ -255,27 +268,12 @@ def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("\x7f", "\\u007f")
 
 
-def _statement(statement: Execution) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "scrape": statement.scrape,
-        "sql": statement.sql,
-        "seconds": round(statement.seconds, 6),
-        "results": [_result(result) for result in statement.results],
-    }
-    if statement.at is not None:
-        line["at"] = round(statement.at, 6)
-    if statement.error:
-        error = statement.error
-        line["error"] = {"kind": error.kind, "number": error.number, "text": error.text}
-    return line
-
-
 def _result(result: Result) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if result.messages:
         found["messages"] = list(result.messages)
     if result.columns is not None:
-        found["columns"] = [[c.name, c.type, c.size, c.scale, c.nullable] for c in result.columns]
+        found["columns"] = result.columns
         found["rows"] = [[_encode(value) for value in row] for row in result.rows]
     return found
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
-from ase_exporter.ase.login import Permission
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
 from ase_exporter.capture.file import LOGIN, ColumnType, Execution, Failure, Result
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -26,27 +25,12 @@ class Recorder:
         self._began = clock.monotonic()
         self._watchdog = SYSTEM_WATCHDOG if clock is SYSTEM_CLOCK else Watchdog(clock)
 
-    def open(
-        self,
-        endpoint: Endpoint,
-        user: str,
-        password: str,
-        *,
-        deadline: float,
-        program: str,
-        permit: Permission,
-    ) -> "RecordingConnection":
+    def open(self, endpoint: Endpoint, user: str, password: str, **options: Any) -> "RecordingConnection":
         """Log in, as `Connection.open` does."""
         started = self.monotonic()
         try:
             connection = RecordingConnection.open(
-                endpoint,
-                user,
-                password,
-                deadline=deadline,
-                program=program,
-                permit=permit,
-                watchdog=self._watchdog,
+                endpoint, user, password, watchdog=self._watchdog, **options
             )
         except DatabaseError as error:
             self.add(LOGIN, started, [], error)

@@ -5,9 +5,14 @@ The output is that of prometheus_client, at about a thirtieth of its time.
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from ase_exporter.metrics.families import Family, SampleArray
-from ase_exporter.metrics.number_formatting import format_number, format_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SPECIAL = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 def render_text(families: Iterable[Family]) -> str:
@@ -39,6 +44,27 @@ def render_bytes(families: Iterable[Family], *, openmetrics: bool = False, creat
     if openmetrics:
         parts.append(b"# EOF\n")
     return b"".join(parts)
+
+
+def format_number(value: float) -> str:
+    """A value as text: 3.0, 0.25, 1e-07, NaN, +Inf."""
+    if isinstance(value, int):
+        return f"{int(value)}.0"
+    text = repr(float(value))
+    return _SPECIAL.get(text, text)
+
+
+def format_numbers(values: "list[float] | NDArray[Any]") -> list[bytes]:
+    """The text of each value. Values of one type are formatted as a whole, in a third of the time."""
+    numbers = values if isinstance(values, list) else values.tolist()
+    kinds = set(map(type, numbers))
+    if kinds == {int}:
+        return ("%d.0 " * len(numbers) % tuple(numbers)).encode().split()
+    text = repr(numbers)[1:-1]
+    # Neither inf nor nan.
+    if kinds == {float} and "n" not in text:
+        return text.encode().split(b", ")
+    return [format_number(value).encode() for value in numbers]
 
 
 def escape_label(value: str) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ase_exporter.errors import UserError
-from ase_exporter.metrics.exposition import escape_label, render_text
+from ase_exporter.metrics.exposition import escape_label, format_number, render_text
 from ase_exporter.metrics.families import Family
-from ase_exporter.metrics.number_formatting import format_number
 from ase_exporter.sysmon.metrics import families
 from ase_exporter.sysmon.structure import Report
 

@@ -157,7 +157,8 @@ def test_every_way_to_read_a_table_gives_the_text_of_a_new_mapper(shape: str, se
     plain, kept = Way(shape, renewed=True), Way(shape)
     arrays = Way(shape, lambda _, rows: as_arrays(rows))
     mixed = Way(shape, lambda step, rows: as_arrays(rows) if step % 3 else rows)
-    ways = [kept, arrays, mixed, Way(shape, continued=0.15)]
+    continued = Way(shape, lambda step, rows: as_arrays(rows) if step % 2 else rows, continued=0.15)
+    ways = [kept, arrays, mixed, continued]
     chance, started, cleared = random.Random(seed), 0.0, 0.0
     for step, rows in enumerate(readings(seed)):
         now = step * 15.0

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Metric, exposition, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from ase_exporter.metrics.exposition import render_bytes, render_openmetrics, render_text
+from ase_exporter.metrics.exposition import (
+    format_number,
+    format_numbers,
+    render_bytes,
+    render_openmetrics,
+    render_text,
+)
 from ase_exporter.metrics.families import Family, Kind, SampleArray, SeriesLabels
-from ase_exporter.metrics.number_formatting import format_number, format_numbers
 
 LABEL_VALUES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 

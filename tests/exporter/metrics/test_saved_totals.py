@@ -225,18 +225,3 @@ def test_random_damage_under_a_right_checksum_leaves_a_store_that_counts(seed: i
         assert all(0 <= total < float("inf") for total in before)
         totals = scraped(store, {"a": 30, "b": 21}, 30.0)
         assert all(0 <= total < float("inf") for total in totals.values())
-
-
-def test_a_table_of_arrays_continues_as_one_of_lists() -> None:
-    rows = [(row,) for row in range(1200)]
-    deltas = []
-    for arrays in (False, True):
-        store = CounterStore()
-        for now in (0, 15, 30):
-            column = [row * 7 + now for row in range(1200)]
-            table = store.table("t", ["int"])
-            grown = table.growth(rows, [np.array(column) if arrays else column], now)
-            table.add([table.series((str(key),)) for key in rows], grown)
-            store = continued(encode(store, clock()))
-        deltas.append([list(table.totals[0]), list(grown[0])])
-    assert deltas[0] == deltas[1]
