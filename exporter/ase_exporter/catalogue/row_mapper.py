@@ -11,7 +11,7 @@ from ase_exporter.catalogue.facts import ServerFacts, server_seconds
 from ase_exporter.catalogue.labels import INSTANCE_LABEL, RowLabels
 from ase_exporter.catalogue.model import UNITS, Collector, Label, Metric
 from ase_exporter.catalogue.ranking import choose, leading, shares
-from ase_exporter.catalogue.row_series import MetricGroup, MetricValues, RowSeries, ValueSource
+from ase_exporter.catalogue.row_series import ColumnValues, MetricGroup, RowSeries, ValueSource, samples_of
 from ase_exporter.errors import UnreadableError
 from ase_exporter.metrics.columns import Columns, Row, at_indexes, listed, same
 from ase_exporter.metrics.counters import CounterStore, Key, TableCounters, Width
@@ -263,24 +263,25 @@ class RowMapper:
                 arrays = any(not isinstance(column, list) for column in unique)
                 owners, numbers = rows.series_numbers(totals, arrays=arrays)
                 totals.add(owners, deltas)
-        found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
+        found: defaultdict[str, list[ColumnValues]] = defaultdict(list)
         for value, column, counted_so_far in zip(group.counters, columns, totals.totals, strict=True):
             each = value.scaled(at_indexes(counted_so_far, numbers))
             if isinstance(column, list) and None in column:
                 pairs = zip(label_values, column, strict=True)
                 known = {labels for labels, cell in pairs if cell is not None}
                 counted = zip(texts.series, listed(each), strict=True)
-                found[value.metric].add_some(value.by, [sample for sample in counted if sample[0] in known])
+                shown = [sample for sample in counted if sample[0] in known]
+                found[value.metric].append(ColumnValues(value.by, shown, whole=False))
             else:
-                found[value.metric].add(value.by, each)
+                found[value.metric].append(ColumnValues(value.by, each))
         for value in group.gauges:
             column = _column(table, value)
             if not group.ranked and len(rows.series) == len(column) and value.is_known(column):
-                found[value.metric].add(value.by, value.scaled(column))
+                found[value.metric].append(ColumnValues(value.by, value.scaled(column)))
             else:
                 folded = value.folded(listed(column), label_values, self._facts.utc_seconds)
-                found[value.metric].add_some(value.by, folded)
-        return {name: values.samples(texts) for name, values in found.items()}
+                found[value.metric].append(ColumnValues(value.by, folded, whole=False))
+        return {name: samples_of(columns, texts) for name, columns in found.items()}
 
     def _rank(
         self,
@@ -323,11 +324,11 @@ def _count_events(
         totals.add(owners, [[cell or 0 for cell in _column(table, value)] for value in group.counters])
     series = totals.known_series()
     texts = group.texts_of([labels for labels, _ in series])
-    found: defaultdict[str, MetricValues] = defaultdict(MetricValues)
+    found: defaultdict[str, list[ColumnValues]] = defaultdict(list)
     for value, column_totals in zip(group.counters, totals.totals, strict=True):
         each = [column_totals[number] if number in known or totals.reads == 1 else 0 for _, number in series]
-        found[value.metric].add(value.by, value.scaled(each))
-    return {name: values.samples(texts) for name, values in found.items()}
+        found[value.metric].append(ColumnValues(value.by, value.scaled(each)))
+    return {name: samples_of(columns, texts) for name, columns in found.items()}
 
 
 def _keys(rows: Columns, indexes: Sequence[int]) -> list[Key]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ase_exporter.catalogue.labels import LabelValues, RowLabels
 from ase_exporter.metrics.columns import at_indexes, joined, listed, negative
@@ -160,34 +160,29 @@ class ValueSource:
         return values.astype(float) * factor
 
 
-class MetricValues:
-    """The values of one metric in one reading, column by column, in base units."""
+class ColumnValues(NamedTuple):
+    """One column of a metric in one reading, in base units. by: its `by` label.
 
-    __slots__ = ("_columns", "_some")
+    values: one for each series, as a list or an array; if not whole, samples of some series.
+    """
 
-    def __init__(self) -> None:
-        self._columns: list[tuple[ByLabel | None, Any]] = []
-        # The columns that have values for some series only, as samples.
-        self._some: list[int] = []
+    by: ByLabel | None
+    values: Any
+    whole: bool = True
 
-    def add(self, by: ByLabel | None, values: Any) -> None:
-        """A column with one value for each series, as a list or an array. by: its `by` label."""
-        self._columns.append((by, values))
 
-    def add_some(self, by: ByLabel | None, samples: list[tuple[LabelValues, float]]) -> None:
-        """A column with values for some series."""
-        self._some.append(len(self._columns))
-        self.add(by, samples if by is None else [(_insert(by, labels), value) for labels, value in samples])
-
-    def samples(self, texts: SeriesTexts) -> list[Sample] | SampleArray:
-        """The samples of the metric. texts: of its series."""
-        if not self._some:
-            labels = texts.labels(tuple([by for by, _ in self._columns]))
-            return SampleArray(labels, joined([values for _, values in self._columns]))
-        samples: list[Sample] = []
-        for index, (by, values) in enumerate(self._columns):
-            samples += values if index in self._some else SampleArray(texts.labels((by,)), values)
-        return samples
+def samples_of(columns: Sequence[ColumnValues], texts: SeriesTexts) -> list[Sample] | SampleArray:
+    """The samples of a metric. texts: of its series."""
+    if all(column.whole for column in columns):
+        labels = texts.labels(tuple([column.by for column in columns]))
+        return SampleArray(labels, joined([column.values for column in columns]))
+    samples: list[Sample] = []
+    for by, values, whole in columns:
+        if whole:
+            samples += SampleArray(texts.labels((by,)), values)
+        else:
+            samples += [(labels if by is None else _insert(by, labels), value) for labels, value in values]
+    return samples
 
 
 @dataclass(slots=True)
