@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,40 +12,33 @@ from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Lookup
 from ase_exporter.untrusted.statements import program_name
 
-# What a spinlock protects, by prefix of its name; the first match counts. Sources: DbxTune's texts and names seen
-# on real servers.
-_SPINLOCK_CLASSES = Path(__file__).with_name("spinlock_classes.csv")
 
-# Problems by the text of a message in the error log; the first match counts. Stack traces have the severity 99 or 0 and
-# no number, and each line is a message, so their last one counts. Sources: DbxTune, CmErrorLog; sysmessages 1105, 3414,
-# 3475.
-_LOG_PROBLEMS = (
-    (re.compile(r"timeslice .*current process infected at"), "time_slice"),
-    (re.compile(r"Current process \(.*infected with"), "infected"),
-    (re.compile(r"end of stack trace"), "stack_trace"),
-    (re.compile(r"Recovery failed|marked.* suspect"), "recovery_failed"),
-    (re.compile(r"no space available in SYSLOGS|Can't allocate space for object 'syslogs'"), "log_full"),
-    (re.compile(r"Can't allocate space for object .* in database 'tempdb"), "tempdb_full"),
-    (re.compile(r"Can't allocate space for object"), "segment_full"),
-)
+@cache
+def _table(name: str) -> list[tuple[str, str]]:
+    """The lines of a CSV file beside this one; the first match counts."""
+    with Path(__file__).with_name(name).open(newline="", encoding="utf-8") as file:
+        return [(first, second) for first, second in islice(csv.reader(file), 1, None)]
 
 
 def log_problem(text: str) -> str:
-    """The problem that a message of the error log reports, `other` for all other messages."""
-    return next((problem for pattern, problem in _LOG_PROBLEMS if pattern.search(text)), "other")
+    """The problem that a message of the error log reports, `other` for all other messages.
 
-
-@cache
-def _spinlock_prefixes() -> list[tuple[str, str]]:
-    with _SPINLOCK_CLASSES.open(newline="", encoding="utf-8") as file:
-        return [(row["prefix"], row["class"]) for row in csv.DictReader(file)]
+    Stack traces have the severity 99 or 0 and no number, and each line is a message, so their last one counts. Sources:
+    DbxTune, CmErrorLog; sysmessages 1105, 3414, 3475.
+    """
+    problems = _table("log_problems.csv")
+    return next((problem for pattern, problem in problems if re.search(pattern, text)), "other")
 
 
 def spinlock_class(name: str, caches: frozenset[str]) -> str:
-    """The class of a spinlock. There are few classes, so that thresholds can be set for each."""
+    """The class of a spinlock: what it protects. There are few classes, so that thresholds can be set for each.
+
+    Sources of the prefixes: DbxTune's texts and names seen on real servers.
+    """
     if name in caches or name == "default data cache":
         return "data_cache"
-    return next((kind for prefix, kind in _spinlock_prefixes() if name.startswith(prefix)), "other")
+    prefixes = _table("spinlock_classes.csv")
+    return next((kind for prefix, kind in prefixes if name.startswith(prefix)), "other")
 
 
 def lookup(name: Lookup, facts: ServerFacts) -> Callable[[Any], str]:
