@@ -416,3 +416,76 @@ class SysmonAnswer(ToolAnswer):
     findings: list[Text]
     differences: list[DifferingFigure]
     notes: list[Text]
+
+
+class SessionOf(Answer):
+    """A session. doing: cpu, idle, or the part of the time account that it waits for. text: without literals."""
+
+    spid: int
+    doing: Text
+    in_state_seconds: Known
+    blocked_by: Annotated[int | None, Field(description="spid; null: nobody blocks it")]
+    transaction_seconds: Annotated[Known, Field(description="Age of the oldest transaction of its database")]
+    login: Text
+    program: Text
+    database: Text
+    statement: Text
+    object: Text
+    lock: Text
+    wait_event: Text
+    cpu_seconds: Known
+    logical_reads: Known
+    text: Annotated[Quoting | None, Field(description="Without literals; null: not asked for, or not known")]
+
+
+class LinkOf(Answer):
+    """A session of a chain. depth: 0 for one that nobody blocks. blocks: how many wait for it, also indirectly."""
+
+    depth: int
+    blocks: int
+    session: SessionOf
+
+
+class StatementOf(Answer):
+    """What all executions in the window cost. changed: how much more one reads than before, or ''."""
+
+    name: Text
+    database: Text
+    window_seconds: float
+    uses: Known
+    cpu_seconds: Known
+    elapsed_seconds: Known
+    logical_reads: Known
+    reads_each: Known
+    changed: Text
+
+
+class FoundSessions(ToolAnswer):
+    """active: number of all active sessions by what they do."""
+
+    server: Text
+    at: Text
+    active: dict[str, int]
+    sessions: list[SessionOf]
+    left_out: int
+    notes: list[Text]
+
+
+class FoundBlockers(ToolAnswer):
+    """chains: each session above those that it blocks."""
+
+    server: Text
+    at: Text
+    chains: list[LinkOf]
+    left_out: int
+    notes: list[Text]
+
+
+class FoundStatements(ToolAnswer):
+    """The most expensive statements, those with most CPU first."""
+
+    server: Text
+    at: Text
+    statements: list[StatementOf]
+    left_out: int
+    notes: list[Text]

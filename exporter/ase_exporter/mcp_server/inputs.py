@@ -109,3 +109,22 @@ class SysmonReport(Arguments):
     """A file below the directory of reports. Default: list the files."""
     against: Annotated[str, Field(max_length=500)] = ""
     """An earlier report to compare with: what changed since."""
+
+
+class Live(Arguments):
+    """A server of the exporter, now."""
+
+    server: Server
+    limit: Annotated[int, Field(ge=1, le=200, description="How many rows.")] = 30
+
+
+class LiveSessions(Live):
+    """Which sessions."""
+
+    doing: Annotated[
+        Literal["", "cpu", "run_queue", "lock", "log", "disk", "network", "space", "other", "idle"],
+        Field(description="Only those that do this, or wait for it. Default: all."),
+    ] = ""
+    text: Annotated[bool, Field(description="With the text of statements, without literals, if allowed.")] = (
+        False
+    )

@@ -8,7 +8,7 @@ from mcp import types
 from pydantic import ValidationError
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting, history, inputs, overview, querying, sysmon_files
+from ase_exporter.mcp_server import alerting, history, inputs, live, overview, querying, sysmon_files
 from ase_exporter.mcp_server.answers import Answer
 from ase_exporter.mcp_server.sources import Sources
 
@@ -62,6 +62,9 @@ TOOLS = {
         alerting.alerts,
         querying.query,
         sysmon_files.sysmon_report,
+        live.sessions,
+        live.blockers,
+        live.statements,
     )
 }
 

@@ -13,11 +13,14 @@ import pytest
 import yaml
 from tests.exporter.compare.conftest import prometheus_with, running_prometheus, typed
 from tests.exporter.compare.test_prometheus import server
+from tests.exporter.web.test_session_routes import Exporter as PageExporter
+from tests.exporter.web.test_session_routes import answer as session_answer
+from tests.exporter.web.test_session_routes import text
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
 from ase_exporter.errors import UserError
-from ase_exporter.mcp_server import alerting
+from ase_exporter.mcp_server import alerting, live
 from ase_exporter.mcp_server.privacy import LEFT_OUT
 from ase_exporter.mcp_server.sources import Sources
 from ase_exporter.mcp_server.tools import TOOLS
@@ -31,6 +34,7 @@ PLAIN = {
     *("value", "values", "difference", "low", "high"),  # in the unit of the row
     *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
     *("before", "after"),  # as sp_sysmon prints them
+    *("spid", "blocked_by", "depth", "blocks", "active", "uses", "logical_reads", "reads_each"),
     *("relative", "points", "left_out", "rows_without_evidence", "rows_without_data", "series_left_out"),
 }
 
@@ -78,6 +82,28 @@ def test_arguments_are_the_ones_documented() -> None:
     for name, tool in TOOLS.items():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}`"))
         assert {argument for argument in tool.arguments.model_fields if f"`{argument}`" not in row} == set()
+
+
+def test_sessions_blockers_and_statements_are_those_of_the_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, str]] = []
+
+    def answer(url: str, path: str, parameters: dict[str, str]) -> Any:
+        asked.append(parameters)
+        return json.loads(text(session_answer(PageExporter(True), **parameters)))
+
+    monkeypatch.setattr(live, "ask_exporter", answer)
+    sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2")
+    found = TOOLS["sessions"].call(sources, {"server": "ONE", "doing": "cpu", "text": True}).model_dump()
+    assert found["active"] == {"lock": 2, "cpu": 1}
+    assert [each["text"] for each in found["sessions"]] == ["select a from t where b = ?"]
+    chains = TOOLS["blockers"].call(sources, {"server": "ONE", "limit": 2}).model_dump()
+    assert [each["session"]["spid"] for each in chains["chains"]] == [7, 10] and chains["left_out"] == 1
+    assert all(each["session"]["text"] is None for each in chains["chains"])
+    costly = TOOLS["statements"].call(sources, {"server": "ONE"}).model_dump()
+    assert costly["statements"][0]["changed"] == "40 -> 900 reads each"
+    assert "text" in asked[0] and not any("text" in each for each in asked[1:])
+    with pytest.raises(UserError, match="--exporter URL"):
+        TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})
 
 
 TOO_LONG = ("query", {"promql": "x" * 4001}, "query: promql: String should have at most 4000 characters")
