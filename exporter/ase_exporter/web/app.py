@@ -25,6 +25,7 @@ from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.declared import OWN
 from ase_exporter.metrics.families import Family
 from ase_exporter.pages.render import render
+from ase_exporter.sessions.incidents import Incidents
 from ase_exporter.web.change_routes import ChangeHandlers
 from ase_exporter.web.exporter_metrics import ExporterMetrics
 from ase_exporter.web.exposition import (
@@ -46,6 +47,7 @@ from ase_exporter.workers.totals_register import TotalsRegister
 
 if TYPE_CHECKING:
     from ase_exporter.compare.verdicts import VerdictService
+    from ase_exporter.web.incident_watch import IncidentWatch
     from ase_exporter.web.recorded_states import RecordedState, RecordedStates
 
 log = logging.getLogger(__name__)
@@ -77,7 +79,9 @@ class ExporterApp:
         self.journal = Journal(config.changes, state_directory, _host_watch(config))
         self.judge: VerdictService | None = None
         self.recorded: RecordedStates | None = None
-        self._judging: asyncio.Task[None] | None = None
+        self._judging: list[asyncio.Task[None]] = []
+        self._state_directory = state_directory
+        self.incidents: IncidentWatch | None = None
         self._ask_prometheus(config)
         self._totals = TotalsRegister(state_directory)
         self._logins = LoginLedger(state_directory)
@@ -170,7 +174,7 @@ class ExporterApp:
 
     def _ask_prometheus(self, config: Config) -> None:
         """Prepare what takes a Prometheus, if the configuration has one."""
-        self.judge = self.recorded = None
+        self.judge = self.recorded = self.incidents = None
         if config.verdicts:
             # They import numpy, which only verdicts need.
             from ase_exporter.analysis.predicted import with_prediction
@@ -179,19 +183,24 @@ class ExporterApp:
 
             self.judge = VerdictService(config.verdicts, self.journal, self.names, with_prediction)
             self.recorded = RecordedStates(config.verdicts)
+            if self._state_directory and config.sessions.incidents:
+                from ase_exporter.web.incident_watch import IncidentWatch
+
+                kept = Incidents(self._state_directory, config.sessions.incidents)
+                self.incidents = IncidentWatch(self.recorded, kept, self.sessions)
 
     def names(self) -> list[str]:
         """The names of the configured targets."""
         return [target.name for target in self.config.targets]
 
     def _start_judging(self) -> None:
-        if self.judge:
-            self._judging = asyncio.create_task(self.judge.run())
+        services = [each for each in (self.judge, self.incidents) if each]
+        self._judging = [asyncio.create_task(each.run()) for each in services]
 
     def _stop_judging(self) -> None:
-        if self._judging:
-            self._judging.cancel()
-            self._judging = None
+        for each in self._judging:
+            each.cancel()
+        self._judging = []
 
     async def start(self) -> None:
         await self.journal.start()

@@ -20,11 +20,20 @@ _OF_TARGET = re.compile(r'(\w+)\s*=\s*"\{target\}"')
 
 @dataclass(slots=True)
 class RecordedState:
-    """word: of the first finding, or of the state without one; '' if none is recorded. rank: the finding's."""
+    """word: of the first finding, or of the state without one; '' if none is recorded. rank: the finding's.
+
+    account: seconds per second by part of the time account.
+    """
 
     word: str = ""
     rank: float = math.nan
     alerts: set[str] = field(default_factory=set)
+    account: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def has_finding(self) -> bool:
+        """Whether something is wrong; states without a finding have negative ranks."""
+        return self.rank >= 0
 
     @property
     def style(self) -> str:
@@ -60,13 +69,18 @@ class RecordedStates:
                 'verdicts.selector: expected a label that equals the target, such as instance="{target}"'
             )
         selector = self._config.selector.replace(label[0], f'{label[1]}!=""')
-        query = f'ase:diagnosis_first:rank{{{selector}}} or ALERTS{{alertstate="firing", {selector}}}'
+        query = (
+            f'ase:diagnosis_first:rank{{{selector}}} or ALERTS{{alertstate="firing", {selector}}}'
+            f" or ase:diagnosis_account:seconds_rate1m{{{selector}}}"
+        )
         found: dict[str, RecordedState] = {}
         with Prometheus(self._config.prometheus, timeout=TIMEOUT) as prometheus:
             for sample in prometheus.query(query):
                 state = found.setdefault(sample.labels.get(label[1], ""), RecordedState())
                 if "alertname" in sample.labels:
                     state.alerts.add(sample.labels["alertname"])
+                elif "part" in sample.labels:
+                    state.account[sample.labels["part"]] = sample.value
                 else:
                     state.word, state.rank = sample.labels.get("word", ""), sample.value
         return found

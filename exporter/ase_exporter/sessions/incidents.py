@@ -1,0 +1,109 @@
+"""Incidents: what was kept of the moment at which a finding began. A bounded number of bounded files."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ase_exporter.errors import UserError
+from ase_exporter.regular_files import read_bytes
+from ase_exporter.sessions.encode import snapshot_json
+from ase_exporter.sessions.session import Snapshot
+from ase_exporter.untrusted.entry import load_json, one_line
+
+FOLDER = "incidents"
+# Sessions of one incident, and bytes of its file.
+MAX_SESSIONS, MAX_BYTES = 200, 1 << 20
+_NAME = re.compile(r"\d{8}T\d{6}Z-[\w.:-]{1,128}\.json")
+_UNSAFE = re.compile(r"[^\w.:-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One that was kept. id: of its file. content: as `Incidents.keep` writes it."""
+
+    id: str
+    content: Mapping[str, Any]
+
+    @property
+    def target(self) -> str:
+        return str(self.content.get("target", ""))
+
+    @property
+    def finding(self) -> str:
+        return str(self.content.get("finding", ""))
+
+
+class Incidents:
+    """The incidents below a state directory, the newest `most` of them."""
+
+    def __init__(self, directory: Path, most: int) -> None:
+        self._folder = directory / FOLDER
+        self._most = most
+
+    def keep(
+        self,
+        target: str,
+        finding: str,
+        snapshot: Snapshot,
+        account: Mapping[str, float],
+        next_steps: Mapping[str, Any],
+    ) -> str:
+        """Write one, and forget the oldest beyond the limit; returns its id. Raises OSError.
+
+        finding: its first word. account: seconds per second by part, as recorded. next_steps: what the diagnosis
+        advises. Text of statements is left out.
+        """
+        at = datetime.fromtimestamp(snapshot.at, UTC)
+        name = f"{at:%Y%m%dT%H%M%SZ}-{_UNSAFE.sub('_', target)[:128]}"
+        content = {
+            "target": target,
+            "time": at.isoformat(timespec="seconds"),
+            "finding": one_line(finding),
+            "account": dict(account),
+            "next": dict(next_steps),
+            **snapshot_json(snapshot.without_text(), MAX_SESSIONS),
+        }
+        data = json.dumps(content, ensure_ascii=False).encode()
+        if len(data) > MAX_BYTES:
+            raise OSError(f"an incident of {len(data)} bytes")
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        path = self._folder / f"{name}.json"
+        new = path.with_suffix(".new")
+        new.write_bytes(data)
+        new.replace(path)
+        for old in self._files()[self._most :]:
+            old.unlink(missing_ok=True)
+        return name
+
+    def all(self) -> Iterator[Incident]:
+        """The newest first. A file that cannot be read is left out."""
+        for path in self._files():
+            try:
+                yield self._read(path)
+            except UserError:
+                continue
+
+    def one(self, name: str) -> Incident:
+        """The one of that id. Raises UserError if there is none, or its file is damaged."""
+        path = self._folder / f"{name}.json"
+        if not _NAME.fullmatch(path.name) or path not in self._files():
+            raise UserError("no such incident is kept; ase-exporter incidents lists them")
+        return self._read(path)
+
+    def _files(self) -> list[Path]:
+        found = self._folder.glob("*.json") if self._folder.is_dir() else ()
+        return sorted((path for path in found if _NAME.fullmatch(path.name)), reverse=True)
+
+    @staticmethod
+    def _read(path: Path) -> Incident:
+        try:
+            content = load_json(read_bytes(path, MAX_BYTES))
+        except (OSError, ValueError) as error:
+            raise UserError(f"incident {path.stem}: cannot be read: {error}") from error
+        if not isinstance(content, dict) or not {"target", "time", "finding", "sessions"} <= content.keys():
+            raise UserError(f"incident {path.stem}: expected what ase-exporter serve writes")
+        return Incident(path.stem, content)

@@ -1,0 +1,131 @@
+"""Incidents: kept once when a finding begins, bounded, without text of statements, and shown by the command."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from tests.exporter.web.test_session_routes import SNAPSHOT
+
+from ase_exporter.commands.incidents import incidents as show
+from ase_exporter.errors import UserError
+from ase_exporter.scraping.summary import ScrapeSummary
+from ase_exporter.sessions.incidents import FOLDER, Incidents
+from ase_exporter.sessions.session import Snapshot
+from ase_exporter.web.incident_watch import IncidentWatch
+from ase_exporter.web.recorded_states import RecordedState
+from ase_exporter.workers.messages import ScrapeReply
+
+TEXT = "select a from t where b = ?"
+BLOCKED = RecordedState("BLOCKED", 0.9, account={"lock": 4.5})
+WORKS = RecordedState("WORKS", -2.0)
+
+
+def at(seconds: float) -> Snapshot:
+    return replace(SNAPSHOT, at=SNAPSHOT.at + seconds)
+
+
+def test_the_newest_are_kept_and_no_text_is(tmp_path: Path) -> None:
+    kept = Incidents(tmp_path, 3)
+    names = [kept.keep("A/../B", f"BLOCKED\n{number}", at(number), {"lock": 1.0}, {}) for number in range(5)]
+    assert [each.id for each in kept.all()] == names[:1:-1]
+    newest = kept.one(names[-1])
+    assert (newest.target, newest.finding) == ("A/../B", "BLOCKED\\n4")
+    assert [each["spid"] for each in newest.content["blocking"]] == [7, 10, 11]
+    assert TEXT not in "".join(path.read_text() for path in (tmp_path / FOLDER).iterdir())
+    assert (tmp_path / FOLDER).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("name", ["../secret", "20260101T000000Z-A", "", "x.json"])
+def test_other_files_are_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret.json").write_text("{}")
+    Incidents(tmp_path, 3).keep("A", "BLOCKED", SNAPSHOT, {}, {})
+    with pytest.raises(UserError, match="no such incident"):
+        Incidents(tmp_path, 3).one(name)
+
+
+def test_a_damaged_file_is_left_out_and_named_when_it_is_asked_for(tmp_path: Path) -> None:
+    kept = Incidents(tmp_path, 3)
+    name = kept.keep("A", "BLOCKED", SNAPSHOT, {}, {})
+    (tmp_path / FOLDER / f"{name}.json").write_text("[")
+    assert list(kept.all()) == []
+    with pytest.raises(UserError, match=f"incident {name}: cannot be read"):
+        kept.one(name)
+
+
+@dataclass
+class States:
+    """Recorded states of the test's choice."""
+
+    found: Mapping[str, RecordedState] = field(default_factory=dict)
+    problem: str = ""
+
+    async def read(self) -> tuple[Mapping[str, RecordedState], str]:
+        return self.found, self.problem
+
+
+def test_one_incident_is_kept_when_a_finding_begins(tmp_path: Path) -> None:
+    states, asked = States(), []
+
+    async def sessions(target: str, *groups: str) -> ScrapeReply:
+        asked.append(target)
+        return ScrapeReply(1, b"", ScrapeSummary(), sessions=at(len(asked)))
+
+    watch = IncidentWatch(states, Incidents(tmp_path, 9), sessions)  # type: ignore[arg-type]
+
+    def see(problem: str = "", **found: RecordedState) -> int:
+        states.found, states.problem = found, problem
+        asyncio.run(watch.check())
+        return len(asked)
+
+    # What was wrong at the start has not begun now.
+    assert see(ONE=WORKS, TWO=BLOCKED) == 0
+    assert see(ONE=BLOCKED, TWO=BLOCKED) == 1
+    assert see(ONE=BLOCKED, TWO=BLOCKED) == 1
+    assert see(problem="no answer") == 1
+    assert see(ONE=WORKS, TWO=RecordedState("LOG", 0.5)) == 2
+    assert see(ONE=BLOCKED, TWO=WORKS) == 3
+    assert asked == ["ONE", "TWO", "ONE"]
+    first = list(Incidents(tmp_path, 9).all())[-1]
+    assert first.content["account"] == {"lock": 4.5} and first.content["next"]["BLOCKED"]
+
+
+def test_a_server_that_does_not_answer_leaves_none(tmp_path: Path) -> None:
+    async def sessions(target: str, *groups: str) -> ScrapeReply:
+        if target == "GONE":
+            raise KeyError(target)
+        return ScrapeReply(1, b"", ScrapeSummary(error="no route"))
+
+    watch = IncidentWatch(States({"ONE": WORKS, "GONE": WORKS}), Incidents(tmp_path, 9), sessions)  # type: ignore[arg-type]
+    asyncio.run(watch.check())
+    watch._states = States({"ONE": BLOCKED, "GONE": BLOCKED})  # type: ignore[assignment]
+    asyncio.run(watch.check())
+    assert not (tmp_path / FOLDER).exists()
+
+
+def test_the_command_lists_and_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show(tmp_path)
+    assert "No incident is kept" in capsys.readouterr().out
+    name = Incidents(tmp_path, 9).keep("ONE", "BLOCKED", SNAPSHOT, {"lock": 4.5}, {"BLOCKED": ["kill it"]})
+    show(tmp_path)
+    listed = " ".join(capsys.readouterr().out.split())
+    assert name in listed and "2 lock, 1 cpu" in listed
+    show(tmp_path, name)
+    shown = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "BLOCKED",
+        "lock 4.5 s/s",
+        "Next: kill it",
+        "shop..stock",
+        "new_order",
+        "40 -> 900 reads each",
+    ):
+        assert part in shown
+    show(tmp_path, name, as_json=True)
+    assert json.loads(capsys.readouterr().out)["target"] == "ONE"
+    show(tmp_path, target="TWO")
+    assert "No incident is kept" in capsys.readouterr().out
+    with pytest.raises(UserError, match="expected the directory"):
+        show(tmp_path / "none")
