@@ -1,29 +1,32 @@
 """Random histories of a site: no rate above the true one, no login locked, no scrape of another site lost.
 
 Two servers stand behind one address. Failovers, restarts, starts that move, clocks that are set, cluster nodes that
-join and leave, and exporters that start again from saved totals happen at random; so do rows that flicker, objects
-that are renamed, roles and passwords that change, results that are swapped, connections that break, and logins that
-fail in any form. The truth is what the servers counted while they were the ones to answer.
+join and leave, and exporters that start again from saved totals happen at random; to servers in memory also rows that
+flicker, objects that are renamed, roles and passwords that change, results that are swapped, connections that break,
+and logins that fail in any form. The truth is what the servers counted while they were the ones to answer.
 """
 
 import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from tests.exporter.compare.conftest import prometheus_with
 from tests.exporter.scraping.test_answers import spoiled
-from tests.exporter.simulated import CATALOGUE
+from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, run
 from tests.faults.memory_server import Growth, LoginAccount, MemoryServer
 
-from ase_exporter.ase.connection import Endpoint
-from ase_exporter.ase.login import Permission
+from ase_exporter.ase.connection import Connection, Endpoint
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS, Account, LoginLedger
 from ase_exporter.ase.timing import TIMING
+from ase_exporter.ase.watchdog import Watchdog
 from ase_exporter.catalogue import Catalogue
 from ase_exporter.clock import Clock
 from ase_exporter.compare.prometheus import Prometheus
@@ -44,10 +47,11 @@ def nameless(catalogue: Catalogue) -> Catalogue:
 
 MODULE = Module(collectors={"objects": True}, top=2)
 STEP, STEPS, FEW_STEPS = 15.0, 14, 8
+BEGIN = datetime(2026, 3, 2, 8)
 START = 1_767_225_600.0
 TOLERANCE = 1.05
 EVENTS = ["failover", "restart", "start", "clock", "exporter", "clear"]
-DISTURBANCES = ["flicker", "rename", "recreate", "roles", "swap", "lost", "password", "new secret", "login"]
+IN_MEMORY = ["flicker", "rename", "recreate", "roles", "swap", "lost", "password", "new secret", "login"]
 LASTING = {"roles", "password", "login"}
 MOVES = (3, 60, 3600, -3, -60, -3600)
 VERSION, CLUSTER = "16.0 SP04", "15.7 SP138 CE"
@@ -56,6 +60,65 @@ NO_PAUSE = replace(TIMING, login_pause=(0.0, 0.0))
 NEIGHBOURS = 4
 
 Key = tuple[str, str, str]
+
+
+class OverTheWire:
+    """A simulated server."""
+
+    def __init__(self, server: Simulated) -> None:
+        self.server = server
+        self.drop = server.drop
+        self.clear = server.model.clear_monitors
+        self._before = self._counters()
+
+    def advance(self, seconds: float) -> Growth:
+        """Work; each instance shows the same."""
+        self.server.model.advance(seconds)
+        now, before = self._counters(), self._before
+        self._before = now
+        return Counter({key: value - before[key] for key, value in now.items()})
+
+    def _counters(self) -> Growth:
+        """The counters inside, of each of its instances."""
+        model = self.server.model
+        (state,) = model.table("monState")
+        totals: Counter[tuple[str, str]] = Counter()
+        for metric, column in (("transactions", "Transactions"), ("logical_reads", "LogicalReads")):
+            if column in state:
+                totals[f"ase_{metric}_total", ""] = state[column]
+        for row in model.table("monDataCache"):
+            totals["ase_cache_searches_total", str(row["CacheName"])] += row["CacheSearches"]
+        for row in model.table("monSpinlockActivity"):
+            if row["Grabs"]:
+                totals["ase_spinlock_grabs_total", str(row["SpinlockName"])] += row["Grabs"]
+        return Counter(
+            {(*key, instance): value for key, value in totals.items() for instance in ("", *"123")}
+        )
+
+    def shows_start(self, moved: float) -> None:
+        """From now on its start appears to be another one."""
+        world = self.server.model.world
+        shown = world.date(world.started) + timedelta(seconds=moved)
+        self.server.faults.column_values["monState.StartDate"] = shown
+
+    def set_clock(self, seconds: float) -> None:
+        """Set its clock; what it says of its start stays."""
+        world = self.server.model.world
+        faults = self.server.faults.column_values
+        faults.setdefault("monState.StartDate", world.date(world.started))
+        faults.setdefault("monState.CountersCleared", world.date(world.cleared))
+        world.clock.start += timedelta(seconds=seconds)
+
+    def set_instances(self, count: int) -> None:
+        """Nodes join or leave."""
+        self.server.faults.instances = count
+
+    def restart(self) -> None:
+        """Start again from nothing."""
+        self.server.faults.column_values.clear()
+        self.server.model.restart()
+        self.drop()
+        self._before = Counter()
 
 
 @dataclass
@@ -100,10 +163,11 @@ class Site:
     """
 
     number: int
-    sides: list[MemoryServer]
+    sides: list[Any]
     clock: Clock
-    secret: Secret
-    ledger: LoginLedger
+    open_side: Callable[..., Any]
+    secret: Any
+    ledger: LoginLedger | None = None
     active: int = 0
     truth: Growth = field(default_factory=Counter)
     # What each side has counted, also while the other one was active.
@@ -117,18 +181,17 @@ class Site:
     def __post_init__(self) -> None:
         self.scraper = self._scraper()
 
-    def _open(self, endpoint: Endpoint, user: str, password: str, *, permit: Permission, **_: Any) -> Any:
-        permit([])
-        return self.sides[self.active].log_in(password)
+    def _open(self, endpoint: Endpoint, *arguments: Any, **more: Any) -> Any:
+        return self.open_side(self.sides[self.active], *arguments, **more)
 
     def _scraper(self) -> TargetScraper:
         return TargetScraper(
             Target(name="ONE", host=f"site{self.number}.example", port=self.number % 60_000 + 1),
-            cast(Auth, self.secret),
+            self.secret,
             MODULE,
             Scrape(connect_timeout=60.0, budget=None),
             READ,
-            ledger=self.ledger.client(),
+            ledger=self.ledger.client() if self.ledger else None,
             clock=self.clock,
             open_connection=self._open,
             timing=NO_PAUSE,
@@ -196,10 +259,11 @@ class Site:
         assert complete or event or (lasts and not self.complete), (self.number, self.events, missed)
         self.complete = complete
         self.completed += complete
-        for side in self.sides:
-            side.spoil, side.breaks_after = list, None
-            # At the third, an account may be locked.
-            assert side.account.max_failures <= LOGIN_ATTEMPTS, (self.number, self.events)
+        if self.ledger:
+            for side in self.sides:
+                side.spoil, side.breaks_after = list, None
+                # At the third, an account may be locked.
+                assert side.account.max_failures <= LOGIN_ATTEMPTS, (self.number, self.events)
         for key, labels, total in totals(result):
             if key in self.truth:
                 worked = self.worked[self.active][key]
@@ -241,7 +305,7 @@ def play(
     dice: random.Random,
     pass_time: Callable[[], float],
     events: list[str],
-    steps: int,
+    steps: int = STEPS,
 ) -> None:
     """One history of each site, whose targets are scraped in turn."""
     for step in range(steps):
@@ -257,7 +321,37 @@ def play(
         site.scraper.close()
 
 
-def in_memory(seed: int, events: list[str] = EVENTS + DISTURBANCES, steps: int = FEW_STEPS) -> list[Site]:
+def over_the_wire(seed: int) -> Site:
+    """A history of two simulated servers of one name, with clocks that agree or not."""
+    dice = random.Random(seed)
+    version = CLUSTER if seed % 4 == 3 else VERSION
+    passed = 0.0
+    clock = Clock(lambda: time.monotonic() + passed, lambda: START + passed)
+    watchdog = Watchdog(clock)
+
+    def pass_time() -> float:
+        nonlocal passed
+        passed += STEP
+        return passed
+
+    def opened(side: OverTheWire, *arguments: Any, **more: Any) -> Connection:
+        return Connection.open(Endpoint(*side.server.address), *arguments, **more, watchdog=watchdog)
+
+    with ExitStack() as stack:
+        sides = []
+        # Twins with equal dates and counters would be one server for anybody who only reads.
+        for number, up in enumerate(dice.sample([60, 600, 7200, 20_000], 2)):
+            ahead = dice.choice([0, 0, 1800, -1800]) if number else 0
+            began = BEGIN + timedelta(seconds=ahead - up)
+            server = stack.enter_context(run(version, "quiet-oltp", speed=0.0, start=began))
+            server.model.advance(up)
+            sides.append(OverTheWire(server))
+        site = Site(seed, sides, clock, opened, Auth(user="monitor", password=PASSWORD))
+        play([site], dice, pass_time, EVENTS + ["nodes"] * 4 * (version == CLUSTER))
+    return site
+
+
+def in_memory(seed: int) -> list[Site]:
     """Histories of sites that one exporter scrapes, with one ledger of logins."""
     dice = random.Random(seed)
     version = CLUSTER if seed % 4 == 3 else VERSION
@@ -272,14 +366,18 @@ def in_memory(seed: int, events: list[str] = EVENTS + DISTURBANCES, steps: int =
         passed += STEP
         return passed
 
+    def opened(side: MemoryServer, _: str, password: str, *, permit: Any, **__: Any) -> Any:
+        permit([])
+        return side.log_in(password)
+
     sites = []
     for number in range(NEIGHBOURS):
         account = LoginAccount()
         ups = dice.sample([60, 600, 7200, 20_000], 2)
         sides = [MemoryServer(dice, clock.monotonic, version, account, up) for up in ups]
         number += seed * NEIGHBOURS
-        sites.append(Site(number, sides, clock, Secret(account.password), ledger))
-    play(sites, dice, pass_time, events + ["nodes"] * 4 * (version == CLUSTER), steps)
+        sites.append(Site(number, sides, clock, opened, Secret(account.password), ledger))
+    play(sites, dice, pass_time, EVENTS + IN_MEMORY + ["nodes"] * 4 * (version == CLUSTER), FEW_STEPS)
     return sites
 
 
@@ -309,7 +407,7 @@ def in_prometheus(histories: list[History], folder: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_rate_exceeds_the_true_one(count: int, tmp_path: Path) -> None:
-    played = [site for seed in range(count) for site in in_memory(seed, EVENTS, STEPS)]
+    played = [over_the_wire(seed) for seed in range(count)]
     in_prometheus([site.history for site in played], tmp_path)
 
 
@@ -334,7 +432,7 @@ def test_no_spike_no_lockout_and_no_loss_of_another_target(seeds: range) -> None
             happened.update(site.events)
             scrapes += FEW_STEPS
             complete += site.completed
-    assert happened.keys() >= {*EVENTS, *DISTURBANCES, "nodes"}
+    assert happened.keys() >= {*EVENTS, *IN_MEMORY, "nodes"}
     assert complete > scrapes / 2
 
 
