@@ -6,10 +6,11 @@ them without any (about 20 minutes of one core).
 
 import argparse
 import json
-import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import jinja2
@@ -55,8 +56,9 @@ def keep(everything: Found) -> None:
 
 
 def outcomes(lines: Mapping[str, Firings], slower: str = "") -> list[Outcome]:
-    """What is wrong in each measured time line. slower: in those of the rules for that interval instead."""
-    return [outcome(line, lines[line.title]) for line in _of(slower) if line.title in lines]
+    """What is wrong in each measured time line. slower: in those of the rules for that interval instead, by name."""
+    found = ((line, outcome(line, lines[line.title])) for line in _of(slower) if line.title in lines)
+    return [replace(each, title=line.name) if slower else each for line, each in found]
 
 
 def _of(slower: str) -> list[TimeLine]:
@@ -67,41 +69,58 @@ def _of(slower: str) -> list[TimeLine]:
 
 def page(everything: Found) -> str:
     """The whole document."""
-    slower = {family: (outcomes(everything["Prometheus 2.42"], family), _of(family)) for family in SLOWER}
+    engines = {engine: outcomes(lines) for engine, lines in everything.items()}
+    slower = {f"every {family}": outcomes(everything["Prometheus 2.42"], family) for family in SLOWER}
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     text: str = environment.from_string(TEMPLATE.read_text()).render(
-        engines={engine: outcomes(lines) for engine, lines in everything.items()},
-        differing=list(_differing(everything)),
-        lines=_of(""),
+        engines=engines,
         slower=slower,
+        unmeasured=_unmeasured(engines),
+        beside=_beside,
+        verdicts=_verdicts,
+        left=_left,
         delays=_delays,
-        median=statistics.median,
     )
     return text.rstrip() + "\n"
 
 
-def _differing(everything: Found) -> Iterator[tuple[str, list[str]]]:
-    """The time lines that engines do not judge alike, of those that all have measured: what each says."""
-    judged = [{each.title: each for each in outcomes(lines)} for lines in everything.values()]
-    for title in (line.title for line in time_lines() if all(line.title in each for each in judged)):
-        found = [each[title] for each in judged]
-        if len({(each.wrong, each.missed) for each in found}) > 1:
-            yield (
-                title,
-                [
-                    ", ".join((*each.wrong, *(f"no {name}" for name in each.missed))) or "as wanted"
-                    for each in found
-                ],
-            )
+def _unmeasured(columns: Mapping[str, list[Outcome]]) -> dict[str, list[str]]:
+    """Names of columns -> the time lines that exactly these lack."""
+    titles = {name: {each.title for each in measured} for name, measured in columns.items()}
+    lacking = defaultdict(list)
+    for line in _of(""):
+        lacking[", ".join(name for name in columns if line.title not in titles[name])].append(line.title)
+    return {names: sorted(lines) for names, lines in lacking.items() if names}
 
 
-def _delays(measured: Iterable[Outcome]) -> list[tuple[str, list[float]]]:
-    """Alert -> minutes to each page."""
+def _beside(
+    columns: Mapping[str, list[Outcome]], cells: Callable[[Iterable[Outcome]], dict[str, str]]
+) -> list[tuple[str, list[str]]]:
+    """The rows of a table: the first cell, and the cell of each column."""
+    found = [cells(measured) for measured in columns.values()]
+    rows = dict.fromkeys(row for column in found for row in column)
+    return [(row, [column.get(row, "") for column in found]) for row in rows]
+
+
+def _verdicts(measured: Iterable[Outcome]) -> dict[str, str]:
+    """Time line -> what is wrong in it."""
+    found = {each.title: (*each.wrong, *(f"no {name}" for name in each.missed)) for each in measured}
+    return {title: ", ".join(wrong) or "as wanted" for title, wrong in found.items()}
+
+
+def _left(measured: Iterable[Outcome]) -> dict[str, str]:
+    """Time line -> minutes that each alert leaves until it is full."""
+    filling = {each.title: sorted(each.left.items()) for each in measured if each.left}
+    return {title: ", ".join(f"{alert} {left:g}" for alert, left in each) for title, each in filling.items()}
+
+
+def _delays(measured: Iterable[Outcome]) -> dict[str, str]:
+    """Alert -> median and maximum of the minutes to a page, and the number of pages."""
     delays: dict[str, list[float]] = defaultdict(list)
     for each in measured:
         for alert, delay in each.delays.items():
             delays[alert].append(delay / 60)
-    return sorted(delays.items())
+    return {alert: f"{median(each):g}, {max(each):g} ({len(each)})" for alert, each in sorted(delays.items())}
 
 
 def main() -> None:
