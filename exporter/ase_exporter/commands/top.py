@@ -12,6 +12,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import choose_targets, load_config, require
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.top import plain
 from ase_exporter.top.as_json import as_json
 from ase_exporter.top.feed import Feed, LiveFeed, first_frames, frames
@@ -39,6 +40,7 @@ def top(
     json: bool = False,
     record: Path | None = None,
     replay: Path | None = None,
+    sql: bool = False,
     seconds_per_spin: float | None = None,
 ) -> None:
     once = once or not (json or sys.stdout.isatty())
@@ -51,7 +53,8 @@ def top(
     if replay is None:
         interval = _checked(ONCE_INTERVAL if once and interval is None else interval or INTERVAL)
         loaded, chosen = choose_targets(load_config(config_file), targets or (), user, password)
-        feed = LiveFeed(_samplers(loaded, chosen, interval, record), seconds_per_spin)
+        groups = (SESSIONS, STATEMENTS, *([TEXT] if sql else ()))
+        feed = LiveFeed(_samplers(loaded, chosen, interval, record, groups), seconds_per_spin)
     elif targets or record:
         raise UserError(
             "--replay: shows a file and no server; expected neither --target nor --record with it"
@@ -79,7 +82,7 @@ def _checked(interval: float) -> float:
 
 
 def _samplers(
-    loaded: Config, targets: Sequence[Target], interval: float, record: Path | None
+    loaded: Config, targets: Sequence[Target], interval: float, record: Path | None, groups: Sequence[str]
 ) -> list[TargetSampler]:
     catalogue, problems = load_catalogue(loaded.catalogue.directories)
     for problem in problems:
@@ -89,12 +92,16 @@ def _samplers(
             f"--target: {len(targets)} targets: expected at most {MAX_TARGETS}; choose some of them"
         )
     if record is None:
-        return [TargetSampler(loaded, target, catalogue, interval) for target in targets]
+        return [TargetSampler(loaded, target, catalogue, interval, groups=groups) for target in targets]
     if len(targets) > 1:
         raise UserError("--record: records one server; choose it by --target")
     recording = Recording(record, catalogue, interval)
     opened, save = recording.recorder.open, recording.save
-    return [TargetSampler(loaded, targets[0], catalogue, interval, open_connection=opened, save=save)]
+    return [
+        TargetSampler(
+            loaded, targets[0], catalogue, interval, open_connection=opened, save=save, groups=groups
+        )
+    ]
 
 
 def _show(feed: Feed) -> None:
