@@ -54,6 +54,8 @@ log = logging.getLogger(__name__)
 
 # In place of first findings and alerts.
 NOT_ASKED = "not shown, as no Prometheus is configured (verdicts.prometheus)"
+# Read with sessions: the budget counts the CPU time of our session, if that is known, and not the time of a statement.
+OWN_COST = frozenset({"own_session"})
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
 
 
@@ -223,7 +225,7 @@ class ExporterApp:
     async def sessions(self, target: str, *groups: str) -> ScrapeReply:
         """Who runs what on a target, read now. groups: as `sessions.sources` has them. Raises KeyError, BusyError."""
         deadline = time.monotonic() + self.config.scrape.timeout
-        request = ScrapeRequest(target, deadline, collectors=frozenset(), session_groups=frozenset(groups))
+        request = ScrapeRequest(target, deadline, collectors=OWN_COST, session_groups=frozenset(groups))
         return await self.pool.scrape(request)
 
     async def host_families(self) -> list[Family]:

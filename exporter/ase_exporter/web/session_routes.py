@@ -15,7 +15,7 @@ from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.workers.messages import ScrapeReply
 
 # Seconds between two readings of a page that stays open, and rows that are shown of each table.
-REFRESH, MAX_ROWS = 5, 100
+REFRESH, MAX_ROWS = 5, 60
 
 
 class _Exporter(Protocol):
