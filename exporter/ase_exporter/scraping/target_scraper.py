@@ -275,6 +275,9 @@ class TargetScraper:
                 result.session_groups,
                 limit,
             )
+        except (TypeError, ValueError, KeyError) as error:
+            # What a server answers may not be what its manual says: that costs the sessions, not the scrape.
+            log.warning("target %s: sessions cannot be read: %s", self.name, error)
         finally:
             self._budget.record(SESSION_SNAPSHOT, self._clock.monotonic() - started)
 

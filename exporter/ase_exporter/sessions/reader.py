@@ -8,8 +8,8 @@ from ase_exporter.ase.connection import DatabaseError
 from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue.facts import ServerFacts, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.sessions.session import PROCESSES, Snapshot, snapshot_of
-from ase_exporter.sessions.sources import MAX_ROWS, STATEMENTS, PlannedSource, plan_sources
+from ase_exporter.sessions.session import Snapshot, snapshot_of
+from ase_exporter.sessions.sources import MAX_ROWS, PROCESSES, STATEMENTS, PlannedSource, plan_sources
 from ase_exporter.sessions.statements import StatementCost, StatementTracker
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
@@ -70,7 +70,7 @@ class SessionReader:
         cut = False
         for planned in self._plan:
             name, group = planned.source.name, planned.source.group
-            if group not in groups or planned.source.instead_of in rows:
+            if group not in groups or (name in PROCESSES and any(each in rows for each in PROCESSES)):
                 continue
             if group == STATEMENTS and not self._statements_due(began):
                 continue
@@ -86,7 +86,10 @@ class SessionReader:
                 missing[name] = self._note(name, error)
                 continue
             self._failures.clear(name)
-            rows[name] = [dict(zip(planned.columns, row, strict=True)) for row in answer]
+            try:
+                rows[name] = [dict(zip(planned.columns, row, strict=True)) for row in answer]
+            except ValueError:
+                missing[name] = "unreadable"
             cut |= name in PROCESSES and len(answer) >= MAX_ROWS
         if STATEMENTS in groups and self._statements_due(began):
             self._statements_read = began

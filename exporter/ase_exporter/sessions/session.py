@@ -10,6 +10,7 @@ from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
+from ase_exporter.sessions.sources import PROCESSES
 from ase_exporter.sessions.statements import StatementCost
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.statements import program_name, without_literals
@@ -18,8 +19,6 @@ from ase_exporter.untrusted.statements import program_name, without_literals
 Rows = Sequence[Mapping[str, Any]]
 
 LOCK, RUN_QUEUE, UNKNOWN = "lock", "run_queue", "not known"
-# The sources of sessions, the first that could be read.
-PROCESSES = ("processes", "system_processes")
 # What a process does by sysprocesses.status, where its wait event cannot be read.
 _BY_STATUS = {"running": CPU, "runnable": RUN_QUEUE, "lock sleep": LOCK, "recv sleep": IDLE}
 

@@ -23,7 +23,7 @@ class Source:
 
     table: a monitoring table whose columns depend on the version; '' for a system table, whose `sql` is complete.
     more: a column, and what `where` is followed by if the table has it. options: of the server, without which it has
-    no rows. required: how many of its columns it needs. instead_of: the source without which it is read.
+    no rows. required: how many of its columns it needs.
     """
 
     name: str
@@ -35,30 +35,29 @@ class Source:
     more: tuple[str, str] = ("", "")
     options: Sequence[str] = ()
     required: int = 2
-    instead_of: str = ""
 
 
 _IDLE_EVENTS = ", ".join(str(event) for event in wait_parts().events_of(IDLE) if event != RUNNING_EVENT)
-# Sessions at work, those that block others, and those whose transaction keeps a log from being truncated: both of these
-# may be idle.
-_BUSY = (
-    " or {spid} in (select blocked from master..sysprocesses where blocked > 0)"
-    " or {spid} in (select spid from master..syslogshold where spid > 0)"
-)
+# Beside sessions at work: those that block others, and those whose transaction keeps a log from being truncated.
+_BLOCKS = " or {spid} in (select blocked from master..sysprocesses where blocked > 0)"
+_HOLDS = " or {spid} in (select spid from master..syslogshold where spid > 0)"
+
+# The sources of sessions: the first that can be read is. A login may be refused syslogshold, or lack mon_role.
+PROCESSES = ("processes", "blocking_processes", "system_processes")
+_PROCESS = (
+    "SPID", "KPID", "WaitEventID", "SecondsWaiting", "BlockingSPID", "Login", "Application", "Command", "DBName",
+    "HostName", "LineNumber",
+)  # fmt: skip
+
+
+def _processes(name: str, more: str) -> Source:
+    where = f"SPID <> @@spid and (WaitEventID not in ({_IDLE_EVENTS}){more.format(spid='SPID')})"
+    return Source(name, SESSIONS, _PROCESS, "monProcess", where, options=("enable monitoring",), required=9)
+
 
 SOURCES = (
-    Source(
-        "processes",
-        SESSIONS,
-        (
-            "SPID", "KPID", "WaitEventID", "SecondsWaiting", "BlockingSPID", "Login", "Application", "Command",
-            "DBName", "HostName", "LineNumber",
-        ),
-        "monProcess",
-        f"SPID <> @@spid and (WaitEventID not in ({_IDLE_EVENTS})" + _BUSY.format(spid="SPID") + ")",
-        options=("enable monitoring",),
-        required=9,
-    ),
+    _processes("processes", _BLOCKS + _HOLDS),
+    _processes("blocking_processes", _BLOCKS),
     Source(
         "system_processes",
         SESSIONS,
@@ -68,8 +67,7 @@ SOURCES = (
         ),
         sql="select {top}spid, kpid, status, time_blocked, blocked, login = suser_name(suid), program_name, cmd,"
         " database_name = db_name(dbid), hostname from master..sysprocesses"
-        " where suid > 0 and spid <> @@spid and (status <> 'recv sleep'" + _BUSY.format(spid="spid") + ")",
-        instead_of="processes",
+        " where suid > 0 and spid <> @@spid and (status <> 'recv sleep'" + _BLOCKS.format(spid="spid") + ")",
     ),
     Source(
         "transactions",

@@ -63,6 +63,30 @@ def test_what_fails_is_left_out_and_tried_less_often() -> None:
     assert sum("database_id" in sql for sql in asked) == 3
 
 
+def test_a_login_that_may_not_read_syslogshold_sees_the_other_sessions() -> None:
+    with simulated.run("16.0 SP04", "storm") as server:
+        scraper = server.scraper()
+        scrape(scraper, 60.0, "none")
+        facts = scraper.facts
+        scraper.close()
+    assert facts
+
+    def query(sql: str) -> Sequence[Sequence[Any]]:
+        if "syslogshold" in sql:
+            raise DatabaseError("query_failed", "Msg 229", 229, usable=True)
+        row = (9, 1, 150, 5, 7, "sa", "isql", "SELECT", "shop", "h", 1)
+        return [row[: len(sql.partition(" from ")[0].split(","))]] if "monProcess where" in sql else []
+
+    found = SessionReader().take(query, facts, [SESSIONS])
+    assert [(each.spid, each.doing, each.blocked_by) for each in found.sessions] == [(9, "lock", 7)]
+    assert {"processes", "transactions"} <= found.missing.keys() and "system_processes" not in found.missing
+
+
+def test_an_answer_of_another_shape_costs_its_source_alone() -> None:
+    found = SessionReader().take(lambda sql: [(1,)], FACTS, [SESSIONS])
+    assert found.sessions == () and found.missing["system_processes"] == "unreadable"
+
+
 def test_a_lost_connection_ends_it() -> None:
     def query(sql: str) -> Sequence[Sequence[Any]]:
         raise DatabaseError("lost", "the connection is gone")
