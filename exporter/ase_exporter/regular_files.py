@@ -6,7 +6,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    import ssl
 
 # No file that the exporter reads whole comes near it.
 MAX_BYTES = 64 << 20
@@ -39,3 +42,17 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         return read_bytes(path, max_bytes).decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise OSError(errno.EILSEQ, "not UTF-8 text") from None
+
+
+def trusting(path: Path) -> "ssl.SSLContext":
+    """A context of a client that trusts the certificates of a PEM file alone. Raises OSError."""
+    # Imported here because OpenSSL takes 4 MB.
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        # Comments between certificates may hold anything.
+        context.load_verify_locations(cadata=read_text(path).encode("ascii", "ignore").decode())
+    except (ssl.SSLError, ValueError):
+        raise OSError(errno.EINVAL, "no certificate in it") from None
+    return context

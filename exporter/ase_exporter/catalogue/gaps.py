@@ -12,7 +12,7 @@ from ase_exporter.catalogue.load import Catalogue
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.plan import lacks_version
 from ase_exporter.catalogue.versions import parse_version
-from ase_exporter.untrusted.encoders import sql_identifier
+from ase_exporter.untrusted.encoders import is_writable, sql_identifier
 
 _NO_TABLES = "master..monTableColumns, which lists the monitoring tables, cannot be read or is empty"
 # Cause, remedies and note of a gap.
@@ -96,7 +96,7 @@ def _causes(collector: Collector, facts: ServerFacts, login: str) -> Iterable[_C
         if role not in facts.roles:
             yield (
                 f"the login lacks the role {role}",
-                (f"grant role {role} to {sql_identifier(login)}",),
+                (f"grant role {role} to {sql_identifier(login)}",) if is_writable(login) else (),
                 _prices().get(role, ("", ""))[1],
             )
     for option in collector.options:

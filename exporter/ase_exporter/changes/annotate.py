@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import ssl
 import subprocess
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -15,7 +16,7 @@ from ase_exporter.changes.change import Change
 from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, id_tag
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import read_text
+from ase_exporter.regular_files import read_text, trusting
 from ase_exporter.untrusted.answers import PLAIN, read_body
 from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import without_credentials
@@ -68,7 +69,7 @@ class ExporterClient:
                     method,
                     f"{self.url.rstrip('/')}{path}",
                     auth=(self.user, self._password()) if self.user else None,
-                    verify=str(self.ca_file) if self.ca_file else True,
+                    verify=self._verify(),
                     timeout=TIMEOUT,
                     headers=PLAIN,
                     **content,  # type: ignore[arg-type]
@@ -86,6 +87,12 @@ class ExporterClient:
                 raise UserError(f"{shown}: HTTP {response.status_code}: {reason}")
             problem = f"HTTP {response.status_code}"
         raise UserError(f"{shown}: {problem}")
+
+    def _verify(self) -> ssl.SSLContext | bool:
+        try:
+            return trusting(self.ca_file) if self.ca_file else True
+        except OSError as error:
+            raise UserError(f"--ca-file: {self.ca_file}: {error.strerror or error}") from error
 
     def _password(self) -> str:
         if self.password_file is None:

@@ -6,7 +6,6 @@ unknown is searched by that tag before it is repeated, and a duplicate that arri
 
 import asyncio
 import math
-import ssl
 from typing import Any
 
 import httpx2
@@ -14,6 +13,7 @@ import httpx2
 from ase_exporter.changes.change import Change
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import AseExporterError
+from ase_exporter.regular_files import trusting
 from ase_exporter.untrusted import encoders
 from ase_exporter.untrusted.answers import PLAIN, BoundedBody
 from ase_exporter.untrusted.entry import load_json, one_line
@@ -43,7 +43,7 @@ class Grafana:
 
     def __init__(self, config: GrafanaConfig, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self.config = config
-        verify = ssl.create_default_context(cafile=config.ca_file) if config.ca_file else True
+        verify = trusting(config.ca_file) if config.ca_file else True
         self._client = httpx2.AsyncClient(
             base_url=config.url, timeout=config.timeout, verify=verify, transport=transport
         )

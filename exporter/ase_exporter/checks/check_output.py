@@ -10,14 +10,16 @@ from ase_exporter.checks.target_check import CollectorFailure, TargetReport
 from ase_exporter.diagnosis.catalogue import catalogue
 from ase_exporter.metrics.series_limits import alerts_that_read
 from ase_exporter.pages.text import as_count
-from ase_exporter.untrusted.encoders import sql_identifier
+from ase_exporter.untrusted.encoders import is_writable, sql_identifier
 from ase_exporter.untrusted.terminal import PlainConsole, TextLine
 
 _METRICS_SHOWN = 6
 _COLUMNS_SHOWN = 12
 # The login is no user of a database, or may not read a table of master.
 _NO_USER = 916
-_NO_SELECT = re.compile(r"SELECT permission denied on object '?(\w+)'?, database '?master\b")
+_NO_SELECT = re.compile(
+    r"(?a:SELECT permission denied on object '?([a-zA-Z_]\w{,29})'?, database '?master\b)"
+)
 
 
 def print_check(report: TargetReport) -> None:
@@ -93,6 +95,9 @@ def _closed_databases(report: TargetReport) -> Iterator[TextLine]:
 
 def _script(report: TargetReport) -> Iterator[TextLine]:
     """One script for isql with everything that an administrator can do."""
+    if not is_writable(report.login):
+        yield TextLine(f"\nNo SQL for the login {report.login}: its name cannot be written in SQL safely.")
+        return
     login = sql_identifier(report.login)
     remedies = {remedy: gap.note for gap in report.gaps for remedy in gap.remedies}
     for refused in filter(None, (_NO_SELECT.search(failure.message) for failure in report.failures)):

@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt
 
 from ase_exporter.config.fields import Seconds, Strict, Validator
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import read_text
+from ase_exporter.regular_files import read_text, trusting
 
 
 def _http(url: str) -> str:
@@ -18,11 +18,8 @@ def _http(url: str) -> str:
 
 
 def _certificates(file: Path) -> Path:
-    # Imported here because OpenSSL takes 4 MB.
-    import ssl
-
     try:
-        ssl.create_default_context(cadata=read_text(file))
+        trusting(file)
     except OSError as error:
         raise ValueError(f"expected a PEM file of certificates: {error.strerror or error}") from error
     return file

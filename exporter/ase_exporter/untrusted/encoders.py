@@ -13,8 +13,10 @@ from collections.abc import Container, Iterable, Sequence
 
 from ase_exporter.untrusted.entry import one_line
 
-# Spreadsheets run cells that begin so (OWASP, CSV injection), unless they are numbers.
-_FORMULA = re.compile(r"[=@|%]|[+-](?![\d.,]+$)")
+# Spreadsheets run cells that begin so (OWASP, CSV injection), unless they are numbers. For some a semicolon begins one.
+_FORMULA = re.compile(r"(?:^|(?<=;)) *(?=[=@|%\uff1d\uff20\uff0b\uff0d]|[+-](?![\d.,]+$))")
+# Characters that ASE's names have at most.
+_MAX_NAME = 255
 # What `one_line` leaves of characters that no name in SQL can hold safely.
 _ESCAPED = re.compile(r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 # Accents that stand alone or are to be combined, among them some that look like quotes.
@@ -28,16 +30,14 @@ class UnwritableNameError(ValueError):
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV. Texts that a spreadsheet would take for formulas begin with an apostrophe."""
+    """Rows as CSV. What a spreadsheet would take for formulas begins with an apostrophe."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(map(_no_formula, row) for row in rows)
     return out.getvalue()
 
 
 def _no_formula(cell: object) -> object:
-    if not isinstance(cell, str):
-        return cell
-    return f"'{one_line(cell)}" if _FORMULA.match(cell) else one_line(cell)
+    return _FORMULA.sub(r"'\g<0>", one_line(cell)) if isinstance(cell, str) else cell
 
 
 def markdown(text: str) -> str:
@@ -60,7 +60,7 @@ def grafana(text: str) -> str:
 
 def sql_identifier(name: str) -> str:
     """A name in T-SQL, in brackets where it needs them. Raises UnwritableNameError."""
-    if name.isidentifier() and name.isascii():
+    if is_writable(name) and name.isidentifier() and name.isascii():
         return name
     return f"[{_writable(name).replace(']', ']]')}]"
 
@@ -71,10 +71,15 @@ def sql_literal(text: str) -> str:
 
 
 def is_writable(name: str) -> bool:
-    """Whether a name can be written in SQL safely: `one_line` had nothing to escape in it, and it stays the same name
-    where a client with a small character set sends it.
+    """Whether a name can be written in SQL safely: `one_line` had nothing to escape in it, ASE does not cut it, and it
+    stays the same name where a client with a small character set sends it.
     """
-    return name.isprintable() and not _ESCAPED.search(name) and not _becomes_ascii(name)
+    return (
+        0 < len(name) <= _MAX_NAME
+        and name.isprintable()
+        and not _ESCAPED.search(name)
+        and not _becomes_ascii(name)
+    )
 
 
 def _becomes_ascii(text: str) -> bool:
@@ -86,7 +91,7 @@ def _becomes_ascii(text: str) -> bool:
 
 def _writable(name: str) -> str:
     if not is_writable(name):
-        raise UnwritableNameError(f"the name {name} cannot be written in SQL safely")
+        raise UnwritableNameError(f"the name {name[:_MAX_NAME]} cannot be written in SQL safely")
     return name
 
 

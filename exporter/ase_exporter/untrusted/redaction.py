@@ -1,15 +1,17 @@
 """Takes secrets out of texts: what a server repeats of a password must reach no log, no page and no terminal.
 
 Passwords are remembered when they are read. Every error of this package and every line of the log goes through
-`redact`, which finds them as they are, reversed, in base64, in hexadecimal, or with characters escaped as in URLs, JSON
-and HTML, and split by white space.
+`redact`, which finds them as they are, reversed, in base64, in hexadecimal, or with characters escaped as in URLs,
+JSON, HTML, SQL and Python, and split by white space, quotes or what has no shape.
 """
 
 import base64
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 REDACTED = "<password>"
@@ -18,11 +20,16 @@ MIN_LENGTH = 6
 # The last ones. A process has one for each login; those that were rotated are forgotten in the end.
 MAX_SECRETS = 1024
 
-# Escapes of single characters; of those of URLs, as many as there are in a row.
+# Escapes of single characters; of those of bytes, as many as there are in a row.
 _ESCAPES = re.compile(
-    r"(?P<url>(?:%[0-9a-fA-F]{2})+)|&#(?P<decimal>\d{1,7});|&#[xX](?P<hex>[0-9a-fA-F]{1,6});|&(?P<name>amp|lt|gt|quot|apos);"
-    r"|\\u(?P<unit>[0-9a-fA-F]{4})|\\(?P<blank>[nrt])"
+    r"(?P<bytes>(?:(?:%|\\x)[0-9a-fA-F]{2})+)|&#(?P<decimal>\d{1,7});|&#[xX](?P<hex>[0-9a-fA-F]{1,6});"
+    r"|&(?P<name>amp|lt|gt|quot|apos);|\\u(?P<unit>[0-9a-fA-F]{4})|\\U(?P<char>[0-9a-fA-F]{8})|\\(?P<blank>[nrt])"
 )
+_BYTE = re.compile(r"(?:%|\\x)(..)")
+# Encodings in which servers and programs keep texts.
+_ENCODINGS = ("utf-8", "latin-1", "utf-16-le")
+# What programs put between or before the characters of a text.
+_QUOTING = frozenset("+'\"\\")
 # What may stand between the bytes of a secret in hexadecimal.
 _BETWEEN_BYTES = re.compile(r"\\x|0x|[\s:,%-]", re.IGNORECASE)
 _URL_SAFE = str.maketrans("-_", "+/")
@@ -78,11 +85,20 @@ def _views(text: str) -> tuple[_View, _View, _View, _View]:
     bare = _view((char, (at, at + 1)) for at, char in enumerate(text) if not char.isspace())
     gaps = {at for match in _BETWEEN_BYTES.finditer(text) for at in range(*match.span())}
     return (
-        _view((char, span) for char, span in zip(*bare, strict=True) if char != "+"),
-        _view((char, span) for char, span in _unescaped(bare) if not char.isspace() and char != "+"),
-        _view((char.lower(), (at, at + 1)) for at, char in enumerate(text) if at not in gaps),
+        _view((char, span) for char, span in zip(*bare, strict=True) if _counts(char)),
+        _view((char, span) for char, span in _unescaped(bare) if _counts(char)),
+        # Other letters may become two.
+        _view(
+            (char.lower() if char.isascii() else char, (at, at + 1))
+            for at, char in enumerate(text)
+            if at not in gaps
+        ),
         bare._replace(text=bare.text.translate(_URL_SAFE)),
     )
+
+
+def _counts(char: str) -> bool:
+    return char not in _QUOTING and char.isprintable() and not char.isspace()
 
 
 def _view(characters: Iterable[tuple[str, tuple[int, int]]]) -> _View:
@@ -95,13 +111,19 @@ def _unescaped(view: _View) -> Iterator[tuple[str, tuple[int, int]]]:
     for match in _ESCAPES.finditer(view.text):
         yield from zip(view.text[end : match.start()], view.spans[end : match.start()], strict=True)
         end, at = match.end(), match.start()
-        if url := match["url"]:
-            for char in bytes.fromhex(url.replace("%", "")).decode("utf-8", "surrogateescape"):
-                size = 3 * len(char.encode(errors="surrogateescape"))
-                yield char, (view.spans[at][0], view.spans[at + size - 1][1])
+        if match["bytes"]:
+            found = list(_BYTE.finditer(view.text, at, end))
+            data = bytes(int(byte[1], 16) for byte in found)
+            at = 0
+            for char in data.decode("utf-8", "surrogateescape"):
+                size = len(char.encode(errors="surrogateescape"))
+                first, last = found[at].start(), found[at + size - 1].end()
+                # Bytes that are no UTF-8 are mostly Latin-1.
+                known = char if data[at] < 0x80 or size > 1 else chr(data[at])
+                yield known, (view.spans[first][0], view.spans[last - 1][1])
                 at += size
         else:
-            code = match["decimal"] or int(match["hex"] or match["unit"] or "0", 16)
+            code = match["decimal"] or int(match["hex"] or match["unit"] or match["char"] or "0", 16)
             char = " " if match["blank"] else chr(min(int(code), _LAST))
             yield (
                 html.unescape(match[0])[0] if match["name"] else char,
@@ -113,28 +135,36 @@ def _unescaped(view: _View) -> Iterator[tuple[str, tuple[int, int]]]:
 def _spans(
     secret: str, text: str, raw: _View, plain: _View, digits: _View, encoded: _View
 ) -> Iterator[tuple[int, int]]:
-    bare = "".join(char for char in secret if not char.isspace())
-    wanted = bare.replace("+", "") or bare
-    long = len(bare) >= MIN_LENGTH
-    for view in (raw, plain):
-        for first, last in view.find(wanted):
-            if long or not (_is_word(text[first - 1 : first]) or _is_word(text[last : last + 1])):
-                yield first, last
+    wanted = "".join(filter(_counts, secret))
+    long = len(wanted) >= MIN_LENGTH
+    found = [(match.start(), match.end()) for match in re.finditer(re.escape(secret), text)]
+    for first, last in chain(found, raw.find(wanted), plain.find(wanted)):
+        if long or not (_is_word(text[first - 1 : first]) or _is_word(text[last : last + 1])):
+            yield first, last
     if not long:
         return
     for view in (raw, plain):
         yield from view.find(wanted[::-1])
-    data = secret.encode(errors="surrogateescape")
-    yield from digits.find(data.hex())
-    for offset in range(3):
-        yield from encoded.find(_base64(data, offset))
+    for data in _encodings(secret):
+        yield from digits.find(data.hex())
+        for offset in range(3):
+            yield from encoded.find(_base64(data, offset))
 
 
 def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-@lru_cache(3 * MAX_SECRETS)
+@lru_cache(MAX_SECRETS)
+def _encodings(secret: str) -> frozenset[bytes]:
+    found = set()
+    for encoding in _ENCODINGS:
+        with suppress(UnicodeEncodeError):
+            found.add(secret.encode(encoding, "surrogateescape"))
+    return frozenset(found)
+
+
+@lru_cache(9 * MAX_SECRETS)
 def _base64(data: bytes, offset: int) -> str:
     """Data in base64 after that many bytes, modulo three, of something else."""
     encoded = base64.b64encode(b"\0" * offset + data).decode()

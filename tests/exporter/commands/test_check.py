@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 from tests.faults.login_server import login_server
 
-from ase_exporter.checks.target_check import usual_cause
+from ase_exporter.catalogue.facts import ServerFacts
+from ase_exporter.catalogue.versions import parse_version
+from ase_exporter.checks.check_output import print_check
+from ase_exporter.checks.target_check import CollectorFailure, TargetReport, usual_cause
 from ase_simulator.faults import Break
 
 CUSTOM = """
@@ -162,6 +166,22 @@ def test_a_proxy_table_without_its_server_is_explained() -> None:
     ):
         assert "enable cis" in usual_cause(message)
     assert usual_cause("Msg 207: Invalid column name 'nothing'.") == ""
+
+
+@pytest.mark.parametrize("login", ["o\u2019brien", "a" * 256])
+def test_a_login_that_sql_cannot_hold_costs_the_script_alone(
+    login: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = ServerFacts(parse_version("16.0 SP04"), roles=frozenset({"sa_role"}))
+    refused = "[42000] SELECT permission denied on object '\uff53ysusers', database 'master'"
+    failures = [CollectorFailure(refused, "", ("state",), ())]
+    report = TargetReport("A", "sa", facts, (), failures, (), {}, 1, (0, 0), (), "")
+    print_check(report)
+    assert "revoke role sa_role from sa" in (shown := capsys.readouterr().out)
+    assert "grant select" not in shown
+    print_check(replace(report, login=login))
+    assert "cannot be written in SQL safely" in (shown := capsys.readouterr().out)
+    assert "revoke role" not in shown
 
 
 def test_sysmon_statements_are_printed_if_it_is_scheduled(check: Run, configured: Path) -> None:

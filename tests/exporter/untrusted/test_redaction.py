@@ -12,9 +12,12 @@ import pytest
 
 from ase_exporter import logs
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import REDACTED, redact, remember
 
-SECRETS = ["pl4nted-Secret", "pa(ss wörd/+?", "aaaaaa!%41", "x" * 30, "\u65e5\u672c\u8a9e-planted"]
+SECRETS = [
+    "pl4nted-Secret", "it's \"pl4\\nted\" x", "pa(ss wörd/+?", "aaaaaa!%41", "x" * 30, "\u65e5\u672c\u8a9e-planted",
+]  # fmt: skip
 FORMS: dict[str, Callable[[str], str]] = {
     "plain": str,
     "reversed": lambda text: text[::-1],
@@ -26,6 +29,15 @@ FORMS: dict[str, Callable[[str], str]] = {
     "JSON": lambda text: json.dumps(text)[1:-1],
     "HTML": html.escape,
     "entities": lambda text: "".join(f"&#{ord(each)};" for each in text),
+    "SQL": lambda text: text.replace("'", "''"),
+    "Python": ascii,
+    "bytes of Python": lambda text: repr(text.encode()),
+    "Latin-1 in Python": lambda text: repr(text.encode("latin-1", "xmlcharrefreplace")),
+    "long escapes": lambda text: "".join(f"\\U{ord(each):08x}" for each in text),
+    "UTF-16 in hex": lambda text: text.encode("utf-16-le").hex(),
+    "UTF-16 in base64": lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
+    "nulls between": lambda text: one_line("\0".join(text)),
+    "characters without a shape between": lambda text: one_line("\u200b".join(text)),
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
     "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
     "base64 with a user": lambda text: base64.b64encode(f"monitor:{text}".encode()).decode(),
@@ -56,6 +68,12 @@ def test_time_is_in_proportion_to_the_text(secret: str, piece: str) -> None:
     began = time.process_time()
     redact("k" + piece * (30_000 // len(piece)))
     assert time.process_time() - began < 2
+
+
+def test_letters_that_become_two_in_lower_case_hide_nothing() -> None:
+    remember(SECRETS[0])
+    hidden = SECRETS[0].encode().hex()
+    assert redact(f"\u0130\u0130\u0130 {hidden} x") == f"\u0130\u0130\u0130 {REDACTED} x"
 
 
 def test_short_secrets_are_words() -> None:
