@@ -16,7 +16,7 @@ from ase_exporter.untrusted.entry import one_line
 from ase_exporter.untrusted.redaction import REDACTED, redact, remember
 
 SECRETS = [
-    "pl4nted-Secret", "it's \"pl4\\nted\" x", "pa(ss wörd/+?", "aaaaaa!%41", "x" * 30, "\u65e5\u672c\u8a9e-planted",
+    "pl4nted-Secret", "it's \"pl4\\dted\" x", "pa(ss wörd/+?", "aaaaaa!%41", "x" * 30, "\u65e5\u672c\u8a9e-planted",
 ]  # fmt: skip
 FORMS: dict[str, Callable[[str], str]] = {
     "plain": str,
