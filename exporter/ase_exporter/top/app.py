@@ -39,6 +39,8 @@ KEYS = "q quit  space pause  / filter  s sort  enter details  1-9 parts  ? help"
 # As in pg_activity: what runs, what waits, who blocks; and the order by CPU, reads and time.
 FUNCTION_KEYS = {"f1": "sessions", "f2": "waits", "f3": "blocking"}
 ORDER_KEYS = {"c": "CPU", "d": "Reads", "t": "Time"}
+# Rows of a table on the screen: a server may have thousands of sessions, and each row takes time to draw.
+MAX_ROWS = 300
 # What enter shows of a row, by part.
 DETAILS = {
     "spinlocks": detail.spinlock_lines,
@@ -317,7 +319,8 @@ class TopApp(App[None]):
         # Where a single line is left, a row says more than titles.
         shown.show_header = self.size.height > BELOW
         self._titles = titles
-        rows = self._arranged(table)
+        arranged = self._arranged(table)
+        rows = arranged[:MAX_ROWS]
         heads, *lines = padded(table.titles, [titles, *(row.cells for row in rows)])
         shown.add_columns(*map(Text, heads))
         for row, cells in zip(rows, lines, strict=True):
@@ -325,6 +328,8 @@ class TopApp(App[None]):
         if not rows:
             empty = "No row contains the filter" if table.rows else table.empty
             shown.add_row(Text(empty, style="dim"), *[Text() for _ in titles[1:]], key="")
+        if more := len(arranged) - len(rows):
+            shown.add_row(Text(f"+{more}", style="dim"), *[Text() for _ in titles[1:]], key="")
         # The cursor follows its row, once the user has moved it from the first one.
         if not to_top and cursor:
             with contextlib.suppress(ValueError):

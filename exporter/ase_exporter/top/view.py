@@ -149,13 +149,19 @@ def _waits(scene: Scene) -> ScreenTable:
 
 
 def _sessions_table(
-    scene: Scene, title: str, columns: Sequence[Column], things: Iterable[Any], empty: str, **how: Any
+    scene: Scene,
+    title: str,
+    columns: Sequence[Column],
+    things: Iterable[Any],
+    empty: str,
+    key: Callable[[Any], str],
+    style: Callable[[Any], str],
 ) -> ScreenTable:
     """A table about sessions; a wide terminal shows more columns."""
-    shown = [column for column in columns if scene.width >= column.width]
     if scene.frame.sample.sessions is None:
         empty = _missing(scene, "", "Waiting for the first sample")
-    return _table(title, shown, things, empty, key=how.pop("key"), **how)
+    shown = [column for column in columns if scene.width >= column.width]
+    return _table(title, shown, things, empty, key=key, style=style)
 
 
 _SESSION_END = (

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import DataTable, Input, Static
 
 from ase_exporter.ase.text import decoder
 from ase_exporter.sessions.blocking import blocking_trees
@@ -332,6 +332,17 @@ async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -
         assert screen.app._part == "sessions" and "Time▼" in screen.text
         for title in ("Login", "Host", "CPU", "Reads", "Wait event", "Text"):
             assert title in screen.text
+
+
+async def test_thousands_of_sessions_are_cut_to_what_can_be_drawn(screen: Screen) -> None:
+    many = tuple(Session(spid, 1, "sa", doing="cpu", seconds=float(spid)) for spid in range(1, 2001))
+    last = recorded("storm", "lock storm")[-1]
+    await screen.show(replace(last, sample=replace(last.sample, sessions=Snapshot(0.0, many))))
+    await screen.press("5")
+    table = screen.app.query_one(DataTable)
+    assert table.row_count == 301 and str(table.get_row_at(300)[0]) == "+1700"
+    await screen.press("slash", *"1999", "enter")
+    assert table.row_count == 1 and "1999" in screen.text
 
 
 def sessions(shown: Frame) -> tuple[Session, ...]:
