@@ -41,7 +41,6 @@ ADDRESSES = {
     "deploy/packages/nfpm.yaml": [r"(?m)(^homepage: )\S+()"],
     "deploy/docker/Dockerfile": [r'(image\.source=")[^"]+(")'],
     "alerts/parameters.yaml": [r"(runbooks: )https://\S+?(/blob/)"],
-    "alerts/README.md": [r"(runbook: )https://\S+?(/blob/)"],
     "deploy/kubernetes/monitoring/prometheusrule.yaml": [r"(runbook_url: )https://\S+?(/blob/)"],
     **{
         path.relative_to(ROOT).as_posix(): [r"(runbook_url: )https://\S+?(/blob/)"]
