@@ -42,6 +42,18 @@ def as_second(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def as_short(number: float) -> str:
+    """A finite number in at most five characters: 6, 0.12, 7.50, 812, 1.2k, 43.1M."""
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        # What would be rounded to a thousand of a unit is one of the next.
+        if abs(number) >= size * 0.9995:
+            scaled = number / size
+            return f"{scaled:.0f}{unit}" if abs(scaled) >= 99.95 else f"{scaled:.1f}{unit}"
+    if abs(number) >= 99.95 or number == int(number):
+        return f"{number:.0f}"
+    return f"{number:.1f}" if abs(number) >= 9.95 else f"{number:.2f}"
+
+
 def as_count(number: int, noun: str, plural: str = "") -> str:
     """A number of things: 1 change, 2 changes. plural: if it is not noun + s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -41,14 +41,16 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
 
 
 def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
-    """A table in any width; its name is that of its first column."""
+    """A table in any width; its name is that of its first column. Columns without any text are left out."""
     if not table.rows:
         yield TextLine(f"{table.title}: {table.empty}")
         return
     rows = table.rows[:limit]
-    figures = [at for at, (_, align) in enumerate(table.titles) if align == "right"]
-    titles, styles = [title for title, _ in table.titles], [row.style for row in rows]
-    yield WordTable(titles, [row.cells for row in rows], figures, styles=styles)
+    shown = [at for at in range(len(table.titles)) if at == 0 or any(row.cells[at] for row in rows)]
+    titles = [table.titles[at] for at in shown]
+    figures = [place for place, (_, align) in enumerate(titles) if align == "right"]
+    cells = [[row.cells[at] for at in shown] for row in rows]
+    yield WordTable([title for title, _ in titles], cells, figures, styles=[row.style for row in rows])
     if (more := len(table.rows) - limit) > 0:
         yield Text(f"({more} more)", style="dim")
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ase_exporter.pages.text import as_short
+
 ABSENT = "-"
 
 
@@ -38,17 +40,8 @@ def percent(ratio: float | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """A number in at most five characters: 0.12, 7.5, 812, 1.2k, 43.1M."""
-    if number is None or not math.isfinite(number):
-        return ABSENT
-    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        # What would be rounded to a thousand of a unit is one of the next.
-        if abs(number) >= size * 0.9995:
-            scaled = number / size
-            return f"{scaled:.0f}{unit}" if abs(scaled) >= 99.95 else f"{scaled:.1f}{unit}"
-    if abs(number) >= 99.95 or number == 0:
-        return f"{number:.0f}"
-    return f"{number:.1f}" if abs(number) >= 9.95 else f"{number:.2f}"
+    """A number as `as_short` writes it, if it is known."""
+    return ABSENT if number is None or not math.isfinite(number) else as_short(number)
 
 
 def size(number: float | None) -> str:

@@ -17,6 +17,11 @@ GAP = "  "
 _START = re.compile(r" *(?:[-!+?~] +)?")
 # Columns of a pipe or a file.
 UNBROKEN = 100_000
+# Lines that the name of a row may take in a table.
+_NAME_LINES = 3
+# The blank between a number and its unit, at which no line ends. The stand-in is of one place, and no blank to rich.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|/s|[mu]?s|pp|points|[kKMGT]i?B)(?!\w))")
+_KEPT_BLANK = "\ue000"
 
 
 class PlainConsole(Console):
@@ -53,9 +58,11 @@ class TextLine:
             return
         start = _START.match(text.plain)
         indent = start.end() if start else 0
-        before = text[:indent]
-        for part in text[indent:].wrap(console, max(1, options.max_width - indent)):
+        before, rest = text[:indent], text[indent:]
+        rest.plain = _BEFORE_UNIT.sub(_KEPT_BLANK, rest.plain)
+        for part in rest.wrap(console, max(1, options.max_width - indent)):
             part.rstrip()
+            part.plain = part.plain.replace(_KEPT_BLANK, " ")
             yield before.append_text(part)
             before = Text(" " * indent)
 
@@ -63,6 +70,8 @@ class TextLine:
 @dataclass(frozen=True, slots=True)
 class WordTable:
     """A table whose cells are broken between words only. Where it does not fit, each row becomes a few lines.
+
+    A table does not fit either if the name of a row, its first cell, would take many lines.
 
     right: columns of figures, by number: aligned right, and never broken. wide: widths that columns get where there
     is room, so that several tables look alike. styles: of rows.
@@ -78,11 +87,7 @@ class WordTable:
         styles = self.styles or [""] * len(self.rows)
         widths = self._widths(options.max_width)
         if widths is None:
-            yield TextLine(self.titles[0], "bold")
-            for (name, *figures), style in zip(self.rows, styles, strict=True):
-                named = zip(self.titles[1:], figures, strict=True)
-                yield TextLine(name, style)
-                yield TextLine(GAP + ", ".join(f"{title} {cell}".strip() for title, cell in named if cell))
+            yield from self._lines(options.max_width, styles)
             return
         lines: list[tuple[Sequence[str], str]] = [(self.titles, "bold")] if any(self.titles) else []
         for cells, style in [*lines, *zip(self.rows, styles, strict=True)]:
@@ -93,6 +98,18 @@ class WordTable:
                     for at, (part, width) in enumerate(zip(parts, widths, strict=True))
                 )
                 yield Text(line.rstrip(), style)
+
+    def _lines(self, room: int, styles: Sequence[str]) -> Iterator[TextLine]:
+        """The rows without columns. A name that several rows in order have is shown once."""
+        yield TextLine(self.titles[0], "bold")
+        shown = None
+        for (name, *cells), style in zip(self.rows, styles, strict=True):
+            if name != shown:
+                yield TextLine(name, style)
+            shown = name
+            named = zip(self.titles[1:], cells, strict=True)
+            figures = [f"{title} {cell}".strip() for title, cell in named if cell]
+            yield from (TextLine(GAP + line) for line in _filled(figures, room - len(GAP)))
 
     def _widths(self, room: int) -> list[int] | None:
         """The width of each column; None if they do not fit. Columns that lack little get what is left first."""
@@ -112,7 +129,20 @@ class WordTable:
             more = min(spare, wanted[at] - widths[at])
             widths[at] += more
             spare -= more
-        return widths
+        return None if full[0] > _NAME_LINES * widths[0] else widths
+
+
+def _filled(parts: Sequence[str], room: int) -> Iterator[str]:
+    """Lines of as many parts as there is room for, with commas: a line ends within a part only if it is too long."""
+    line = ""
+    for at, part in enumerate(parts, 1):
+        ended = part if at == len(parts) else f"{part},"
+        if line and cell_len(f"{line} {ended}") > room:
+            yield line
+            line = ""
+        line = f"{line} {ended}".lstrip()
+    if line:
+        yield line
 
 
 def aligned(cell: str, width: int, align: Align) -> str:
