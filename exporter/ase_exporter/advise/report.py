@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 
 from ase_exporter.advise.advice import Advice, Cause, SpinlockFinding
 from ase_exporter.advise.remedies import AdviceStep
+from ase_exporter.pages.text import as_short
 from ase_exporter.untrusted.encoders import markdown as encode_markdown
 from ase_exporter.untrusted.encoders import markdown_table
 from ase_exporter.untrusted.terminal import TextLine, WordTable
@@ -16,7 +17,7 @@ MAX_SHOWN = 15
 _FENCE = "```"
 
 _COLOURS = {"severe": "bold red", "hot": "red", "busy": "", "quiet": "dim"}
-_HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Engines spinning", "State")
+_HEADER = ("Spinlock", "Contention", "Grabs/s", "Spins/s", "Spinning", "State")
 PREDICTION = (
     "Predictions for spinlocks spread grabs evenly over the spinlocks of a name and let sessions go on as they do."
     " Less is gained where a few hot rows share one spinlock."
@@ -84,8 +85,8 @@ def _row(finding: SpinlockFinding) -> tuple[str, ...]:
     return (
         spinlock.name,
         f"{spinlock.contention:.1%}",
-        f"{spinlock.grabs:,.0f}",
-        f"{spinlock.spins:,.0f}",
+        as_short(spinlock.grabs),
+        as_short(spinlock.spins),
         f"{finding.engines:.2f}",
         finding.severity,
     )

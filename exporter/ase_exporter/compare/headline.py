@@ -7,8 +7,15 @@ from itertools import filterfalse
 
 from ase_exporter.compare.comparison import EFFICIENCY, Comparison, ComparisonRow, sweet_spot
 from ase_exporter.compare.measures import LOAD
+from ase_exporter.pages.text import as_count
 
 NO_EVIDENCE = "no evidence"
+# What is said of other measures, of one and of several.
+_OTHERS = {
+    "better": ("other is better", "others are better"),
+    "worse": ("other is worse", "others are worse"),
+    "changed": ("other changed", "others changed"),
+}
 # Measures of what users feel; throughput comes last, as it also falls when less is asked for.
 EFFECTS = ("response_time", EFFICIENCY, LOAD)
 
@@ -38,7 +45,7 @@ def headline(comparison: Comparison) -> str:
     # Where less gets done, figures that fall are no gain.
     less = main.verdict == "worse" and _fell(comparison)
     words = ("worse",) if less else ("better", "worse", "changed")
-    others = [f"{count[verdict]} more {verdict}" for verdict in words if count[verdict]]
+    others = [as_count(count[verdict], *_OTHERS[verdict]) for verdict in words if count[verdict]]
     if less:
         others.insert(0, f"transactions per second fell by {less:.1%}")
     if count[NO_EVIDENCE]:

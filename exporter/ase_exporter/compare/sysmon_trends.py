@@ -137,7 +137,8 @@ def print_trends(trends: Trends, findings: Sequence[str]) -> None:
     """What happened over many reports, then the least, mean, greatest and last value of each headline."""
     out = PlainConsole()
     undated = f"; {trends.undated} more do not say when their sample ended" if trends.undated else ""
-    out.print(TextLine(f"{len(trends.files)} reports, {trends.incomplete or 'none'} not complete{undated}"))
+    complete = f"{trends.incomplete} of them not complete" if trends.incomplete else "all complete"
+    out.print(TextLine(f"{len(trends.files)} reports, {complete}{undated}"))
     print_list(out, "Findings", findings or ["no headline changed for good, and no report stands out"])
     rows = []
     for series in trends.series():

@@ -56,7 +56,8 @@ def printed(*, everything: bool = False, result: Comparison = RESULT) -> list[st
 
 def test_the_first_line_is_the_verdict_in_one_sentence() -> None:
     assert headline(RESULT) == (
-        "Transactions per CPU unit: better by 19.2% (91.1 -> 108.6); 1 more worse; 1 more changed; no evidence in 1."
+        "Transactions per CPU unit: better by 19.2% (91.1 -> 108.6);"
+        " 1 other is worse; 1 other changed; no evidence in 1."
     )
     assert " ".join(printed()[:2]).startswith("Transactions per CPU unit: better by 19.2%")
     assert headline(RESULT) in markdown(RESULT)
