@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, Locator
+from numpy.typing import NDArray
 
 from ase_exporter.pages.charts import COLOURS, INK, SOFT, WIDTH, Chart, chart, chart_style, label_above
 from ase_exporter.pages.text import as_duration
@@ -79,6 +80,8 @@ def _figure(report: ServerReport, drawn: Sequence[tuple[str, Values]], unit: str
     axes = figure.add_subplot()
     for number, (name, values) in enumerate(drawn):
         axes.plot(days, values, color=COLOURS[number], linewidth=1.1, label=_short(name))
+        alone = isolated(values)
+        axes.plot(days[alone], values[alone], color=COLOURS[number], marker=".", linestyle="none")
         if fill:
             known = np.isfinite(values)
             colour = COLOURS[number]
@@ -91,6 +94,14 @@ def _figure(report: ServerReport, drawn: Sequence[tuple[str, Values]], unit: str
         legend = axes.legend(fontsize=7, frameon=False, ncols=MAX_LINES, loc="lower right", borderpad=0)
         legend.set_bbox_to_anchor((1.0, 1.07), axes.transAxes)
     return figure
+
+
+def isolated(values: Values) -> NDArray[np.bool_]:
+    """Which values have no neighbour: no line would show them."""
+    known = np.isfinite(values)
+    edges = np.concatenate(([False], known, [False]))
+    found: NDArray[np.bool_] = known & ~edges[:-2] & ~edges[2:]
+    return found
 
 
 def _mark(axes: Axes, report: ServerReport) -> None:
