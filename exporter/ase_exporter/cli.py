@@ -37,6 +37,11 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> None:
     try:
+        # A string to mypy, which would take all below for unreachable elsewhere.
+        if (system := str(sys.platform)) != "linux":
+            raise UserError(
+                f"it needs Linux and its /proc, not {system}: use a virtual machine or a container"
+            )
         if arguments[:1] == [serving.WORD]:
             serving.run(arguments)
         else:

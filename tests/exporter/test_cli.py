@@ -19,6 +19,19 @@ def test_escape_sequences_in_an_error_do_not_reach_the_terminal(
     assert error == "ase-exporter: no\\x1b[2J\\nfile: cannot be read: No such file or directory\n"
 
 
+def test_another_system_than_linux_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["ase-exporter", "top"])
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "ase-exporter: it needs Linux and its /proc, not darwin: use a virtual machine or a container\n"
+    )
+
+
 def test_each_of_several_problems_is_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,17 +112,19 @@ def choose_targets(
     return replace(loaded, targets=(*targets, *others), auth=auths), targets
 
 
-def ask_password(user: str) -> str:
-    """A password typed at the terminal, which does not show it. Raises UserError without a terminal."""
+def ask_password(user: str, instead: str = "") -> str:
+    """A password typed at the terminal, which does not show it. Raises UserError without a terminal.
+
+    instead: how else it can be given, if the environment is not the only way.
+    """
     try:
         with warnings.catch_warnings():
             # Without a terminal, getpass would read standard input and show what is typed there.
             warnings.simplefilter("error", getpass.GetPassWarning)
             return getpass.getpass(f"Password of {user}: ")
     except (getpass.GetPassWarning, EOFError):
-        raise UserError(
-            f"-U {user}: no terminal to ask for the password: expected ASE_USER={user} with ASE_PASSWORD_FILE"
-        ) from None
+        expected = instead or f"ASE_USER={user} with ASE_PASSWORD_FILE"
+        raise UserError(f"-U {user}: no terminal to ask for the password: expected {expected}") from None
 
 
 def named_target(loaded: Config, name: str) -> Target:

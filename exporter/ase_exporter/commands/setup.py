@@ -95,7 +95,9 @@ class _Administrator:
             return False
         if self.auth is None and self.password_file:
             self.auth = Auth(user=self.name, password_file=self.password_file)
-        auth = self.auth = self.auth or Auth(user=self.name, password=ask_password(self.name))
+        auth = self.auth = self.auth or Auth(
+            user=self.name, password=ask_password(self.name, "--admin-password-file")
+        )
         # Not by sql_literal, whose error would show it. A message may repeat it as it is in the statement.
         quoted = password.replace("'", "''")
         remember(quoted)
@@ -162,7 +164,10 @@ def _password(user: str, secret: Path, *, new: bool, own: bool) -> str:
     if not new and (os.path.exists(secret) or not own):  # noqa: PTH110  # no error where it may not be looked for
         return Auth(user=user, password_file=secret).read_password()
     given = None if new else config.environment_login()
-    password = given.read_password() if given and given.user == user else ask_password(user)
+    if given and given.user == user:
+        password = given.read_password()
+    else:
+        password = ask_password(user, "--login-password-file")
     if not password:
         raise UserError(f"-U {user}: expected a password, found an empty one")
     return password

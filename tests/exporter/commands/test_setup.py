@@ -220,7 +220,7 @@ def test_a_server_by_name_with_a_password_that_is_typed(
         assert server.password not in terminal.shown
     ended = without_terminal(environment, "check", "-S", "PROD1", "-U", "monitor")
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "-U monitor: no terminal to ask for the password" in ended.stderr
+    assert "-U monitor: no terminal to ask for the password: expected ASE_USER" in ended.stderr
 
 
 def test_the_login_of_the_environment_is_not_sent_for_another(
