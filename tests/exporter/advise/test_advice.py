@@ -212,6 +212,8 @@ def test_key_tables_are_bound_in_their_database_with_their_owner() -> None:
         cached(one_line("claims\ngo\nshutdown"), "claim", 5000),
         cached("claims", one_line("claim\u2028"), 5000),
         cached("claims", "claim", 5000, owner=one_line("\x1b")),
+        cached("claims", "payroll.salary", 5000),
+        cached("claims", "claim", 5000, owner="[dbo].[salary"),
     ],
     ids=lambda table: f"{table.database}.{table.owner}.{table.name}",
 )
