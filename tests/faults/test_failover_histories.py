@@ -50,6 +50,7 @@ STEP, STEPS, FEW_STEPS = 15.0, 14, 8
 BEGIN = datetime(2026, 3, 2, 8)
 START = 1_767_225_600.0
 TOLERANCE = 1.05
+FAR = 1e9
 EVENTS = ["failover", "restart", "start", "clock", "exporter", "clear"]
 IN_MEMORY = ["flicker", "rename", "recreate", "roles", "swap", "lost", "password", "new secret", "login"]
 LASTING = {"roles", "password", "login"}
@@ -387,12 +388,12 @@ def in_prometheus(histories: list[History], folder: Path) -> None:
     for number, history in enumerate(histories):
         for (metric, values), samples in history.items():
             labels = f'{{history="{number}",metric="{metric}",of="{",".join(values)}"}}'
-            # From far above zero, so that rate() does not look for the start of the counter.
-            true = 1e9
+            # Both from far above zero: rate() extrapolates a counter that is near it in another way.
+            true = FAR
             for last, sample in pairwise([samples[0], *samples]):
                 at = START + sample.at
                 true += sample.possible_growth(last)
-                lines["exported"].append(f"exported_total{labels} {sample.total!r} {at}")
+                lines["exported"].append(f"exported_total{labels} {FAR + sample.total!r} {at}")
                 lines["true"].append(f"true_total{labels} {true!r} {at}")
     text = "".join(f"# TYPE {name} counter\n" + "\n".join(each) + "\n" for name, each in lines.items())
     with prometheus_with(text + "# EOF\n", folder) as url, Prometheus(url) as prometheus:
