@@ -18,8 +18,10 @@ from tests.exporter.top.watching import SCENARIOS, watched
 
 from ase_exporter.config import yaml_files
 from ase_exporter.config.fields import Strict
+from ase_exporter.diagnosis.blockers import BLOCKED
 from ase_exporter.diagnosis.provenance import collector_of
 from ase_exporter.metrics.families import Family, Kind
+from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.samples import LabelValues, Reading, Sample, Tracker
 
 FILE = Path(__file__).with_name("incidents.yaml")
@@ -195,14 +197,29 @@ def _overlaid(incident: Incident, healthy: Sequence[Sample], site: Site) -> Iter
         if since <= 0:
             start = {name: series.last for name, series in sample.series.items()}
         collected: dict[str, list[Family]] = {}
-        for name, reading in _shown(incident, sample, start, max(0.0, since), size).items():
+        shown = _shown(incident, sample, start, max(0.0, since), size)
+        for name, reading in shown.items():
             if name not in known or known[name][0] != reading.at:
                 kind: Kind = "counter" if name.endswith("_total") else "gauge"
                 family = Family(name, kind, "", reading.labels, list(reading.values.items()))
                 known[name] = (reading.at, family)
             collected.setdefault(collector_of(name), []).append(known[name][1])
         tracker.note(sample.monotonic, collected)
-        yield replace(sample, series=tracker.series())
+        yield replace(sample, series=tracker.series(), sessions=_blocked(sample, shown.get(BLOCKED)))
+
+
+def _blocked(sample: Sample, reading: Reading | None) -> Snapshot | None:
+    """The sessions, with those that are blocked in the incident."""
+    if sample.sessions is None or reading is None:
+        return sample.sessions
+    blocked = [
+        (dict(zip(reading.labels, key, strict=True)), seconds) for key, seconds in reading.values.items()
+    ]
+    added = [
+        Session(int(each["spid"]), 0, doing="lock", seconds=seconds, blocked_by=int(each["blocked_by"]))
+        for each, seconds in blocked
+    ]
+    return replace(sample.sessions, sessions=(*sample.sessions.sessions, *added))
 
 
 def _shown(
