@@ -143,11 +143,11 @@ def advise(evidence: Evidence, seconds_per_spin: float | None = None) -> Advice:
 
 
 def _cost(diagnosis: Diagnosis | None) -> float:
-    """CPU seconds of one spin by the diagnosis; 0 if it does not know."""
+    """CPU seconds of one spin, so that as many engines spin as the diagnosis says; 0 if it does not know."""
     measures = diagnosis.measures if diagnosis else {}
     if not measures or not (spins := measures["spins"].value):
         return 0.0
-    return (measures["spinning"].value or 0.0) / spins
+    return (measures["spinning_share"].value or 0.0) * (measures["engines"].value or 0.0) / spins
 
 
 def _causes(evidence: Evidence, spinlocks: Sequence[SpinlockFinding], load: Load) -> list[Cause]:

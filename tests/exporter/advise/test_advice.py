@@ -237,7 +237,10 @@ def test_no_name_changes_what_a_statement_says() -> None:
     shapes = set()
     for name in ["a-b", *(each for each in map(one_line, hostile_names()) if is_writable(each))]:
         step = binding_step(cached(name, name, 5000, owner=name))
-        if not name.startswith("#"):
+        # Temporary tables, and names that sp_bindcache would divide, are not bound.
+        if name.startswith("#") or not set('.[]"').isdisjoint(name):
+            assert step is None
+        else:
             assert step is not None and all(map(str.isprintable, step.statements))
             tokens = [SQL.tokenize(statement) for statement in step.statements]
             shapes.add(tuple(len(each) for each in tokens))
