@@ -31,6 +31,7 @@ def perf(root: Path) -> None:
 
 def _write(root: Path, files: dict[str, str]) -> None:
     """Write each file atomically: the exporter reads meanwhile."""
+    root.mkdir(parents=True, exist_ok=True)
     new = root / "new"
     for name, text in files.items():
         new.write_text(text)
