@@ -42,7 +42,7 @@ PANELS: list[Panel] = [
         description="Collectors that failed in the last scrape: see the exporter's log. Source: "
         "ase_exporter_collector_success.",
         unit="none",
-        queries=[now("count(ase:collector_failing:info{$selector}) or 0 * count(ase_up{$selector})")],
+        queries=[now("sum(ase:collectors_failing:count{$selector}) or 0 * count(ase_up{$selector})")],
         thresholds=[(1, "orange")],
         empty=NO_SERVER,
         width=5,
@@ -175,9 +175,11 @@ PANELS: list[Panel] = [
     Row("What is missing"),
     Table(
         title="Failures, and why (good: empty)",
-        description="Targets without a connection or login, and collectors that failed. Sources: "
-        "ase_exporter_target_error, ase_exporter_collector_success.",
-        queries=[rows("ase_exporter_target_error{$selector} == 1 or ase:collector_failing:info{$selector}")],
+        description="Targets without a connection or login, and collectors that failed, ten of a server at most. "
+        "Sources: ase_exporter_target_error, ase_exporter_collector_success.",
+        queries=[
+            rows("ase_exporter_target_error{$selector} == 1 or ase:collector_top_failing:info{$selector}")
+        ],
         columns=[
             Column(name="instance", title="Server"),
             Column(name="reason", title="Error"),

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import math
 import random
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,9 @@ COLLECTORS = {"state", "threads", "engines", "data_caches", "cache_pools", "devi
 # While answers are corrupted nobody cares for the scrape; what is right may take its time.
 IMPATIENT, PATIENT = 3.0, 60.0
 LOGIN_TIMEOUT = 10.0
-SCRAPE_TIMEOUT = 300.0
+SCRAPE_INTERVAL, SCRAPE_TIMEOUT = 1.0, 300.0
 REFERENCE = "REFERENCE"
+FAILED = re.compile(r"^ase_exporter_collector_success\{.*\} 0\.0$", re.MULTILINE)
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 Values = dict[Key, float]
@@ -93,9 +95,12 @@ class Fuzzed:
                     return list(map(Figures, before, after))
 
     async def _good(self, name: str) -> Values:
-        """A scrape that nothing corrupts. What came before may still lie in a connection: that costs a scrape."""
-        while "\nase_up 1.0\n" not in (text := await self.scraper.scrape(name, time.monotonic(), PATIENT)):
-            pass
+        """A whole scrape that nothing corrupts. What came before may still lie in a connection: that costs a scrape.
+
+        A collector or a login that failed twice in a row pauses for a minute: both end within SCRAPE_TIMEOUT.
+        """
+        while not whole(text := await self.scraper.scrape(name, time.monotonic(), PATIENT)):
+            await asyncio.sleep(SCRAPE_INTERVAL)
         return values(text)
 
     async def restarts(self) -> float:
@@ -111,6 +116,11 @@ class Fuzzed:
 
 def names() -> list[str]:
     return [f"S{number}" for number in range(TARGETS)]
+
+
+def whole(text: str) -> bool:
+    """Whether the server was up, and each collector succeeded."""
+    return "\nase_up 1.0\n" in text and not FAILED.search(text)
 
 
 def values(text: str) -> Values:
