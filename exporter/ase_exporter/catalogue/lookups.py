@@ -10,7 +10,7 @@ from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.model import Lookup
-from ase_exporter.untrusted.statements import program_name
+from ase_exporter.untrusted.statements import login_name, program_name
 
 
 @cache
@@ -50,6 +50,7 @@ def lookup(name: Lookup, facts: ServerFacts) -> Callable[[Any], str]:
         "wait_class": lambda value: facts.wait_events.get(value, ("unknown", ""))[0],
         "log_problem": lambda value: log_problem(str(value)),
         "database": lambda value: facts.databases.get(value, str(value)),
+        "login": lambda value: login_name(str(value)),
         "program": lambda value: program_name(str(value)),
         "version": lambda _: str(facts.version),
         "edition": lambda _: edition,

@@ -60,7 +60,15 @@ ColumnName = Annotated[str, Validator(_is_column)]
 Unit = Annotated[str, Validator(_is_unit)]
 Since = Annotated[str, Validator(_is_version)]
 Lookup = Literal[
-    "wait_event", "wait_class", "spinlock_class", "database", "program", "version", "edition", "log_problem"
+    "wait_event",
+    "wait_class",
+    "spinlock_class",
+    "database",
+    "login",
+    "program",
+    "version",
+    "edition",
+    "log_problem",
 ]
 
 

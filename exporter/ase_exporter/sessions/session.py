@@ -1,6 +1,6 @@
 """Sessions at work, from the rows of the sources. Pure.
 
-Text of the server is one line from here on; names of programs are without what may be a password in their arguments.
+Text of the server is one line from here on; names of logins, programs and hosts are without what may be a password.
 """
 
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
 from ase_exporter.sessions.sources import PROCESSES
 from ase_exporter.sessions.statements import StatementCost
 from ase_exporter.untrusted.entry import one_line
-from ase_exporter.untrusted.statements import program_name, without_literals
+from ase_exporter.untrusted.statements import login_name, program_name, without_literals
 
 # Rows of a source, by column.
 Rows = Sequence[Mapping[str, Any]]
@@ -122,9 +122,9 @@ def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]
         found.append(
             Session(
                 *key,
-                login=_text(row["Login"]),
+                login=login_name(str(row["Login"] or "")),
                 program=program_name(str(row["Application"] or "")),
-                host=_text(row.get("HostName")),
+                host=login_name(str(row.get("HostName") or "")),
                 database=_text(row["DBName"]),
                 command=_text(row["Command"]),
                 doing=doing,

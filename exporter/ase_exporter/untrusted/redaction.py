@@ -63,6 +63,16 @@ def redact(text: str) -> str:
     return found + text[end:]
 
 
+def redact_name(text: str) -> str:
+    """The same for names of logins, programs and hosts, of which a server has few: each is searched once."""
+    return _redacted_name(text, tuple(_secrets))
+
+
+@lru_cache(8192)
+def _redacted_name(text: str, _: tuple[str, ...]) -> str:
+    return redact(text)
+
+
 class _View(NamedTuple):
     """A text in which secrets are searched: what stands in between is left out, and escapes are what they stand for.
 

@@ -1,8 +1,9 @@
-"""SQL text and names of programs without the values in them: what identifies a statement or a program stays."""
+"""SQL text and names of sessions without the values in them: what identifies a statement, program or login stays."""
 
 import re
 
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.untrusted.redaction import redact_name
 
 # Characters of a statement that are shown; what is behind them is not even looked at.
 MAX_STATEMENT = 2000
@@ -19,13 +20,15 @@ _LITERAL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _PASSWORD = re.compile(
-    r"(?i)(\b(?:password|passwd|passphrase|sp_password|sp_addlogin|identified\s+by)\b\s*)(?![\s=]*\?)\S.*\Z",
+    r"(?i)(\b(?:password|passwd|passphrase|sp_password|sp_addlogin|sp_addexternlogin|identified\s+by)\b\s*)(?![\s=]*\?)\S.*\Z",
     re.DOTALL,
 )
 # A value behind a sign, an option of a command line that gives a password, and what looks like a key.
 _ASSIGNED = re.compile(r"[=:@].*|(?:^|\s)[-/]{1,2}p\S*.*", re.IGNORECASE | re.DOTALL)
 _KEY = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d])\w{16,}\b")
 _SECRET = re.compile(r"(?i)\S*(?:password|passwd|pwd|secret|token|credential).*", re.DOTALL)
+# Of a login or host that holds one: what gives it, and what follows. A Kerberos principal has an `@`.
+_OF_NAME = re.compile(r"(?i)(password|passwd|pwd|secret|token|credential|[=:]).+", re.DOTALL)
 
 
 def without_literals(sql: str) -> str:
@@ -47,5 +50,10 @@ def _placeholder(match: re.Match[str]) -> str:
 
 def program_name(text: str) -> str:
     """The name of a program as one line, without arguments that may hold a password, at most MAX_PROGRAM characters."""
-    name = _SECRET.sub(HIDDEN, _KEY.sub(HIDDEN, _ASSIGNED.sub(HIDDEN, text.strip())))
+    name = _SECRET.sub(HIDDEN, _KEY.sub(HIDDEN, _ASSIGNED.sub(HIDDEN, redact_name(text.strip()))))
     return one_line(name)[:MAX_PROGRAM]
+
+
+def login_name(text: str) -> str:
+    """The name of a login or a client's host as one line, without what may be a password that was typed into it."""
+    return one_line(_OF_NAME.sub(rf"\1{HIDDEN}", redact_name(text.strip())))

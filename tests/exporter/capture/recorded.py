@@ -72,6 +72,17 @@ def capture(
     return take_capture(config, target, catalogue(), plan, note)
 
 
+def taken_from(address: Address, auth: Auth) -> Capture:
+    """One scrape of every collector, with names."""
+    target = Target(name="recorded", host=address[0], port=address[1])
+    return take_capture(
+        Config(targets=(target,), auth={"default": auth}),
+        target,
+        catalogue(),
+        Plan(1, INTERVAL, everything=True),
+    )
+
+
 def record(
     version: str, scenario: str, plan: Plan, results: list[ScrapeResult] | None = None, user: str = "sa"
 ) -> Capture:

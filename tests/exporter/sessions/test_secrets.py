@@ -1,4 +1,5 @@
-"""Secrets planted in statements and in the arguments of programs: no metric, log, page or incident has them."""
+"""Secrets planted in statements and in names of programs and logins: no metric, log, page, capture or incident has
+them."""
 
 import logging
 from functools import partial
@@ -6,10 +7,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.exporter.capture.recorded import taken_from
 from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
 from tests.simulator.tds.running import running
 
+from ase_exporter.capture.file import lines
+from ase_exporter.capture.privacy import with_pseudonyms
+from ase_exporter.config import Module
 from ase_exporter.metrics.exposition import render_bytes
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
@@ -18,14 +23,18 @@ from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.simulation import simulation
 
 # The model's statements look for this number.
-IN_TEXT, IN_PROGRAM = "4711", "planted7pw"
+IN_TEXT, IN_PROGRAM, IN_LOGIN = "4711", "planted7pw", "planted8pw"
+WITH_NAMES = Module(
+    collectors=dict.fromkeys(("blocking", "open_transactions", "process_activity", "sessions"), True)
+)
 
 
-def test_a_secret_in_a_statement_or_a_program_goes_nowhere(
+def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = yaml.safe_load((SCENARIOS / "storm.yaml").read_text())
     content["workload"] |= {"users": 200, "think_ms": 5, "program": f"shop --password {IN_PROGRAM}"}
+    content["workload"]["login"] = f"clerk:{IN_LOGIN}"
     content["steps"] = [{"name": "busy", "seconds": 3600}]
     file = tmp_path / "planted.yaml"
     file.write_text(yaml.safe_dump(content))
@@ -33,11 +42,12 @@ def test_a_secret_in_a_statement_or_a_program_goes_nowhere(
     assert isinstance(server, SimulatedServer)
     caplog.set_level(logging.DEBUG)
     with running(lambda: simulation(server, None, HOST, 0)) as run:
-        scraper = scraper_of((HOST, run.port), AUTH, session_interval=0.0)
+        scraper = scraper_of((HOST, run.port), AUTH, WITH_NAMES, session_interval=0.0)
         run.ask(partial(server.world.clock.advance, 60))
         sql = run.ask(lambda: [str(row["SQLText"]) for row in server.table("monProcessSQLText")])
         result = scrape(scraper, 60.0, groups=(SESSIONS, STATEMENTS, TEXT))
         scraper.close()
+        taken = taken_from((HOST, run.port), AUTH)
     assert any(IN_TEXT in each for each in sql)
     assert result.sessions and any(each.text for each in result.sessions.sessions)
     Incidents(tmp_path, 3).keep("ONE", "BLOCKED", result.sessions, {}, {})
@@ -47,8 +57,12 @@ def test_a_secret_in_a_statement_or_a_program_goes_nowhere(
         "page": sessions_page(["ONE"], "ONE", result.sessions, {"text": "1"}, text_allowed=True),
         "incident": kept.read_text(),
         "log": caplog.text,
+        "capture": "".join(lines(with_pseudonyms(taken, b"key")[0])),
     }
-    assert 'program="shop..."' in shown["metrics"] and "where id = ?" in shown["page"]
-    assert "where id" not in shown["incident"] and "where id" not in shown["metrics"]
+    assert 'program="shop..."' in shown["metrics"] and 'login="clerk:..."' in shown["metrics"]
+    assert IN_LOGIN in "".join(lines(taken)) and "where id = ?" in shown["page"]
+    assert not [where for where, text in shown.items() if "where id" in text and where != "page"]
     for where, text in shown.items():
-        assert IN_TEXT not in text and IN_PROGRAM not in text, where
+        # A counter in a capture may be this number.
+        assert IN_TEXT not in text or where == "capture", where
+        assert IN_PROGRAM not in text and IN_LOGIN not in text, where

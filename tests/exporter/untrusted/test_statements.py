@@ -1,10 +1,17 @@
-"""Statements and names of programs: no value in them is shown, whatever its form."""
+"""Statements and names of programs and logins: no value in them is shown, whatever its form."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ase_exporter.untrusted.statements import MAX_PROGRAM, MAX_STATEMENT, program_name, without_literals
+from ase_exporter.untrusted.redaction import remember
+from ase_exporter.untrusted.statements import (
+    MAX_PROGRAM,
+    MAX_STATEMENT,
+    login_name,
+    program_name,
+    without_literals,
+)
 
 SECRET = "planted7secret"
 
@@ -36,6 +43,7 @@ def test_literals_and_comments_are_left_out(sql: str, shown: str) -> None:
         f'select * from t where a = "{SECRET}"',
         f"exec sp_password '{SECRET}', '{SECRET}'",
         f"exec sp_password {SECRET}, x",
+        f"exec sp_addexternlogin REMOTE, sa, sa, {SECRET}",
         f"insert t values ('it''s {SECRET}')",
         f"select 1 -- {SECRET}",
         f"select 1 /* {SECRET} */",
@@ -93,3 +101,22 @@ def test_a_statement_is_one_line_of_bounded_length() -> None:
 def test_programs_are_shown_without_their_arguments(program: str, shown: str) -> None:
     assert program_name(program) == shown
     assert len(shown) <= MAX_PROGRAM
+
+
+@pytest.mark.parametrize(
+    ("login", "shown"),
+    [
+        ("sa", "sa"),
+        ("svc_payroll_batch_0815_a", "svc_payroll_batch_0815_a"),
+        ("shop/app01@EXAMPLE.COM", "shop/app01@EXAMPLE.COM"),
+        ("DOMAIN\\clerk", "DOMAIN\\clerk"),
+        (f"sa:{SECRET}", "sa:..."),
+        (f"user=sa;pwd={SECRET}", "user=..."),
+        (f"password{SECRET}", "password..."),
+        ("remembered pw 7", "<password..."),
+        ("two\nlines", "two\\nlines"),
+    ],
+)
+def test_logins_are_shown_without_what_was_typed_into_them(login: str, shown: str) -> None:
+    remember("remembered pw 7")
+    assert login_name(login) == shown and (login == shown or program_name(login) != login)
