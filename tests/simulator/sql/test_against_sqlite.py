@@ -6,7 +6,7 @@ import re
 import sqlite3
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.simulator.sql.fake import Client, FakeServer
 
@@ -119,6 +119,9 @@ _TABLES = st.sampled_from(["t", "#t", "tempdb..t"])
 @pytest.mark.timeout(3600)
 @settings(max_examples=int(_SEQUENCES or 100), derandomize=not _SEQUENCES)
 @given(_TABLES, st.lists(_STATEMENTS, max_size=25), st.sampled_from(_QUERIES))
+@example(
+    "t", ["begin transaction", "create unique index i on t (b, c)", "rollback", "drop index t.i"], _QUERIES[0]
+)
 def test_client_tables_behave_as_sqlite_does(table: str, statements: list[str], query: str) -> None:
     plain, client = Plain(), Client(FakeServer())
     sql = "(a int not null unique, b int null check (b < 8), c varchar(9) default 'd' not null)"

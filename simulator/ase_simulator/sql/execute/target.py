@@ -255,7 +255,7 @@ def create_table(
     try:
         session.engine.create(made.handle, [type_ for _, type_ in columns])
         for constraint in constraints:
-            add_constraint(session, made, constraint)
+            _add(session, made, constraint)
     except SqlError:
         del registry[key]
         session.engine.drop(made.handle)
@@ -274,6 +274,18 @@ def create_table(
 
 def add_constraint(session: Context, table: ClientTable, constraint: Constraint) -> None:
     """Adds a constraint that all rows meet; raises SqlError 1505, 548, 207 or 1715."""
+    _add(session, table, constraint)
+    if not constraint.check:
+
+        def undo() -> None:
+            table.constraints[:] = [each for each in table.constraints if each.name != constraint.name]
+            session.engine.run(f"DROP INDEX IF EXISTS {_index(table, constraint)}")
+
+        session.transactions.record(undo)
+
+
+def _add(session: Context, table: ClientTable, constraint: Constraint) -> None:
+    """Adds a constraint; how to undo that is recorded of a CHECK alone, for which the table is made again."""
     if any(each.name == constraint.name for each in table.constraints):
         raise SqlError(1913, table.name, constraint.name)
     if constraint.references:
@@ -301,11 +313,10 @@ def add_constraint(session: Context, table: ClientTable, constraint: Constraint)
         collation = " COLLATE RTRIM" if table.columns[place][1].name in STRINGS else ""
         keys.append(f"ifnull(c{place}, x'00'){collation}")
     if constraint.unique:
-        schema, _, name = table.handle.rpartition(".")
-        prefix = f"{schema}." if schema else ""
+        name = table.handle.rpartition(".")[2]
         try:
             session.engine.run(
-                f"CREATE UNIQUE INDEX {prefix}{_index(table, constraint)} ON {name} ({', '.join(keys)})"
+                f"CREATE UNIQUE INDEX {_index(table, constraint)} ON {name} ({', '.join(keys)})"
             )
         except SqlError as error:
             raise SqlError(1505) if "UNIQUE" in error.detail else error from None
@@ -313,8 +324,8 @@ def add_constraint(session: Context, table: ClientTable, constraint: Constraint)
 
 
 def _index(table: ClientTable, constraint: Constraint) -> str:
-    """The engine's name of the index behind a key."""
-    return f"{table.handle.rpartition('.')[2]}_{re.sub(r'[^A-Za-z0-9]', '_', constraint.name)}"
+    """The engine's name of the index behind a key, with its schema."""
+    return f"{table.handle}_{re.sub(r'[^A-Za-z0-9]', '_', constraint.name)}"
 
 
 def drop_constraint(session: Context, table: ClientTable, name: str) -> None:
@@ -369,7 +380,7 @@ def rebuild(
         session.engine.change(f"INSERT INTO {table.handle} ({names}) VALUES ({marks})", new_rows)
         for each in constraints:
             if not each.check:
-                add_constraint(session, table, each)
+                _add(session, table, each)
     except SqlError as error:
         session.engine.drop(table.handle)
         failed = TargetTable(session, table)._explained(error)
