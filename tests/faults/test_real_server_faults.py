@@ -147,7 +147,7 @@ READABLE = frozenset(("read only", "standby", "quiesced"))
 UNAVAILABLE = DATABASE_STATES.keys() - READABLE
 
 
-@pytest.mark.parametrize("version", ["15.0.3", "16.0 SP04"])
+@pytest.mark.parametrize("version", ["12.5.4", "15.0.3", "16.0 SP04"])
 def test_a_database_that_cannot_be_opened_costs_its_own_free_space_alone(version: str) -> None:
     with run(version, "quiet-oltp", speed=0.0) as server:
         one = scraper_of(server.address)

@@ -198,6 +198,7 @@ class Collector(Strict):
 
     table: what is read; or sql, with `columns`: the columns of its result in order, with their types.
     where: a condition on the table's rows.
+    before: by version, parts of the select that older servers lack, each with what takes its place.
     since: the first version with the table. edition: if only smp or only cluster has it.
     roles, options: required of the login and of the server's configuration.
     default: whether it is enabled unless the configuration says otherwise.
@@ -215,6 +216,7 @@ class Collector(Strict):
     sql: str | None = None
     columns: dict[ColumnName, str] = field(default_factory=dict)
     where: str | None = None
+    before: dict[Since, dict[str, str]] = field(default_factory=dict)
     since: Since = "12.5.0.3"
     edition: Literal["smp", "cluster"] | None = None
     roles: list[str] = field(default_factory=lambda: ["mon_role"])
@@ -244,6 +246,9 @@ class Collector(Strict):
             for column in self.all_columns():
                 if column not in self.columns and column != "InstanceID":
                     raise ValueError(f"the select has no column {column!r}")
+        for part in (part for parts in self.before.values() for part in parts):
+            if part not in (self.sql or ""):
+                raise ValueError(f"`before`: the select has no part {part!r}")
         if self.names and (
             not self.key or not {each.column for each in self.labels.values()} >= {*self.names}
         ):

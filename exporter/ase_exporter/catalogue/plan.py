@@ -155,7 +155,11 @@ def _sources(collector: Collector) -> set[str]:
 
 def _select(collector: Collector, columns: Mapping[str, str], facts: ServerFacts, *, grouped: bool) -> str:
     if collector.table is None:
-        return " ".join((collector.sql or "").split())
+        sql = collector.sql or ""
+        for version, parts in collector.before.items():
+            for part, older in parts.items() if facts.version < parse_version(version) else ():
+                sql = sql.replace(part, older)
+        return " ".join(sql.split())
     # Manuals and tools disagree on the case of some names, and a case-sensitive server accepts only its own.
     spelled = {column.lower(): column for column in facts.tables[collector.table]}
     knows_bigint = facts.version >= _BIGINT

@@ -53,6 +53,7 @@ def test_custom_metrics_are_added_to_the_built_in_ones(tmp_path: Path) -> None:
         (GOOD.replace("ase_custom", "custom"), 2, "starting with ase_"),
         (GOOD.replace("column: Queued}", "column: Queued, unit: furlong}"), 9, "unknown unit 'furlong'"),
         (GOOD.replace("roles: []", "since: new"), 6, "no version number"),
+        (GOOD.replace("roles: []", 'before: {"15.0": {absent: x}}'), 2, "no part 'absent'"),
         (
             GOOD.replace("ase_custom_jobs_queued", "ase_connections"),
             None,

@@ -26,7 +26,7 @@ BROUGHT_BY = {
     "ase_waits_total": "12.5.0.3",
     "ase_processes": "12.5.0.3",
     "ase_statement_cache_hits_total": "15.0.2",
-    "ase_database_free_bytes": "15.0",
+    "ase_database_free_bytes": "12.5.0.3",
     "ase_run_queue_length": "15.5",
     "ase_thread_cpu_seconds_total": "15.7",
     "ase_spinlock_grabs_total": "15.7 ESD#2",
