@@ -50,6 +50,8 @@ STEP, STEPS, FEW_STEPS = 15.0, 14, 8
 BEGIN = datetime(2026, 3, 2, 8)
 START = 1_767_225_600.0
 TOLERANCE = 1.05
+# Seconds: on a busy machine, too, no scrape is lost but by what happens.
+PATIENCE = 600.0
 FAR = 1e9
 EVENTS = ["failover", "restart", "start", "clock", "exporter", "clear"]
 IN_MEMORY = ["flicker", "rename", "recreate", "roles", "swap", "lost", "password", "new secret", "login"]
@@ -250,7 +252,7 @@ class Site:
 
     def scrape(self, event: str, passed: float) -> None:
         """One scrape, of which all that there is must be true. Where nothing happens, a site stays complete."""
-        result = ScrapeResult(self.clock.monotonic() + 60, clock=self.clock)
+        result = ScrapeResult(self.clock.monotonic() + PATIENCE, clock=self.clock)
         self.scraper.scrape(result)
         self.last = result if result.summary.up else self.last
         missed = [result.error_kind, *(outcome.reason for outcome in result.outcomes.values())]
@@ -405,24 +407,26 @@ def in_prometheus(histories: list[History], folder: Path) -> None:
         assert prometheus.query("sum(rate(exported_total[120s])) > 0", START + STEPS * STEP)
 
 
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.slow)])
-def test_no_rate_exceeds_the_true_one(count: int, tmp_path: Path) -> None:
-    played = [over_the_wire(seed) for seed in range(count)]
-    in_prometheus([site.history for site in played], tmp_path)
-
-
 def seeds_of(first: int, last: int, *marks: pytest.MarkDecorator) -> Any:
-    """Each is that of a history of each neighbour."""
+    """Seeds of histories. Long runs are in blocks, so that it shows how far they are."""
     return pytest.param(range(first, last), marks=marks, id=f"seeds {first} to {last}")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "seeds",
+    [seeds_of(0, 4), *(seeds_of(first, first + 50, pytest.mark.slow) for first in range(0, 200, 50))],
+)
+def test_no_rate_exceeds_the_true_one(seeds: range, tmp_path: Path) -> None:
+    in_prometheus([over_the_wire(seed).history for seed in seeds], tmp_path)
 
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     "seeds",
     [
+        # Each is that of a history of each neighbour; 100,000 histories in all.
         seeds_of(0, 160 // NEIGHBOURS),
-        # 100,000 histories in blocks, so that it shows how far they are.
         *(seeds_of(first, first + 2500, pytest.mark.slow) for first in range(0, 100_000 // NEIGHBOURS, 2500)),
     ],
 )
