@@ -95,7 +95,8 @@ def test_every_runbook_names_command_and_panel_that_show_the_cause_and_what_to_e
 
 
 def test_every_runbook_and_every_alert_test_is_an_alerts() -> None:
-    assert sorted(path.stem for path in (ALERTS / "runbooks").glob("*.md")) == [*NAMES, "README"]
+    pages = sorted(path.stem for path in (ALERTS / "runbooks").glob("*.md"))
+    assert pages == [*NAMES, "README"], "make generate; or a runbook has no alert of its name"
     tested = {path.name.removesuffix(".test.yaml") for path in (ALERTS / "tests").iterdir()}
     assert sorted(name for name in tested if not name.endswith("_rules")) == NAMES
 

@@ -90,12 +90,16 @@ def test_every_panel_explains_itself(dashboard: Json) -> None:
         if panel["type"] == "heatmap":
             continue
         defaults = panel["fieldConfig"]["defaults"]
-        assert defaults["unit"], title
-        assert len(defaults["noValue"]) >= 8, title
+        assert defaults["unit"], f"panel {title!r}: give it a `unit`"
+        assert len(defaults["noValue"]) >= 8, f"panel {title!r}: say in `empty` why there may be no data"
         if panel["type"] == "stat":
             # Grafana shrinks a figure's text until it fits: a sentence would be unreadable.
-            assert len(defaults["noValue"]) <= 17, title
-            assert " Without data: " in described, title
+            assert len(defaults["noValue"]) <= 17, (
+                f"panel {title!r}: expected `empty` of 17 characters at most"
+            )
+            assert " Without data: " in described, (
+                f"panel {title!r}: add 'Without data: …' to the description"
+            )
 
 
 def test_the_fleet_is_sorted_worst_first() -> None:
@@ -163,10 +167,12 @@ def test_expressions_select_servers_follow_the_interval_and_rate_counters(dashbo
         for selector in re.findall(
             r"\b(?:ase[_:]|dbhost[_:]|ALERTS|scrape_)[a-zA-Z0-9_:]*(?:\{[^}]*\})?", expr
         ):
-            assert SELECTOR in selector or MACHINE in selector or expr in WITHOUT_SERVER, (selector, expr)
-        assert set(re.findall(r"\[([^\]:]+)", expr)) <= WINDOWS and "$__interval" not in expr, expr
+            chosen = SELECTOR in selector or MACHINE in selector or expr in WITHOUT_SERVER
+            assert chosen, f"{expr}: expected {{$selector}} after {selector}"
+        windows = set(re.findall(r"\[([^\]:]+)", expr))
+        assert windows <= WINDOWS and "$__interval" not in expr, f"{expr}: expected [$__rate_interval]"
         for match in re.finditer(r"(\w+\()?(?:ase|dbhost)_\w+_total\{", expr):
-            assert match[1] in ("rate(", "increase("), expr
+            assert match[1] in ("rate(", "increase("), f"{expr}: expected the rate of a counter"
 
 
 def overrides(dashboard: Json, *kinds: str) -> Iterator[Json]:

@@ -66,6 +66,8 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
                 read = load_shipped if directory == HERE else yaml_files.load
                 _add(catalogue, path, read(path, schema))
             except UserError as error:
+                if directory == HERE:
+                    raise
                 problems.append(str(error))
     return catalogue, problems
 
@@ -73,9 +75,16 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
 def load_shipped(path: Path, schema: "TypeAdapter[dict[str, Collector]]") -> dict[str, Collector]:
     """The collectors of a file of ours, by libyaml if it is there: in a tenth of the time of the strict loader."""
     import yaml
+    from pydantic import ValidationError
+
+    from ase_exporter.config import yaml_files
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return schema.validate_python(yaml.load(path.read_text(encoding="utf-8"), loader))
+    try:
+        return schema.validate_python(yaml.load(path.read_text(encoding="utf-8"), loader))
+    except (yaml.YAMLError, ValidationError):
+        # The strict loader says file, line and key.
+        return yaml_files.load(path, schema)
 
 
 def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:

@@ -6,7 +6,7 @@ parameters, typed and with defaults, are the arguments and options; commands.yam
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -79,7 +79,7 @@ def _add(made: typer.Typer, name: str, entry: Command, module: str) -> None:
         return
     function = getattr(import_module(f"ase_exporter.commands.{module}"), _identifier(name))
     function.__annotations__ = {
-        parameter: hint if parameter == "return" else Annotated[hint, _described(parameter, entry.parameters)]
+        parameter: hint if parameter == "return" else Annotated[hint, _described(name, parameter, entry)]
         for parameter, hint in get_type_hints(function).items()
     }
     made.command(name, help=entry.help)(function)
@@ -89,10 +89,10 @@ def _identifier(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _described(parameter: str, own: Mapping[str, Settings]) -> Any:
-    """The `typer.Option` or `typer.Argument` of a command's parameter. own: those that its entry has."""
-    if (found := own.get(parameter, _TABLE.shared.get(parameter))) is None:
-        raise LookupError(f"{parameter}: expected a text for this parameter in commands/commands.yaml")
+def _described(command: str, parameter: str, entry: Command) -> Any:
+    """The `typer.Option` or `typer.Argument` of a command's parameter."""
+    if (found := entry.parameters.get(parameter, _TABLE.shared.get(parameter))) is None:
+        raise LookupError(f"{command}: give its parameter {parameter} a text in commands/commands.yaml")
     settings = {"help": found} if isinstance(found, str) else dict(found)
     if settings.pop("argument", False):
         return typer.Argument(**settings)

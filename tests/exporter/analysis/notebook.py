@@ -26,7 +26,9 @@ def executed(story: Story) -> Any:
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
     try:
-        NotebookClient(notebook, timeout=SECONDS, kernel_name="python3").execute()
+        NotebookClient(
+            notebook, timeout=SECONDS, kernel_name="python3", extra_arguments=["--log-level=ERROR"]
+        ).execute()
     finally:
         for name, value in before.items():
             if value is None:
