@@ -157,7 +157,7 @@ class ClientState:
     names: dict[str, str] = field(default_factory=dict)
 
     def wait(self, event: int, now: datetime) -> None:
-        """Begin to wait for an event, or to run with event 0; what it waited for until now is counted."""
+        """Start to wait for an event, or to run with event 0; what it waited for until now is counted."""
         if self.wait_event and self.wait_since is not None:
             count, seconds = self.waits.get(self.wait_event, (0, 0.0))
             passed = max((now - self.wait_since).total_seconds(), 0.0)

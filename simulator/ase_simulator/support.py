@@ -17,7 +17,7 @@ _APPROXIMATED: dict[str, Any] = _DECLARED["approximated"]
 
 
 def support() -> dict[str, Any]:
-    """By `done`, `approximated` and `refused`. columns: of monitoring tables whose value never changes."""
+    """What is `done`, `approximated` and `refused`. columns: of monitoring tables whose value never changes."""
     procedures = sorted({*PROCEDURES, *SCRIPTED} - PARTS - {*_APPROXIMATED["procedures"]})
     constant = {name: sorted(sheet.constants) for name, sheet in SHEETS.items()}
     return {

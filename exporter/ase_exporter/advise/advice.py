@@ -224,7 +224,7 @@ def _finding(
 
 
 def _together(findings: Sequence[SpinlockFinding], load: Load) -> list[SpinlockFinding]:
-    """With the steps of spinlocks that limit the throughput together made one: alone, each only moves the spinning."""
+    """Merge the steps of spinlocks that limit the throughput together: alone, each only moves the spinning."""
     limits = [
         each for each in findings if each.engines >= MIN_ENGINES and each.steps and each.steps[0].changes
     ]

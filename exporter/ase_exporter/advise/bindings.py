@@ -106,7 +106,7 @@ class _Placement:
 
     @property
     def share(self) -> float:
-        """Of the reads of the source."""
+        """Its share of the reads of the source, 0-1."""
         return sum(o.reads for o in self.tables) / (self.total or 1.0)
 
     @property

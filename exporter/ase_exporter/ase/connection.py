@@ -258,7 +258,7 @@ class Connection:
             raise
 
     def query_columns(self, sql: str, deadline: float) -> Columns | list[Row]:
-        """Like `query`, but by columns if the statement's last result was large."""
+        """Run a query as `query` does, but return columns if the statement's last result was large."""
         rows = self._fetch_bound(sql, deadline) if self.is_large(sql) else self.query(sql, deadline)
         self._note_size(sql, len(rows))
         return rows

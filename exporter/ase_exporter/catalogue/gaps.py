@@ -60,7 +60,7 @@ def find_gaps(
 
 
 def _lost_metrics(collector: Collector, facts: ServerFacts) -> dict[str, str]:
-    """By metric, the column that metrics of this version need and the table, though it is there, lacks.
+    """The column that each metric of this version needs and the table, though it is there, lacks.
 
     A metric of several columns is named with the label value that is lost, unless all are. Labels do not count: the
     catalogue does not say since when tables have them.

@@ -1,4 +1,4 @@
-"""From rows to series: which series the rows of a table belong to, and how their values become samples."""
+"""Turns rows into series: which series the rows of a table belong to, and how their values become samples."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field

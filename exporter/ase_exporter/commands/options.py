@@ -66,7 +66,7 @@ def choose_target(
 
 
 def end_if_stuck() -> None:
-    """From now on, end the process with one line and exit code 2 where the driver does not come back from a call."""
+    """End the process from now on with one line and exit code 2 where the driver does not come back from a call."""
     from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG
 
     def end() -> None:

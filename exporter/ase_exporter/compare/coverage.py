@@ -61,7 +61,7 @@ class Coverage:
         return replace(self, span=span)
 
     def covers(self, ends: Samples, width: float) -> NDArray[np.bool_]:
-        """Of which ranges of a width, by their ends, `rate` is the growth of the whole range.
+        """The ranges of a width, by their ends, for which `rate` is the growth of the whole range.
 
         Scrapes are near enough to both ends that it extrapolates to them, and no growth was lost in between.
         """

@@ -68,7 +68,7 @@ def _limit(least: float, values: Sequence[float]) -> float:
 
 
 def _best_split(sums: Samples, start: int, end: int) -> tuple[float, int]:
-    """By how much the best split of a stretch lowers the sum of squares, and where it is; 0 if it is too short."""
+    """The most that a split of a stretch lowers the sum of squares, and where; 0 if the stretch is too short."""
     at = np.arange(start + MIN_SIDE, end - MIN_SIDE + 1)
     if not len(at):
         return 0.0, 0

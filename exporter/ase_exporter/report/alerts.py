@@ -61,7 +61,7 @@ class AlertHistory:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """By severity, then by duration; the first is the worst."""
+        """Sort key: severity, then duration; the worst alert comes first."""
         known = self.severity in SEVERITIES
         return SEVERITIES.index(self.severity) if known else len(SEVERITIES), -self.seconds
 

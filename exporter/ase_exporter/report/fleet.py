@@ -62,7 +62,7 @@ class FleetServer:
 
     @property
     def rank(self) -> tuple[float, float, float]:
-        """By critical alerts (to the alerts' resolution), then by the worst hour."""
+        """Sort key of servers: critical alerts (to the alerts' resolution), then the worst hour."""
         return (
             self.alerted("critical") // ALERT_STEP,
             self.found,

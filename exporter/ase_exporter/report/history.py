@@ -92,7 +92,7 @@ class Hour:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """By which the worst hour is found: the rank of what came first to the percent, then CPU busy."""
+        """Sort key of the worst hour: the rank of its first finding to the percent, then CPU busy."""
         return round(self.found.rank, 2) if self.found else -math.inf, self.busy
 
 

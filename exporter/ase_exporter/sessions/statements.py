@@ -88,7 +88,7 @@ class StatementTracker:
         self._usual: dict[str, _Usual] = {}
 
     def forget(self) -> None:
-        """Begin again: another server may answer."""
+        """Forget all readings: another server may answer."""
         self.__init__()  # type: ignore[misc]
 
     def note(

@@ -138,7 +138,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _noise(before: Sequence[float], after: Sequence[float]) -> float | None:
-    """By how much means of so many runs differ by chance in 99 of 100 cases (Student); None without several runs."""
+    """The difference of means that chance explains in 99 of 100 cases (Student); None without several runs."""
     freedom = len(before) + len(after) - 2
     if freedom < 1 or not before or not after:
         return None

@@ -1,4 +1,4 @@
-"""From the text of sp_sysmon to a Report; every version from 12.5 to 16.1, whole, cut short or damaged."""
+"""Reads the text of sp_sysmon into a Report: every version from 12.5 to 16.1, whole, cut short or damaged."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -152,7 +152,7 @@ class SysmonRunner:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Begin the schedule, in a thread of its own, unless sp_sysmon is switched off."""
+        """Start the schedule in its own thread, unless sp_sysmon is switched off."""
         if self.halted:
             return
         threading.Thread(target=self._loop, name=f"sysmon {self._target.name}", daemon=True).start()

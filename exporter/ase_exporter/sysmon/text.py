@@ -1,4 +1,4 @@
-"""From bytes to lines: compression, encodings, HTML pages, and blanks of other kinds."""
+"""Turns bytes into lines: undoes compression, encodings, HTML pages, and blanks of other kinds."""
 
 import codecs
 import csv

@@ -112,7 +112,7 @@ class TopApp(App[None]):
         yield Static(KEYS, id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Begin to sample, and to say every second how long an answer is overdue."""
+        """Start to sample, and to say every second how long an answer is overdue."""
         self.query_one(DataTable).focus()
         self._shows = True
         self._feed.start(self._deliver)

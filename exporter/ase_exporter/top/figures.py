@@ -215,7 +215,7 @@ def _one(samples: Samples, label: str) -> dict[str, float]:
 
 
 def _spinlocks(sample: Sample, all_time: float | None, seconds_per_spin: float) -> tuple[Spinlock, ...]:
-    """By CPU burnt, the hottest first; those that do not spin only if they are of data caches."""
+    """Spinlocks by CPU burnt, the hottest first. Those that do not spin are left out, but for data caches."""
     found = [
         Spinlock(
             **asdict(each),

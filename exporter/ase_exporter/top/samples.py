@@ -195,7 +195,7 @@ class Tracker:
             readings.popleft()
 
     def forget(self) -> None:
-        """Begin again after a gap: a rate over it would mix the time before with the time after."""
+        """Forget what was read before a gap: a rate over it would mix the time before with the time after."""
         self._readings.clear()
         self._families.clear()
         self._metrics.clear()

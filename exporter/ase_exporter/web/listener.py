@@ -122,7 +122,7 @@ class Listener:
         return False
 
     async def _start(self, connection: socket.socket) -> None:
-        """Begin a connection, in TLS with a handshake."""
+        """Accept a connection; TLS starts with its handshake."""
         # Callers that speak no TLS, leave, or take too long.
         with contextlib.suppress(OSError):
             await self._loop.connect_accepted_socket(

@@ -22,4 +22,4 @@ DATABASE_STATES: Mapping[str, tuple[int, int, int]] = dict(
         strict=True,
     )
 )
-"""By state: bits of status, status2 and status3."""
+"""The bits of status, status2 and status3 of each state."""

@@ -31,7 +31,7 @@ class Journal:
     )
 
     def begin(self, second: float, counts: dict[str, float], rates: dict[str, float]) -> None:
-        """Begin a new stretch."""
+        """Start a new stretch."""
         for flow, stretches in self.stretches.items():
             stretches.append(Stretch(second, counts[flow], rates[flow]))
 

@@ -58,7 +58,7 @@ class SimulatedServer:
         await self.world.clock.sleep(seconds)
 
     async def play(self) -> None:
-        """Begin each step of the timeline on time, even without requests. Returns after the last."""
+        """Start each step of the timeline on time, even without requests. Returns after the last."""
         while (start := self._timeline.next_start()) is not None:
             await self.world.clock.sleep(start - self.world.clock.seconds())
             self._settle()

@@ -35,7 +35,7 @@ class Capabilities:
 
     @classmethod
     def decode(cls, body: bytes) -> "Capabilities":
-        """From the body of a CAPABILITY token; missing bytes count as not set."""
+        """Read the body of a CAPABILITY token; missing bytes count as not set."""
         masks = {_REQUESTS: b"", _RESPONSES: b""}
         while len(body) >= 2:
             kind, length = body[0], body[1]

@@ -27,7 +27,7 @@ class Transactions:
             self.state = TransactionState.NONE
 
     def begin(self, name: str, *, chained: bool = False) -> None:
-        """Begin a transaction; within one, only count it."""
+        """Start a transaction; a nested one is only counted."""
         self.state = TransactionState.IN_PROGRESS
         if not self.depth:
             self._savepoints = [(name, 0)]
