@@ -51,7 +51,7 @@ BEGIN = datetime(2026, 3, 2, 8)
 START = 1_767_225_600.0
 TOLERANCE = 1.05
 # Seconds: on a busy machine, too, no scrape is lost but by what happens.
-PATIENCE = 600.0
+SCRAPE_TIMEOUT = 600.0
 FAR = 1e9
 EVENTS = ["failover", "restart", "start", "clock", "exporter", "clear"]
 IN_MEMORY = ["flicker", "rename", "recreate", "roles", "swap", "lost", "password", "new secret", "login"]
@@ -252,7 +252,7 @@ class Site:
 
     def scrape(self, event: str, passed: float) -> None:
         """One scrape, of which all that there is must be true. Where nothing happens, a site stays complete."""
-        result = ScrapeResult(self.clock.monotonic() + PATIENCE, clock=self.clock)
+        result = ScrapeResult(self.clock.monotonic() + SCRAPE_TIMEOUT, clock=self.clock)
         self.scraper.scrape(result)
         self.last = result if result.summary.up else self.last
         missed = [result.error_kind, *(outcome.reason for outcome in result.outcomes.values())]
