@@ -6,13 +6,14 @@ A part that the server refuses, or answers too slowly, is left out alone and tri
 import csv
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.ase.database_error import known_of_message
 from ase_exporter.backoff import Backoff
 from ase_exporter.changes.snapshot import ConfigSnapshot, Event, Part, Parts, Setting, encode
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
@@ -34,7 +35,8 @@ _FIRST_AUDIT_WINDOW = 7 * 86400
 _MAX_EVENTS = 500
 # Msg 208: what this version does not have is not missing.
 _NO_SUCH_TABLE = 208
-_NO_SELECT = 10330
+# The kind that a snapshot lacks without the audit trail: who made a change, and when.
+_TRAIL = "audit trail"
 
 OPTIONS = (
     "select c.name, c.value, c.value2, u.value, u.value2"
@@ -102,8 +104,8 @@ class PartSource:
 class ConfigWatcher:
     """Takes a configuration snapshot of one target at an interval. Used on the target's own thread.
 
-    seconds, statements: what the last snapshot took. missing: what it lacks though the server should have it, with the
-    error.
+    seconds, statements: what the last snapshot took. missing: the kinds that it lacks, in part or as a whole, though
+    the server should have them, with the error. Databases that cannot be entered count as refused instead.
     """
 
     def __init__(
@@ -160,18 +162,15 @@ class ConfigWatcher:
     def _take(self, reading: "_Reading") -> ConfigSnapshot:
         parts: dict[str, Part] = {}
         ages: dict[str, float] = {}
-        errors: dict[str, DatabaseError] = {}
         for source in SOURCES:
             if source.kind in parts:
                 continue
             what = f"{source.kind} {source.name}"
-            objects = self._try(reading, what, partial(source.read, reading.query))
+            objects = self._try(reading, source.kind, what, partial(source.read, reading.query))
             if objects is not None:
                 parts[source.kind] = Part(source.kind, source.name, objects)
-            elif (failed := self._left_out.failures.get(what)) and failed.reason.number != _NO_SUCH_TABLE:
-                errors[source.kind] = failed.reason
         for kind, statement in (("restart", BOOT), ("counters_cleared", CLEARED)):
-            rows = self._try(reading, kind, partial(reading.query, statement))
+            rows = self._try(reading, kind, kind, partial(reading.query, statement))
             if rows and isinstance(rows[0][0], datetime):
                 stamp = rows[0][0].isoformat(" ", "seconds")
                 parts[kind] = Part(kind, kind, {"server": {"": Setting(stamp)}})
@@ -183,12 +182,7 @@ class ConfigWatcher:
             parts["option"] = Part(option.kind, option.source, own)
         self._read_bindings(reading, parts)
         events = self._events(reading)
-        # Few servers have an audit trail: one that is too slow, or that a user of its database may not read, is worth
-        # a word.
-        trail = self._left_out.failures.get("ch_events")
-        if trail and (trail.reason.kind == "deadline" or trail.reason.number == _NO_SELECT):
-            errors["audit trail"] = trail.reason
-        self.missing = {kind: error for kind, error in errors.items() if kind not in parts}
+        self.missing = {kind: error for kind, error in reading.unseen.items() if kind not in parts}
         return ConfigSnapshot(
             at=reading.now,
             encoded_parts=encode(parts),
@@ -209,11 +203,11 @@ class ConfigWatcher:
         return earlier
 
     def _read_bindings(self, reading: "_Reading", parts: dict[str, Part]) -> None:
-        rows = self._try(reading, "binding", partial(reading.query, DATABASE_BINDINGS))
+        rows = self._try(reading, "binding", "binding", partial(reading.query, DATABASE_BINDINGS))
         if rows is not None:
             objects = {_text(name): {"": Setting(_text(cache_name))} for name, cache_name in rows}
             parts["binding:"] = Part("binding", "sysattributes", objects)
-        names = self._try(reading, "enterable databases", partial(reading.query, ENTERABLE)) or ()
+        names = self._try(reading, "binding", "enterable databases", partial(reading.query, ENTERABLE)) or ()
         databases = sorted(_text(row[0]) for row in names)
         # Those that cannot be entered now were not refused: what is known of them says nothing any more.
         for name in self._refused.failures.keys() - set(databases):
@@ -224,7 +218,8 @@ class ConfigWatcher:
             if asked >= MAX_DATABASES or (refused >= self._max_refused and not known):
                 continue
             asked += 1
-            rows = self._try(reading, database, partial(_bindings, reading, database), self._refused)
+            read = partial(_bindings, reading, database)
+            rows = self._try(reading, "binding", database, read, self._refused)
             if rows is None:
                 refused += 1
                 continue
@@ -233,6 +228,8 @@ class ConfigWatcher:
                 for name, index, cache_name in rows
             }
             parts[f"binding:{database}"] = Part("binding", "sysattributes", objects)
+        for each in self._refused.failures.values():
+            reading.note_unseen("binding", each.reason)
 
     def _by_last_reading(self, databases: Sequence[str]) -> Sequence[str]:
         """The databases that may be tried now, those never read or read longest ago first."""
@@ -244,7 +241,7 @@ class ConfigWatcher:
         window = _FIRST_AUDIT_WINDOW
         if self._events_at is not None:
             window = int(2 * self.interval + self._clock.monotonic() - self._events_at)
-        rows = self._try(reading, "ch_events", partial(reading.query, EVENTS.format(seconds=window)))
+        rows = self._try(reading, _TRAIL, "ch_events", partial(reading.query, EVENTS.format(seconds=window)))
         if rows is None:
             return ()
         self._events_at = reading.began
@@ -263,16 +260,21 @@ class ConfigWatcher:
     def _try(
         self,
         reading: "_Reading",
+        kind: str,
         what: str,
         read: Callable[[], Any],
         failed: Backoff[str, DatabaseError] | None = None,
     ) -> Any:
-        """What a source gives; None if it is left out. A failure costs the source alone, unless it costs all.
+        """What a source of a kind gives; None if it is left out. A failure costs the source alone, unless it costs all.
 
         failed: the sources that have failed, of which it is one; None: parts.
         """
         failed, now = failed or self._left_out, self._clock.monotonic()
-        if failed.seconds_left(what, now) or now >= reading.limit:
+        if failed.seconds_left(what, now):
+            reading.note_unseen(kind, failed.failures[what].reason)
+            return None
+        if now >= reading.limit:
+            reading.note_unseen(kind, DatabaseError("deadline", "no time was left for it", usable=True))
             return None
         try:
             answer = read()
@@ -280,6 +282,7 @@ class ConfigWatcher:
             accident = error.kind == "deadline" or not error.usable
             # Its traceback would keep all frames alive.
             failed.note(what, error.with_traceback(None), self._clock.monotonic(), accident=accident)
+            reading.note_unseen(kind, error)
             if not error.usable:
                 raise
             return None
@@ -289,12 +292,21 @@ class ConfigWatcher:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One snapshot being taken. limit, began: monotonic times; now: Unix time of its beginning."""
+    """One snapshot being taken. limit, began: monotonic times; now: Unix time of its beginning.
+
+    unseen: kinds with a source that was slow or refused, or that no time was left for.
+    """
 
     query: Query
     limit: float
     began: float
     now: float
+    unseen: dict[str, DatabaseError] = field(default_factory=dict)
+
+    def note_unseen(self, kind: str, error: DatabaseError) -> None:
+        """Note a failure, unless the server has no such table, or a database cannot be entered."""
+        if error.number != _NO_SUCH_TABLE and not known_of_message(error.number, "names_database"):
+            self.unseen[kind] = error
 
 
 def read_options(query: Query) -> Objects:

@@ -20,10 +20,34 @@ CYCLE, HOUR = 60.0, 3600.0
 HEALTHY: dict[str, object] = {"@@version": [("ASE",)], "sysconfigures": [option("max memory", 1, 1)]}
 
 
-class Server:
-    """A scripted server on a clock of its own. slow: part of a statement that takes `seconds` until it is given up.
+SLOW = DatabaseError("deadline", "too slow", usable=True)
+# Part of every statement of a snapshot -> the kinds of changes that are not seen without its answer.
+UNSEEN = {
+    "sysconfigures": {"option"},
+    "ache": {"cache"},
+    "ngine": {"engine"},
+    "monThreadPool": {"thread_pool"},
+    "select name from master..sysdatabases where": {"binding"},
+    "master..sysdatabases": {"database", "binding"},
+    "@@version": {"version"},
+    "@@boottime": {"restart"},
+    "CountersCleared": {"counters_cleared"},
+    "d.dbid": {"binding"},
+    "..sysattributes": {"binding"},
+    "orders..sysattributes": {"binding"},
+    "ch_events": {"audit trail"},
+}
 
-    closed: databases that refuse the login. entered: each database that was asked for, with whether it let us in.
+
+def refused(number: int) -> DatabaseError:
+    return DatabaseError("query_failed", "refused", number, usable=True)
+
+
+class Server:
+    """A scripted server on a clock of its own. slow: part of a statement that ends with `error` after `seconds`.
+
+    asked: all statements. closed: databases that refuse the login. entered: each database that was asked for, with
+    whether it let us in.
     """
 
     def __init__(self, databases: Sequence[str] = ()) -> None:
@@ -34,14 +58,17 @@ class Server:
         self.databases = databases
         self.closed: set[str] = set()
         self.slow, self.seconds, self.spent = "", 3.0, 0.0
+        self.error = SLOW
+        self.asked: list[str] = []
         self.entered: list[tuple[str, bool]] = []
 
     def query(self, sql: str) -> Sequence[Sequence[Any]]:
         """The answer to a statement."""
+        self.asked.append(sql)
         if self.slow and self.slow in sql:
             self.now += self.seconds
             self.spent += self.seconds
-            raise DatabaseError("deadline", "too slow", usable=True)
+            raise self.error
         if sql == ENTERABLE:
             return [(name,) for name in self.databases]
         name, inside, _ = sql.partition("..sysattributes a, ")
@@ -73,6 +100,30 @@ def test_a_slow_source_costs_less_and_less_and_nothing_else(source: str) -> None
     server.slow = ""
     server.now += HOUR
     assert "option" in server.snapshot()[1]
+
+
+@pytest.mark.parametrize("source", UNSEEN)
+@pytest.mark.parametrize("error", [SLOW, refused(10330), refused(10353), refused(208), refused(916)], ids=str)
+def test_what_a_source_that_is_slow_or_refused_hides_is_named(source: str, error: DatabaseError) -> None:
+    server = Server(["orders"])
+    server.slow, server.error = source, error
+    # A table that this version lacks, and a database that the login is no user of, are not missing.
+    unseen = dict.fromkeys(UNSEEN[source], error) if error.number not in (208, 916) else {}
+    for _ in range(10):
+        server.snapshot()
+        assert server.watch.missing == unseen
+    assert all(any(part in sql for part in UNSEEN) for sql in server.asked)
+    server.slow = ""
+    server.now += 12 * HOUR
+    server.snapshot()
+    assert server.watch.missing == {}
+
+
+def test_what_no_time_is_left_for_is_named() -> None:
+    server = Server(["orders"])
+    server.watch.take_snapshot(server.query, server.now)
+    assert server.watch.missing.keys() == set().union(*UNSEEN.values())
+    assert {error.kind for error in server.watch.missing.values()} == {"deadline"}
 
 
 def test_one_timeout_costs_one_snapshot() -> None:
