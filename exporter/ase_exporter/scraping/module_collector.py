@@ -146,9 +146,7 @@ class ModuleCollector:
             failed = self._failures.times(collector.name) or self._monotonic() >= result.deadline
             if collector.name == EPOCHS and not failed and not self._is_quick(collector, connection):
                 self._read_alone(collector, result, connection)
-        batch_error = self._read_batch(
-            [each for each in due if each.name not in result.outcomes], result, connection
-        )
+        batch_error = self._read_batches(due, result, connection)
         # Collectors that failed last time come last, so that they do not starve the others again.
         due.sort(key=lambda each: (self._failures.times(each.name), each.name in self._failing))
         for collector in due:
@@ -199,21 +197,44 @@ class ModuleCollector:
         result.outcomes[name] = CollectorOutcome(0.0, last.reason)
         return True
 
+    def _read_batches(
+        self, due: Sequence[PlannedCollector], result: ScrapeResult, connection: Connection
+    ) -> DatabaseError | None:
+        """Read the quick collectors in one round trip; a database that refuses costs what lists it another one.
+
+        Returns the server error that ended the last batch, if any.
+        """
+        batch_error = self._read_batch(due, result, connection)
+        if batch_error:
+            found = [
+                each
+                for each in due
+                if each.name not in result.outcomes
+                and self.refused_databases.may_explain(batch_error, each.statement)
+                and self._monotonic() < result.deadline
+            ]
+            for collector in found:
+                self._read_alone(collector, result, connection)
+            if found:
+                batch_error = self._read_batch(due, result, connection)
+        return batch_error
+
     def _read_batch(
         self, due: Sequence[PlannedCollector], result: ScrapeResult, connection: Connection
     ) -> DatabaseError | None:
-        """Read the quick collectors in one round trip.
+        """Read the quick collectors that have not been read in one round trip.
 
         Returns the server error that ended the batch, if any; the collectors after it are left to be read alone.
         """
-        quick = [collector for collector in due if self._is_quick(collector, connection)]
+        unread = [collector for collector in due if collector.name not in result.outcomes]
+        quick = [collector for collector in unread if self._is_quick(collector, connection)]
         if len(quick) < 2 or self._budget.must_measure or self._monotonic() >= result.deadline:
             return None
         answers: list[tuple[list[Row], float, float]] = []
         batch_error: DatabaseError | None = None
         started = self._monotonic()
+        selects = [self.refused_databases.without(collector.statement) for collector in quick]
         try:
-            selects = [self.refused_databases.without(collector.statement) for collector in quick]
             for rows in connection.query_batch(selects, lambda: self._limit(result)):
                 # Rows are handed on once the next result has begun; their own began when those before were.
                 answers.append((rows, started, self._monotonic() - started))
@@ -228,7 +249,8 @@ class ModuleCollector:
             # One result in the wrong place says that the others may be, too: each select is sent again, alone.
             log.warning("target %s: the results of a batch are discarded: %s", self._target, problem)
             answers.clear()
-        for collector, (rows, read_at, seconds) in zip(quick, answers, strict=False):
+        for collector, sent, (rows, read_at, seconds) in zip(quick, selects, answers, strict=False):
+            self.refused_databases.note_answer(sent)
             self._add_families(collector, rows, result, connection, read_at, seconds, batched=True)
         if batch_error and not batch_error.usable:
             # Which of them has cost the connection is not known: each is read alone next time.

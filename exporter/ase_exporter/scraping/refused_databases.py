@@ -52,25 +52,31 @@ class RefusedDatabases:
             try:
                 return self._asked(sql, query)
             except DatabaseError as error:
-                if _LIST not in sql or not self._note(error):
+                if not self.may_explain(error, sql) or not self._note(error):
                     raise
         return self._asked(sql, query)
 
+    def may_explain(self, error: DatabaseError, sql: str) -> bool:
+        """Whether a select over all databases may have failed because one refuses."""
+        return _LIST in sql and error.usable and bool(known_of_message(error.number, "names_database"))
+
+    def note_answer(self, sent: str) -> None:
+        """Note that a select was answered as it was sent: what it did not leave out refuses no more."""
+        if _LIST in sent:
+            for name in [each for each in self._refused.failures if sql_literal(each) not in sent]:
+                self._refused.clear(name)
+
     def _asked(self, sql: str, query: Callable[[str], Answer]) -> Answer:
-        answer = query(self.without(sql))
-        if _LIST in sql:
-            now = self._clock.monotonic()
-            # Those that were tried again and did not refuse.
-            for name in list(self._refused.failures):
-                if not self._refused.seconds_left(name, now):
-                    self._refused.clear(name)
+        sent = self.without(sql)
+        answer = query(sent)
+        self.note_answer(sent)
         return answer
 
     def _note(self, error: DatabaseError) -> bool:
         """Leave out the database that an error names; whether there is a new one."""
         found = _NAME.search(str(error))
         now = self._clock.monotonic()
-        if not error.usable or not known_of_message(error.number, "names_database") or not found:
+        if not found:
             return False
         name = found[1]
         if self._refused.seconds_left(name, now) or not is_writable(name):

@@ -1,12 +1,15 @@
 """A database that refuses to be opened costs its own free space alone, whatever the server says of it."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
+from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import Simulated, run, scrape
+from tests.faults import scraping
 
-from ase_exporter.ase.connection import DatabaseError
+from ase_exporter.ase.connection import Connection, DatabaseError, Row
 from ase_exporter.clock import Clock
 from ase_exporter.scraping.refused_databases import FIRST_WAIT, MAX_NEW, RefusedDatabases
 from ase_simulator.sql.errors import SqlError
@@ -29,15 +32,42 @@ def test_each_database_that_refuses_costs_its_own_free_space(
     rng = random.Random(seed)
     usual = _free(server)[-1]
     refusing = set(rng.sample(sorted(usual), rng.randrange(1, MAX_NEW + 1)))
-    number = rng.choice((921, 924, 926, 950))
+    refuse(monkeypatch, refusing, rng.choice((921, 924, 926, 950)))
+    assert _free(server) == [usual - refusing, usual - refusing]
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, refusing: set[str], number: int) -> None:
+    """Have databases refuse to be opened, with a message."""
 
     def check(tables: Snapshot, database: int | None) -> None:
         for row in tables.rows("sysdatabases", "dbid", database):
             if row["name"] in refusing:
-                raise SqlError(number, row["name"])
+                raise SqlError(number, row["name"], "ASE2")
 
     monkeypatch.setattr(space, "_check_available", check)
-    assert _free(server) == [usual - refusing, usual - refusing]
+
+
+def test_a_database_that_refuses_does_not_end_batches_and_comes_back_in_one(
+    server: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, sizes = Connection.query_batch, list[int]()
+
+    def counted(connection: Connection, selects: Sequence[str], limit: Any) -> Iterator[list[Row]]:
+        sizes.append(len(selects))
+        return batch(connection, selects, limit)
+
+    monkeypatch.setattr(Connection, "query_batch", counted)
+    shifted = ShiftedClock()
+    target = server.scraper(clock=shifted)
+    for refusing, wait, batches in (({"orders"}, 0.0, 2), ({"orders"}, 60.0, 1), (set(), FIRST_WAIT, 1)):
+        refuse(monkeypatch, refusing, 969)
+        shifted.ahead += wait
+        sizes.clear()
+        result = scraping.scrape(target, clock=shifted)
+        assert (scraping.failed(result), len(sizes)) == ({}, batches)
+        families = {family.name: family.samples for family in result.diagnostics}
+        assert list(families["ase_exporter_databases_left_out"]) == [((), float(len(refusing)))]
+    target.close()
 
 
 def _free(server: Simulated) -> list[set[str]]:
