@@ -30,6 +30,7 @@ VERSIONS = {
 ADDRESSES = {
     "exporter/pyproject.toml": [r'()https://[^"\s]+?(?=/tree/|/blob/|/issues|")()'],
     "simulator/pyproject.toml": [r'()https://[^"\s]+?(?=/tree/|/blob/|/issues|")()'],
+    "README.md": [r"(git clone )\S+()"],
     "exporter/README.md": [r"(\()https://[^)\s]+?(/raw/main/)"],
     "simulator/README.md": [r"(ase-exporter\]\()https://[^)\s]+(\))"],
     "deploy/helm/ase-exporter/Chart.yaml": [

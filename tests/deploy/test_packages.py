@@ -245,7 +245,8 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
     [
         (
             ["demo", "--duration=60"],
-            "demo needs ase-simulator, which is not installed: {pip} install 'ase-exporter[demo]'",
+            "demo needs ase-simulator, which is not installed: {pip} install 'ase-exporter[demo]' "
+            "(in a checkout: make demo)",
         ),
         (
             ["mcp", "--prometheus=http://127.0.0.1:9"],

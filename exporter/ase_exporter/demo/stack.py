@@ -195,12 +195,15 @@ def _command(name: str, program: Mapping[str, Any]) -> list[str]:
             return [found, "server"] if each == "grafana" else [found]
     if home:
         raise UserError(f"demo: no grafana or grafana-server in {home / 'bin'} (GRAFANA_HOME) or on PATH")
-    raise UserError(f"demo: {program['programs'][-1]} is not installed: `make demo` installs it")
+    missing = program["programs"][-1]
+    raise UserError(
+        f"demo: {missing} is not on PATH: install it, or run `make demo` in a checkout, which does"
+    )
 
 
 def _own_command(name: str) -> str:
     """Return the path of a command of this project, installed beside the running Python. Raises UserError."""
     command = Path(sys.executable).parent / name
     if not command.exists():
-        raise MissingExtraError(f"demo needs {name}", "demo")
+        raise MissingExtraError(f"demo needs {name}", "demo", "in a checkout: make demo")
     return str(command)

@@ -41,7 +41,7 @@ def _server(frame: Frame, glyphs: Glyphs) -> Iterator[RenderableType]:
 
 
 def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
-    """A table in any width; its name is that of its first column. Columns without any text are left out."""
+    """A table in any width; its name stands above its first column. Columns without any text are left out."""
     if not table.rows:
         yield TextLine(f"{table.title}: {table.empty}")
         return
@@ -50,7 +50,8 @@ def _table(table: ScreenTable, limit: int) -> Iterator[RenderableType]:
     titles = [table.titles[at] for at in shown]
     figures = [place for place, (_, align) in enumerate(titles) if align == "right"]
     cells = [[row.cells[at] for at in shown] for row in rows]
-    yield WordTable([title for title, _ in titles], cells, figures, styles=[row.style for row in rows])
+    heads = [table.title, *(title for title, _ in titles[1:])]
+    yield WordTable(heads, cells, figures, styles=[row.style for row in rows])
     if (more := len(table.rows) - limit) > 0:
         yield Text(f"({more} more)", style="dim")
 

@@ -69,9 +69,9 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """A table whose cells are broken between words only. Where it does not fit, each row becomes a few lines.
+    """A table whose cells are broken between words only. Columns that do not fit become lines below their row.
 
-    A table does not fit either if the name of a row, its first cell, would take many lines.
+    A column does not fit either if the name of a row, its first cell, would take many lines.
 
     right: columns of figures, by number: aligned right, and never broken. wide: widths that columns get where there
     is room, so that several tables look alike. styles: of rows.
@@ -85,39 +85,49 @@ class WordTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text | TextLine]:
         styles = self.styles or [""] * len(self.rows)
-        widths = self._widths(options.max_width)
-        if widths is None:
-            yield from self._lines(options.max_width, styles)
+        room = options.max_width
+        fitting = (self._widths(room, columns) for columns in range(len(self.titles), 1, -1))
+        if (widths := next(filter(None, fitting), None)) is None:
+            yield from self._lines(room, styles)
             return
         lines: list[tuple[Sequence[str], str]] = [(self.titles, "bold")] if any(self.titles) else []
         for cells, style in [*lines, *zip(self.rows, styles, strict=True)]:
-            columns = [Text(cell).wrap(console, width) for cell, width in zip(cells, widths, strict=True)]
+            columns = [Text(cell).wrap(console, width) for cell, width in zip(cells, widths, strict=False)]
             for parts in zip_longest(*columns, fillvalue=Text()):
                 line = GAP.join(
                     aligned(part.plain.rstrip(), width, "right" if at in self.right else "left")
                     for at, (part, width) in enumerate(zip(parts, widths, strict=True))
                 )
                 yield Text(line.rstrip(), style)
+            if cells is not self.titles:
+                yield from self._figures(cells, len(widths), room)
 
     def _lines(self, room: int, styles: Sequence[str]) -> Iterator[TextLine]:
         """The rows without columns. A name that several rows in order have is shown once."""
         yield TextLine(self.titles[0], "bold")
         shown = None
-        for (name, *cells), style in zip(self.rows, styles, strict=True):
-            if name != shown:
-                yield TextLine(name, style)
-            shown = name
-            named = zip(self.titles[1:], cells, strict=True)
-            figures = [f"{title} {cell}".strip() for title, cell in named if cell]
-            yield from (TextLine(GAP + line) for line in _filled(figures, room - len(GAP)))
+        for cells, style in zip(self.rows, styles, strict=True):
+            if cells[0] != shown:
+                yield TextLine(cells[0], style)
+            shown = cells[0]
+            yield from self._figures(cells, 1, room)
 
-    def _widths(self, room: int) -> list[int] | None:
-        """The width of each column; None if they do not fit. Columns that lack little get what is left first."""
-        columns = list(zip(self.titles, *self.rows, strict=True))
+    def _figures(self, cells: Sequence[str], first: int, room: int) -> Iterator[TextLine]:
+        """Lines of the cells from that column on, each with its title."""
+        named = zip(self.titles[first:], cells[first:], strict=True)
+        figures = [f"{title} {cell}".strip() for title, cell in named if cell]
+        yield from (TextLine(GAP + line) for line in _filled(figures, room - len(GAP)))
+
+    def _widths(self, room: int, shown: int) -> list[int] | None:
+        """The widths of the first columns; None if they do not fit. Columns that lack little get what is left first.
+
+        Cells are broken only where that makes room for all columns.
+        """
+        columns = list(zip(self.titles, *self.rows, strict=True))[:shown]
         full = [max(map(cell_len, column)) for column in columns]
         widths = [
             width
-            if at in self.right
+            if at in self.right or shown < len(self.titles)
             else max(cell_len(word) for cell in column for word in cell.split() or [""])
             for at, (column, width) in enumerate(zip(columns, full, strict=True))
         ]

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # In place of first findings and alerts.
-NOT_ASKED = "not shown, as no Prometheus is configured (verdicts.prometheus)"
+NOT_ASKED = (
+    "to see them here, add your Prometheus to the configuration: verdicts: {prometheus: http://HOST:9090}"
+)
 # Read with sessions: the budget counts the CPU time of our session, if that is known, and not the time of a statement.
 OWN_COST = frozenset({"own_session"})
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"

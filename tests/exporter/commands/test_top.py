@@ -50,7 +50,7 @@ def test_once_prints_one_server_in_full_and_no_colours_on_a_pipe(run: Run, confi
     assert ESCAPE not in ended.stdout
     title, verdict, *_ = ended.stdout.splitlines()
     assert title.startswith("ONE  ASE 16.0 SP04") and verdict.startswith(("WORKS: ", "IDLE: "))
-    for heading in ("Spinlock", "Cache", "Wait event", "Device", "Database", "Changes"):
+    for heading in ("Spinlocks", "Caches", "Waits", "Sessions", "Blocking", "Devices", "Space", "Changes"):
         assert re.search(rf"^{heading}\b", ended.stdout, re.MULTILINE), heading
 
 
@@ -74,7 +74,7 @@ def test_several_servers_are_a_list_and_one_that_fails_is_an_error_at_the_end(
     config = written(tmp_path, GOOD=server.address[1], GONE=free_block(1))
     ended = run("top", "--config.file", config, "--once", "--interval", "1")
     assert ended.returncode == 2
-    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["Server", "GONE", "GOOD"]
+    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["Servers", "GONE", "GOOD"]
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("ase-exporter: target GONE: 127.0.0.1:")
 

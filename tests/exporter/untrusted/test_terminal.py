@@ -16,22 +16,19 @@ def printed(width: int, shown: RenderableType) -> list[str]:
     return capture.get().splitlines()
 
 
-def test_a_row_that_does_not_fit_is_broken_between_figures_and_its_name_is_shown_once() -> None:
+def test_columns_that_do_not_fit_are_lines_below_their_row() -> None:
     rows = [("PROD_1", "CPU io", "23.2 %", "23.2 %"), ("PROD_1", "CPU idle", "35.2 %", "99 %")]
     assert printed(26, WordTable(TITLES, rows, (2, 3))) == [
-        "Server",
-        "PROD_1",
-        "  Headline CPU io,",
-        "  mean 23.2 %,",
+        "Server  Headline    mean",
+        "PROD_1  CPU io    23.2 %",
         "  greatest 23.2 %",
-        "  Headline CPU idle,",
-        "  mean 35.2 %,",
+        "PROD_1  CPU idle  35.2 %",
         "  greatest 99 %",
     ]
 
 
-def test_a_figure_that_is_too_long_for_a_line_is_broken_between_words() -> None:
-    rows = [("1", "waiting for a lock that another holds", "1", "")]
+def test_a_figure_that_is_too_long_for_a_line_is_broken_between_words_and_a_name_is_shown_once() -> None:
+    rows = [("1", "waiting for a lock that another holds", "1", ""), ("1", "nothing", "", "2")]
     assert printed(20, WordTable(TITLES, rows, (2, 3))) == [
         "Server",
         "1",
@@ -39,6 +36,8 @@ def test_a_figure_that_is_too_long_for_a_line_is_broken_between_words() -> None:
         "  for a lock that",
         "  another holds,",
         "  mean 1",
+        "  Headline nothing,",
+        "  greatest 2",
     ]
 
 
