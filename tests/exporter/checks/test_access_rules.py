@@ -1,0 +1,54 @@
+"""In every scenario, `check` explains what access rules hide from the exporter's login and an administrator sees."""
+
+from functools import partial
+
+import pytest
+from tests.exporter.simulated import CATALOGUE, PASSWORD, Simulated, run, scrape, scraper_of
+
+from ase_exporter.catalogue.gaps import Gap
+from ase_exporter.changes.detect import ConfigWatcher
+from ase_exporter.changes.snapshot import decode
+from ase_exporter.checks.target_check import CollectorFailure, TargetCheck, TargetReport
+from ase_exporter.config import Auth, Config, Target
+
+# Those with many objects take long. `fleet` has the others' servers, `hostile` has tests of its own.
+SCENARIOS = ["failures", "idle", "operations", "quiet-oltp"]
+LARGE = ["memscale", "storm", "vldb"]
+
+
+def read(server: Simulated, auth: Auth) -> tuple[set[str], set[str], set[str]]:
+    """What a login collects and sees changes of: metrics, parts of a snapshot, and kinds that it says are not seen."""
+    # In one snapshot, as `check` does it, all databases may refuse.
+    watch = ConfigWatcher(60.0, max_refused=100)
+    target = scraper_of(server.address, auth, watch=watch)
+    result = scrape(target, 120.0)
+    target.close()
+    assert result.summary.up
+    assert result.config_snapshot is not None
+    metrics = {family.name for families in result.collected.values() for family in families if family.samples}
+    return metrics, set(decode(result.config_snapshot.encoded_parts)), set(watch.missing)
+
+
+def checked(server: Simulated, auth: Auth) -> TargetReport:
+    host, port = server.address
+    target = Target(name="ONE", host=host, port=port)
+    config = Config(targets=(target,), auth={"default": auth})
+    return TargetCheck(config, target, CATALOGUE, everything=False, timeout=600).report()
+
+
+@pytest.mark.parametrize("scenario", [*SCENARIOS, *(pytest.param(s, marks=pytest.mark.slow) for s in LARGE)])
+@pytest.mark.parametrize("user", ["monitor", "nobody"])
+def test_what_the_login_does_not_see_is_explained(scenario: str, user: str) -> None:
+    with run("16.0 SP04", scenario, speed=0.0) as server:
+        server.model.advance(600.0)
+        as_login = partial(Auth, password=PASSWORD)
+        all_metrics, all_parts, _ = read(server, as_login(user="sa"))
+        metrics, parts, unseen = read(server, as_login(user=user))
+        report = checked(server, as_login(user=user))
+    reasons: list[Gap | CollectorFailure] = [*report.gaps, *report.failures]
+    explained = {metric for each in reasons for metric in each.metrics}
+    assert all_metrics - metrics <= explained
+    closed = {name for name, _ in report.closed_databases}
+    lost = {part.partition(":") for part in all_parts - parts}
+    assert {database for _, _, database in lost if database} <= closed
+    assert {kind for kind, _, database in lost if not database} <= unseen
