@@ -21,7 +21,7 @@ class UserError(AseExporterError):
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(lines))
-        self.lines = lines
+        self.lines = tuple(map(redact, lines))
 
 
 class MissingExtraError(UserError):

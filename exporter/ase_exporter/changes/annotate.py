@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import httpx2
 
@@ -17,9 +18,9 @@ from ase_exporter.changes.grafana import Grafana, GrafanaError, RejectedError, i
 from ase_exporter.config.changes import GrafanaConfig
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text, trusting
-from ase_exporter.untrusted.answers import PLAIN, read_body
+from ase_exporter.untrusted.answers import ask
 from ase_exporter.untrusted.entry import one_line
-from ase_exporter.untrusted.redaction import without_credentials
+from ase_exporter.untrusted.redaction import remember, without_credentials
 
 Warn = Callable[[str], None]
 _Work = Callable[[Grafana], Coroutine[object, object, None]]
@@ -55,7 +56,7 @@ class ExporterClient:
         """Turn an annotation into a region that ends at a Unix time; failed: '' or how it failed."""
         self.request("POST", f"/annotations/{change_id}/finish", json={"end": end, "failed": failed})
 
-    def request(self, method: str, path: str, **content: object) -> bytes:
+    def request(self, method: str, path: str, **content: Any) -> bytes:
         """Send a request, with retries; returns the body of the answer.
 
         Raises UserError if the exporter rejects it or cannot be reached.
@@ -65,27 +66,22 @@ class ExporterClient:
             if attempt:
                 time.sleep(_RETRY_DELAY)
             try:
-                with httpx2.stream(
-                    method,
-                    f"{self.url.rstrip('/')}{path}",
-                    auth=(self.user, self._password()) if self.user else None,
-                    verify=self._verify(),
-                    timeout=TIMEOUT,
-                    headers=PLAIN,
-                    **content,  # type: ignore[arg-type]
-                ) as response:
-                    body = read_body(response, MAX_ANSWER, time.monotonic() + TIMEOUT)
+                with httpx2.Client(
+                    auth=(self.user, self._password()) if self.user else None, verify=self._verify()
+                ) as client:
+                    limits = {"max_bytes": MAX_ANSWER, "seconds": TIMEOUT}
+                    status, body = ask(client, method, f"{self.url.rstrip('/')}{path}", **limits, **content)
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
                 # The message about an invalid URL may hold a part of its password.
                 told = isinstance(error, httpx2.TransportError | OSError)
                 problem = (str(error) if told else "") or type(error).__name__
                 continue
-            if response.status_code < 500:
-                if response.is_success:
+            if status < 500:
+                if httpx2.codes.is_success(status):
                     return body
                 reason = one_line(" ".join(body.decode(errors="replace").split()))[:200]
-                raise UserError(f"{shown}: HTTP {response.status_code}: {reason}")
-            problem = f"HTTP {response.status_code}"
+                raise UserError(f"{shown}: HTTP {status}: {reason}")
+            problem = f"HTTP {status}"
         raise UserError(f"{shown}: {problem}")
 
     def _verify(self) -> ssl.SSLContext | bool:
@@ -98,9 +94,11 @@ class ExporterClient:
         if self.password_file is None:
             raise UserError("--user: expected --password-file with it")
         try:
-            return read_text(self.password_file).rstrip("\r\n")
+            password = read_text(self.password_file).rstrip("\r\n")
         except OSError as error:
             raise UserError(f"--password-file: {self.password_file}: {error.strerror}") from error
+        remember(password)
+        return password
 
 
 @dataclass(frozen=True, slots=True)

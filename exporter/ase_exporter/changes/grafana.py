@@ -5,7 +5,6 @@ unknown is searched by that tag before it is repeated, and a duplicate that arri
 """
 
 import asyncio
-import math
 from typing import Any
 
 import httpx2
@@ -105,7 +104,7 @@ class Grafana:
     async def _exchange(self, method: str, path: str, **content: Any) -> tuple[int, bytes]:
         """Send a request; returns status and body. Raises httpx2.HTTPError, also for a body that is too large."""
         async with self._client.stream(method, path, **content) as response:
-            body = BoundedBody(response, MAX_ANSWER, math.inf)
+            body = BoundedBody(response, MAX_ANSWER)
             async for part in response.aiter_bytes():
                 body.take(part)
         return response.status_code, bytes(body.content)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ase_exporter.errors import UserError
-from ase_exporter.untrusted.answers import PLAIN, read_body
+from ase_exporter.untrusted.answers import ask
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import without_credentials
 
@@ -21,6 +21,10 @@ from ase_exporter.untrusted.redaction import without_credentials
 MAX_POINTS = 11_000
 # Of one answer: far more than a week of a fleet takes.
 MAX_BYTES = 256 * 2**20
+# Characters of an error that are shown.
+MAX_REASON = 1000
+# Unix seconds, at the end of the year 9999.
+_LAST_TIME = 253_402_300_800.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Labels = Mapping[str, str]
@@ -69,6 +73,8 @@ def _series(answer: Mapping[str, Any]) -> Series:
     """One series of an answer. Raises ValueError, TypeError or LookupError if it is none."""
     samples = [(float(time), float(value)) for time, value in answer["values"]]
     times, values = np.array(samples, float).reshape(-1, 2).T
+    if not np.all(np.abs(times) < _LAST_TIME):
+        raise ValueError("a time that no calendar has")
     return Series(_labels(answer), times, values)
 
 
@@ -100,7 +106,6 @@ class Prometheus:
         self._client = httpx2.Client(
             base_url=self.url,
             auth=(parsed.username, parsed.password) if parsed.userinfo else None,
-            timeout=timeout,
             # No proxy from the environment for connections to this machine.
             trust_env=self.url.host not in LOOPBACK,
         )
@@ -174,7 +179,7 @@ class Prometheus:
                 data: dict[str, Any] = body["data"]
                 self.warnings += map(str, body.get("warnings", ()))
                 return data
-            reason = " ".join(str(body["error"]).split())
+            reason = " ".join(str(body["error"]).split())[:MAX_REASON]
         raise PrometheusError(f"Prometheus at {self._shown}: {reason}")
 
     @contextmanager
@@ -191,8 +196,5 @@ class Prometheus:
         seconds = min(self._timeout, self._deadline - time.monotonic())
         if seconds <= 0:
             raise httpx2.ReadTimeout("no time left")
-        ends = time.monotonic() + seconds
-        with self._client.stream(
-            method, path, data=parameters or None, headers=PLAIN, timeout=seconds
-        ) as answer:
-            return answer.status_code, read_body(answer, self._max_bytes, ends)
+        limits = {"max_bytes": self._max_bytes, "seconds": seconds}
+        return ask(self._client, method, path, data=parameters or None, **limits)

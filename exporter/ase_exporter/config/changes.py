@@ -9,6 +9,7 @@ from annotated_types import Ge, Gt
 from ase_exporter.config.fields import Seconds, Strict, Validator
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text, trusting
+from ase_exporter.untrusted.redaction import remember
 
 
 def _http(url: str) -> str:
@@ -50,6 +51,7 @@ class GrafanaConfig(Strict):
             raise UserError(f"Grafana token file {self.token_file}: {error.strerror}") from error
         if not token.isascii() or not token.isprintable() or not token:
             raise UserError(f"Grafana token file {self.token_file}: expected one line with a token")
+        remember(token)
         return token
 
 

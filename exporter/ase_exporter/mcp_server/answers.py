@@ -17,9 +17,10 @@ from ase_exporter.untrusted.entry import one_line
 
 
 def _utc(at: float | None) -> str | None:
-    if at is None:
+    try:
+        return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()[:19] + "Z"
+    except (ValueError, OverflowError, OSError):
         return None
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _finite(value: float | None) -> float | None:

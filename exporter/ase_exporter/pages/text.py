@@ -34,12 +34,20 @@ def as_duration(seconds: float) -> str:
 
 def as_minute(at: float) -> str:
     """A Unix time to the minute, without its year, in UTC: Mon 12 Jan 10:00."""
-    return datetime.fromtimestamp(at, UTC).strftime("%a %d %b %H:%M")
+    return _in_utc(at, "%a %d %b %H:%M")
 
 
 def as_second(at: float) -> str:
     """A Unix time to the second, in UTC: 2026-01-12 10:00:00."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return _in_utc(at, "%Y-%m-%d %H:%M:%S")
+
+
+def _in_utc(at: float, form: str) -> str:
+    """A time in that form; `-` for a number of others that is no time of a calendar."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime(form)
+    except (ValueError, OverflowError, OSError):
+        return "-"
 
 
 def as_short(number: float) -> str:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
+from urllib.parse import unquote
 
 REDACTED = "<password>"
 # Shorter ones are found as whole words only, and not in encoded forms: they would be found in anything.
@@ -183,5 +184,7 @@ def _base64(data: bytes, offset: int) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """A URL as messages may show it: without the user and the password that may be in it."""
+    """A URL as messages may show it: without the user and the password that may be in it, which is remembered."""
+    if found := _CREDENTIALS.match(url):
+        remember(unquote(found[0].removeprefix(found[1] or "").removesuffix("@").partition(":")[2]))
     return _CREDENTIALS.sub(lambda match: match[1] or "", url)

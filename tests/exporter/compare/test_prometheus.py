@@ -4,12 +4,14 @@ import base64
 import gzip
 import json
 import math
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -144,13 +146,53 @@ def test_after_the_deadline_nothing_is_asked() -> None:
     assert seen == []
 
 
-def test_a_slow_answer_ends_at_the_deadline() -> None:
-    with (
-        server(b" ", chunks=10**9) as (address, _),
-        Prometheus(f"http://{address}", timeout=math.inf, deadline=time.monotonic() + 0.5) as prometheus,
-        pytest.raises(PrometheusError, match="no answer in time"),
-    ):
-        prometheus.query("up")
+def drip(listening: socket.socket, beginning: bytes, piece: bytes) -> None:
+    """Answer one connection a piece at a time, until the client hangs up."""
+    connection, _ = listening.accept()
+    with connection, suppress(OSError):
+        connection.sendall(beginning)
+        while True:
+            connection.sendall(piece)
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "piece"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+        (b'HTTP/1.1 200 OK\r\n\r\n{"status": "success", "data": {"result": []}}', b" "),
+        (b"HTTP/1.1 200 OK\r\n", b"x"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        # The beginning of a long record of a handshake.
+        (b"\x16\x03\x03\x40\0", b"\0"),
+    ],
+    ids=["body", "body that could end", "head", "interim answers", "handshake"],
+)
+def test_a_slow_answer_ends_at_the_deadline(beginning: bytes, piece: bytes) -> None:
+    scheme = "https" if beginning[:1] == b"\x16" else "http"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=(listening, beginning, piece))
+        thread.start()
+        url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
+        with (
+            Prometheus(url, timeout=math.inf, deadline=time.monotonic() + 0.5) as prometheus,
+            pytest.raises(PrometheusError, match="no answer in time"),
+        ):
+            prometheus.query("up")
+        thread.join()
+
+
+def test_a_password_that_the_server_repeats_is_not_shown() -> None:
+    told = json.dumps({"status": "error", "error": f"no user dba:{PASSWORD} {PASSWORD[::-1]}" + "x" * 10_000})
+    with server(told.encode(), 400) as (address, _):
+        url = f"http://dba:{quote(PASSWORD, safe='')}@{address}"
+        with pytest.raises(UserError) as asked:
+            Prometheus(url).query("up")
+        with pytest.raises(UserError) as exporter:
+            marks_from_exporter(url, "PROD1")
+    for line in (*asked.value.lines, *exporter.value.lines):
+        assert PASSWORD not in line and PASSWORD[::-1] not in line
+        assert len(line) < 1200
 
 
 @pytest.mark.parametrize(
@@ -185,6 +227,8 @@ VALUES: list[list[object]] = [[0, "1"], [0, HUGE], [HUGE, "1"], [0, str(HUGE)]]
         success([{"metric": {}, "value": [1], "values": [[1]]}]),
         success([{"metric": {}, "value": [1, "x"], "values": [[1, "x"]]}]),
         success([{"metric": {}, "value": [1, None], "values": [[None, None]]}]),
+        success([{"metric": {}, "value": ["x", "NaN1"], "values": [[math.nan, "1"]]}]),
+        success([{"metric": {}, "value": [1, "x"], "values": [[1e300, "1"]]}]),
         success([7]),
         *(success([{"metric": m, "value": v, "values": [v]}]) for m in METRICS for v in VALUES),
         b'{"status": "success", "data": null}',

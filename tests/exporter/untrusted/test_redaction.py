@@ -86,7 +86,8 @@ def test_short_secrets_are_words() -> None:
 
 def test_errors_and_the_log_show_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
     remember(SECRETS[0])
-    assert str(UserError(f"server said {SECRETS[0]}")) == f"server said {REDACTED}"
+    error = UserError(f"server said {SECRETS[0]}")
+    assert (str(error), *error.lines) == (f"server said {REDACTED}",) * 2
     for log_format in ("text", "json"):
         logs.configure(log_format, "info")
         try:
