@@ -44,6 +44,21 @@ def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
         raise OSError(errno.EILSEQ, "not UTF-8 text") from None
 
 
+def write_bytes(path: Path, content: bytes, mode: int = 0o640, *, sync: bool = False) -> None:
+    """Replace a file of ours as a whole, by way of `*.new`. Raises OSError, also if that is a link or a FIFO.
+
+    sync: it also survives a power cut.
+    """
+    new = path.with_suffix(".new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(new, flags, mode), "wb") as file:
+        file.write(content)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+    new.replace(path)
+
+
 def trusting(path: Path) -> "ssl.SSLContext":
     """A context of a client that trusts the certificates of a PEM file alone. Raises OSError."""
     # Imported here because OpenSSL takes 4 MB.

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
-from ase_exporter.regular_files import read_text
+from ase_exporter.regular_files import read_text, write_bytes
 
 log = logging.getLogger(__name__)
 
@@ -351,7 +351,15 @@ class LoginLedger:
             self.salt = content["salt"]
         except FileNotFoundError:
             pass
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+            TypeError,
+            ArithmeticError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             self._backoffs = {}
             log.error(
                 "state directory: %s cannot be read (%s); starting without it", FILE, type(error).__name__
@@ -359,9 +367,10 @@ class LoginLedger:
 
     def _read(self, entry: dict[str, Any]) -> tuple[_Key, _Backoff]:
         doubt: _Doubt = next((each for each in _DOUBTS if each == entry["doubt"]), "")
-        left = min(float(entry["until"]) - self._clock.time(), HOURLY if doubt else MAX_PAUSE)
+        # NaN is not less.
+        left = min(HOURLY if doubt else MAX_PAUSE, float(entry["until"]) - self._clock.time())
         account = Account(str(entry["host"]), int(entry["port"]), str(entry["user"]))
-        backoff = _Backoff(int(entry["times"]), self._clock.monotonic() + left, doubt)
+        backoff = _Backoff(max(int(entry["times"]), 1), self._clock.monotonic() + left, doubt)
         return (account, str(entry["password"])), backoff
 
     def _save(self, path: Path) -> None:
@@ -377,12 +386,8 @@ class LoginLedger:
             | {"password": fingerprint, "times": each.times, "until": each.until + ahead, "doubt": each.doubt}
             for (account, fingerprint), each in backoffs
         ]
-        new = path.with_suffix(".new")
         try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                json.dump({"salt": self.salt, "logins": entries}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
+            content = json.dumps({"salt": self.salt, "logins": entries})
+            write_bytes(path, content.encode(), 0o600, sync=True)
         except OSError as error:
             log.error("state directory: %s cannot be written: %s", FILE, error.strerror)

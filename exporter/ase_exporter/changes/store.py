@@ -45,6 +45,8 @@ CREATE TABLE IF NOT EXISTS posts (
 _NUMBER = (int, float)
 # Names of errors that come from a damaged file. The others come from its directory, the disk or other processes.
 _DAMAGED = re.compile("SQLITE_(ERROR|INTERNAL|CORRUPT|SCHEMA|TOOBIG|MISMATCH|FORMAT|NOTADB)")
+# Of the files that SQLite opens.
+_SUFFIXES = ("", "-wal", "-shm", "-journal")
 _COLUMNS = "id, target, kind, name, old, new, at, not_before, end, who, source, tags, failed"
 
 Action = Literal["create", "finish"]
@@ -267,7 +269,7 @@ class Store:
         if self._directory is None:
             return
         try:
-            for suffix in ("", "-wal", "-shm"):
+            for suffix in _SUFFIXES:
                 path = self._directory / (FILE + suffix)
                 if path.exists():
                     path.replace(self._directory / f"{FILE}.damaged{suffix}")
@@ -286,7 +288,9 @@ def open_store(directory: Path | None) -> Store:
         return Store(None, None)
     try:
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-        lock = (directory / LOCK).open("a+", encoding="utf-8")
+        # Not through a link: what it says is replaced.
+        number = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        lock = os.fdopen(number, "r+", encoding="utf-8")
     except OSError as error:
         raise UserError(f"--state-dir: {directory}: {error.strerror or error}") from error
     try:
@@ -312,6 +316,7 @@ def read_history(directory: Path, wanted: ChangeFilter) -> list[Change]:
     if not path.is_file():
         raise UserError(f"--state-dir: {directory}: no {FILE} in it")
     try:
+        _require_files(str(path))
         database = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
         database.text_factory = _text
         try:
@@ -349,7 +354,15 @@ def find(database: sqlite3.Connection, wanted: ChangeFilter) -> list[Change]:
     return [change for row in database.execute(sql, (*values, wanted.limit)) if (change := _change(row))]
 
 
+def _require_files(path: str) -> None:
+    """Raises sqlite3.DatabaseError for a FIFO or a device, where SQLite would wait for ever."""
+    for each in (Path(path + suffix) for suffix in _SUFFIXES):
+        if each.exists() and not each.is_file():
+            raise sqlite3.DatabaseError(f"malformed: {each.name} is no regular file")
+
+
 def _connect(path: str) -> sqlite3.Connection:
+    _require_files(path)
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=LOCK_WAIT)
     database.text_factory = _text
     try:

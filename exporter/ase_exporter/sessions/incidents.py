@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ase_exporter.errors import UserError
-from ase_exporter.regular_files import read_bytes
+from ase_exporter.regular_files import read_bytes, write_bytes
 from ase_exporter.sessions.encode import snapshot_json
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.untrusted.entry import load_json, one_line
@@ -19,6 +21,24 @@ FOLDER = "incidents"
 MAX_SESSIONS, MAX_BYTES = 200, 1 << 20
 _NAME = re.compile(r"\d{8}T\d{6}Z-[\w.:-]{1,128}\.json")
 _UNSAFE = re.compile(r"[^\w.:-]")
+
+
+class _Row(msgspec.Struct):
+    spid: int
+
+
+class _Content(msgspec.Struct):
+    """What is shown of the content of a file, and its types."""
+
+    target: str
+    time: str
+    finding: str
+    sessions: list[_Row]
+    blocking: list[_Row] = []
+    statements: list[dict[str, Any]] = []
+    active: dict[str, float] = {}
+    account: dict[str, float] = {}
+    next: dict[str, list[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +91,7 @@ class Incidents:
         if len(data) > MAX_BYTES:
             raise OSError(f"an incident of {len(data)} bytes")
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        path = self._folder / f"{name}.json"
-        new = path.with_suffix(".new")
-        new.write_bytes(data)
-        new.replace(path)
+        write_bytes(self._folder / f"{name}.json", data)
         for old in self._files()[self._most :]:
             old.unlink(missing_ok=True)
         return name
@@ -102,8 +119,7 @@ class Incidents:
     def _read(path: Path) -> Incident:
         try:
             content = load_json(read_bytes(path, MAX_BYTES))
+            msgspec.convert(content, _Content)
         except (OSError, ValueError) as error:
             raise UserError(f"incident {path.stem}: cannot be read: {error}") from error
-        if not isinstance(content, dict) or not {"target", "time", "finding", "sessions"} <= content.keys():
-            raise UserError(f"incident {path.stem}: expected what ase-exporter serve writes")
         return Incident(path.stem, content)

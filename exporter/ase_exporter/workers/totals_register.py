@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ase_exporter.metrics.saved_totals import MAX_SIZE, SavedTotals, TotalsError, check
-from ase_exporter.regular_files import read_bytes
+from ase_exporter.regular_files import read_bytes, write_bytes
 
 log = logging.getLogger(__name__)
 
@@ -86,10 +86,8 @@ class TotalsRegister:
 
     def _write(self, directory: Path, totals: SavedTotals) -> bool:
         path = directory / f"{_name(totals.target, totals.module)}{_SUFFIX}"
-        temporary = path.with_suffix(_TEMPORARY)
         try:
-            temporary.write_bytes(totals.content)
-            temporary.replace(path)
+            write_bytes(path, totals.content)
         except OSError as error:
             self._report(error)
             return False

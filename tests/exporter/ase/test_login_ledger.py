@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import stat
 import threading
 import time
@@ -21,6 +22,7 @@ from ase_exporter.ase.login_ledger import (
     FILE,
     HOURLY,
     LOGIN_ATTEMPTS,
+    MAX_PAUSE,
     Account,
     LedgerClient,
     LoginLedger,
@@ -31,6 +33,7 @@ from ase_exporter.ase.login_ledger import (
 )
 from ase_exporter.ase.timing import TIMING
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
+from ase_exporter.regular_files import write_bytes
 
 WRONG = "planted-wrong"
 ACCOUNTS = frozenset({Account("db.example", 5000, "monitor"), Account("192.0.2.1", 5000, "monitor")})
@@ -145,19 +148,38 @@ def test_a_damaged_hash_is_of_no_password(tmp_path: Path, damaged: object, what:
     assert not Process(tmp_path).asked().denied
 
 
+@pytest.mark.parametrize(
+    ("key", "damaged"), [("until", math.nan), ("until", math.inf), ("until", 10**400), ("times", -1)]
+)
+def test_impossible_numbers_stop_no_login_for_ever_and_allow_no_more(
+    tmp_path: Path, key: str, damaged: float
+) -> None:
+    refused(tmp_path, 1)
+    content = json.loads((tmp_path / FILE).read_text())
+    for entry in content["logins"]:
+        entry[key] = damaged
+    (tmp_path / FILE).write_text(json.dumps(content))
+    clock = ShiftedClock()
+    process = Process(tmp_path, clock.clock)
+    clock.ahead = MAX_PAUSE + 1
+    process.tried("refused")
+    if key == "times":
+        assert process.asked().denied
+
+
 def test_servers_that_fall_silent_together_are_written_together_and_by_another_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dump, begun, allowed = json.dump, threading.Event(), threading.Event()
+    write, begun, allowed = write_bytes, threading.Event(), threading.Event()
     writers: list[threading.Thread] = []
 
-    def slow(*arguments: object) -> None:
+    def slow(*arguments: Any, **more: Any) -> None:
         writers.append(threading.current_thread())
         begun.set()
         assert allowed.wait(60)
-        dump(*arguments)  # type: ignore[arg-type]
+        write(*arguments, **more)
 
-    monkeypatch.setattr(json, "dump", slow)
+    monkeypatch.setattr("ase_exporter.ase.login_ledger.write_bytes", slow)
     with Process(tmp_path) as process:
         numbers = [
             process.asked(accounts=frozenset({Account(f"db{number}.example", 5000, "monitor")})).number

@@ -12,7 +12,7 @@ import pytest
 
 from ase_exporter.changes import store as store_module
 from ase_exporter.changes.change import ANNOTATION, Change, new_id
-from ase_exporter.changes.store import FILE, ChangeFilter, StoreError, open_store, read_history
+from ase_exporter.changes.store import FILE, LOCK, ChangeFilter, StoreError, open_store, read_history
 from ase_exporter.errors import UserError
 
 NOW = 1_790_000_000.0
@@ -60,6 +60,26 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(
     store.close()
     assert (tmp_path / f"{FILE}.damaged").read_bytes() == damage
     assert "is damaged" in caplog.text
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_a_fifo_in_place_of_a_file_is_set_aside(tmp_path: Path, suffix: str) -> None:
+    open_store(tmp_path).close()
+    (tmp_path / f"{FILE}{suffix}").unlink(missing_ok=True)
+    os.mkfifo(tmp_path / f"{FILE}{suffix}")
+    with pytest.raises(UserError, match=FILE):
+        read_history(tmp_path, ChangeFilter())
+    store = open_store(tmp_path)
+    assert store.find(ChangeFilter()) == []
+    store.close()
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("other")
+    (tmp_path / LOCK).symlink_to("other")
+    with pytest.raises(UserError, match="symbolic link"):
+        open_store(tmp_path)
+    assert (tmp_path / "other").read_text() == "other"
 
 
 def test_damage_while_running_costs_an_error_and_the_next_write_works(tmp_path: Path) -> None:

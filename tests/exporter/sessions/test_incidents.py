@@ -46,10 +46,16 @@ def test_other_files_are_not_read(tmp_path: Path, name: str) -> None:
         Incidents(tmp_path, 3).one(name)
 
 
-def test_a_damaged_file_is_left_out_and_named_when_it_is_asked_for(tmp_path: Path) -> None:
+KEPT = {"target": "A", "time": "t", "finding": "f", "sessions": []}
+ODD: list[dict[str, object]] = [{"sessions": [{"spid": []}]}, {"active": [1]}, {"account": {"a": "b"}}]
+ODD += [{"next": {"a": 1}}, {"blocking": [1]}, {"statements": ["x"]}, {"target": 1}, {"sessions": [{}]}]
+
+
+@pytest.mark.parametrize("damaged", ["[", *(json.dumps(KEPT | odd) for odd in ODD)])
+def test_a_damaged_file_is_left_out_and_named_when_it_is_asked_for(tmp_path: Path, damaged: str) -> None:
     kept = Incidents(tmp_path, 3)
     name = kept.keep("A", "BLOCKED", SNAPSHOT, {}, {})
-    (tmp_path / FOLDER / f"{name}.json").write_text("[")
+    (tmp_path / FOLDER / f"{name}.json").write_text(damaged)
     assert list(kept.all()) == []
     with pytest.raises(UserError, match=f"incident {name}: cannot be read"):
         kept.one(name)
