@@ -92,11 +92,12 @@ class Row:
 class LoginAccount:
     """A login, which the servers of a site share. answer: how the next login is answered, '' as it should be.
 
-    failures: since the last success; max_failures: that there ever were.
+    failures: of each password since the last success; max_failures: of one, that there ever were. What an operator sets
+    after a refusal may be refused, too.
     """
 
     password: str = "first"
-    failures: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
     max_failures: int = 0
     accepted: set[str] = field(default_factory=set)
     answer: str = ""
@@ -237,12 +238,12 @@ class MemoryServer:
             # A password that was accepted before is refused in a form that can be recognised.
             wanted = "refused" if password != account.password else wanted
         if password == account.password and not wanted:
-            account.failures = 0
+            account.failures.clear()
             account.accepted.add(password)
             return MemoryConnection(self)
         if password != account.password or wanted == "refused":
-            account.failures += 1
-            account.max_failures = max(account.max_failures, account.failures)
+            account.failures[password] += 1
+            account.max_failures = max(account.max_failures, account.failures[password])
         refused = wanted in ("", "refused")
         error = DatabaseError("login_failed" if refused else "lost", "no", 4002 if refused else None)
         error.dropped, error.uncertain = wanted == "dropped", not refused

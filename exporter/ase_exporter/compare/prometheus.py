@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.answers import ask
 from ase_exporter.untrusted.entry import load_json
-from ase_exporter.untrusted.redaction import without_credentials
+from ase_exporter.untrusted.redaction import redact, without_credentials
 
 # The API rejects queries with more points per series.
 MAX_POINTS = 11_000
@@ -177,7 +177,7 @@ class Prometheus:
             body = load_json(content)
             if body["status"] == "success":
                 data: dict[str, Any] = body["data"]
-                self.warnings += map(str, body.get("warnings", ()))
+                self.warnings += (redact(str(each)) for each in body.get("warnings", ()))
                 return data
             reason = " ".join(str(body["error"]).split())[:MAX_REASON]
         raise PrometheusError(f"Prometheus at {self._shown}: {reason}")

@@ -2,15 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ase_exporter.compare.measures import measures
+from ase_exporter.untrusted.entry import one_line
 
 MAX_NAME = 200
 MAX_QUERY = 4000
 
 Server = Annotated[
     str,
+    # Answers repeat it.
+    AfterValidator(one_line),
     Field(min_length=1, max_length=MAX_NAME, description="The server's name, as the tool servers lists it."),
 ]
 Time = Annotated[

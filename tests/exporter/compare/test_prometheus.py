@@ -190,7 +190,11 @@ def test_a_password_that_the_server_repeats_is_not_shown() -> None:
             Prometheus(url).query("up")
         with pytest.raises(UserError) as exporter:
             marks_from_exporter(url, "PROD1")
-    for line in (*asked.value.lines, *exporter.value.lines):
+    warned = json.dumps({"status": "success", "data": {"result": []}, "warnings": [f"no {PASSWORD}"]})
+    with server(warned.encode()) as (address, _):
+        friendly = Prometheus(url.replace(url.rpartition("@")[2], address))
+        friendly.query("up")
+    for line in (*asked.value.lines, *exporter.value.lines, *friendly.warnings):
         assert PASSWORD not in line and PASSWORD[::-1] not in line
         assert len(line) < 1200
 
