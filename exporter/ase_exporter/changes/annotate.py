@@ -206,6 +206,6 @@ async def _finish(grafana: Grafana, change_id: str, end: float, failed: str) -> 
         if failed:
             body["text"] = f"{found[0]['text']} (failed: {failed})"
             body["tags"] = [*found[0]["tags"], "failed"]
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, OverflowError):
         raise GrafanaError("expected annotations with time, text and tags in the answer") from None
     await grafana.change(int(found[0]["id"]), body)

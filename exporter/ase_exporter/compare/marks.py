@@ -99,6 +99,8 @@ def ask_exporter(url: str, path: str, parameters: Mapping[str, str]) -> Any:
         return load_json(ExporterClient(url).request("GET", path, params=parameters))
     except UserError as error:
         raise UserError(f"--exporter: {error}") from None
+    except ValueError:
+        raise UserError(f"--exporter: {without_credentials(url)}: not an answer of ase-exporter") from None
 
 
 def _in_order(found: Iterable[Mark], start: float, end: float) -> list[Mark]:
