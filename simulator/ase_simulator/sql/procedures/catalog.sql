@@ -452,12 +452,13 @@ create procedure sp_special_columns @table_name varchar(255), @table_owner varch
     @ODBCVer int = 2
 as
 select scope = convert(smallint, 0), column_name = convert(varchar(255), c.name), data_type = convert(smallint, d.low),
-    type_name = convert(varchar(30), t.name), precision = convert(int, isnull(c.prec, c.length)),
+    type_name = convert(varchar(30), t.name), precision = convert(int, isnull(c.prec, isnull(d.high, c.length))),
     length = convert(int, c.length), scale = convert(smallint, c.scale), pseudo_column = convert(smallint, 1)
 from simKeys k, syscolumns c, systypes t, master..spt_values d
 where k.id = object_id(@table_name) and @col_type = 'R' and c.id = k.id and c.name = k.name and c.usertype = t.usertype
     and d.type = 'OD' and d.name = t.name
-    and k.keyname = (select min(j.keyname) from simKeys j where j.id = k.id and j.kind in ('P', 'U')) order by k.seq
+    and k.keyname in (select i.name from sysindexes i where i.id = k.id and i.indid =
+        (select min(j.indid) from sysindexes j where j.id = k.id and j.indid > 0 and j.status & 2 = 2)) order by k.seq
 go
 create procedure sp_fkeys @pktable_name varchar(255) = null, @pktable_owner varchar(32) = null,
     @pktable_qualifier varchar(255) = null, @fktable_name varchar(255) = null, @fktable_owner varchar(32) = null,
