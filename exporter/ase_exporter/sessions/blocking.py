@@ -39,6 +39,32 @@ def blocking_trees(sessions: Iterable[Session]) -> list[Link]:
     return [link for root in chain_heads(chains) for link in _tree(by_spid[root], below, seen)]
 
 
+def whole_trees(links: Iterable[Link]) -> list[list[Link]]:
+    """Each tree for itself."""
+    found: list[list[Link]] = []
+    for each in links:
+        if each.depth == 0:
+            found.append([])
+        found[-1].append(each)
+    return found
+
+
+def most_relevant(sessions: Sequence[Session], most: int) -> list[Session]:
+    """At most so many, in their order: blockers and whom they block, the longest in their state, the most CPU."""
+    if len(sessions) <= most:
+        return list(sessions)
+    blocks = {link.session.spid: link.blocks for link in blocking_trees(sessions)}
+    by_relevance = zip(
+        sorted(sessions, key=lambda each: (-blocks.get(each.spid, 0), not each.blocked_by)),
+        sessions,
+        sorted(sessions, key=lambda each: -(each.cpu or 0.0)),
+        strict=True,
+    )
+    chosen = list(dict.fromkeys(each.spid for row in by_relevance for each in row))
+    kept = frozenset(chosen[:most])
+    return [each for each in sessions if each.spid in kept]
+
+
 def chain_heads(blocked: Sequence[tuple[Process, Process, float]]) -> list[Process]:
     """The heads of chains; that for which others have waited longest, in sum, first: short waits end by themselves.
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from ase_exporter.sessions.blocking import blocking_trees
+from ase_exporter.sessions.blocking import blocking_trees, most_relevant
 from ase_exporter.sessions.session import Snapshot
 
 # Sessions of an answer; `active` counts all of them.
@@ -21,7 +21,7 @@ def snapshot_json(snapshot: Snapshot, most: int = MAX_SESSIONS) -> dict[str, Any
         "missing": dict(snapshot.missing),
         "sessions": [
             asdict(each) | {"active": each.active, "statement": each.statement}
-            for each in snapshot.sessions[:most]
+            for each in most_relevant(snapshot.sessions, most)
         ],
         "blocking": [
             {"spid": each.session.spid, "depth": each.depth, "blocks": each.blocks}

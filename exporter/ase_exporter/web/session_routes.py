@@ -8,14 +8,16 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from ase_exporter.config import Config
 from ase_exporter.pages.render import render
-from ase_exporter.sessions.blocking import blocking_trees
+from ase_exporter.sessions.blocking import blocking_trees, most_relevant, whole_trees
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.workers.messages import ScrapeReply
 
-# Seconds between two readings of a page that stays open, and rows that are shown of each table.
-REFRESH, MAX_ROWS = 5, 60
+# Seconds between two readings of a page that stays open.
+REFRESH = 5
+# Rows of each table: a page for somebody who looks, also on a phone; JSON has more.
+MAX_LINKS, MAX_ROWS, MAX_STATEMENTS = 25, 50, 15
 
 
 class _Exporter(Protocol):
@@ -89,16 +91,26 @@ def sessions_page(
             )
         )
     ]
+    spids = {each.spid for each in sessions}
+    trees = blocking_trees(snapshot.sessions) if snapshot else []
+    links = [
+        each
+        for tree in whole_trees(trees)
+        if any(link.session.spid in spids for link in tree)
+        for each in tree
+    ]
     return render(
         "sessions.html",
         title=f"Sessions of {target}",
         names=names,
         target=target,
         snapshot=snapshot,
-        sessions=sessions[:MAX_ROWS],
+        sessions=most_relevant(sessions, MAX_ROWS),
         hidden=len(sessions) - MAX_ROWS,
+        links=links[:MAX_LINKS],
+        more_links=len(links) - MAX_LINKS,
+        statements=snapshot.statements[:MAX_STATEMENTS] if snapshot else (),
         most=MAX_SESSIONS,
-        links=blocking_trees(snapshot.sessions)[:MAX_ROWS] if snapshot else [],
         problem=problem,
         refresh=refresh,
         contains=asked.get("contains", ""),

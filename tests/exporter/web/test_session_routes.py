@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -97,6 +97,23 @@ def test_the_page_names_blockers_waits_objects_and_statements() -> None:
     assert 'http-equiv="refresh"' in page and RUNNING.text not in page
     assert 'http-equiv="refresh"' not in text(answer(exporter, target="ONE", refresh="0"))
     assert "batch" not in text(answer(exporter, target="ONE", contains="USER1"))
+
+
+def test_of_thousands_of_sessions_those_that_matter_are_listed() -> None:
+    busy = [Session(100 + at, 1, "crowd", doing="log", seconds=900.0 - at / 10) for at in range(2000)]
+    burning = Session(5000, 1, "report", doing="cpu", seconds=0.0, cpu=70.0)
+    many = replace(SNAPSHOT, sessions=(*busy, *WAITING, burning, HEAD))
+    exporter = Exporter(snapshot=many)
+    page = text(answer(exporter, target="ONE"))
+    assert page.count("<tr>") < 100 and "1954 more" in page
+    for each in (busy[0], *WAITING, burning, HEAD):
+        assert f'"spid">{each.spid}<' in page, each
+    # A filter keeps the chains of whom it finds whole.
+    found = text(answer(exporter, target="ONE", contains="user1"))
+    assert "stock" in found and "more:" not in found and "crowd" not in found
+    kept = json.loads(text(answer(exporter, target="ONE", format="json")))["snapshot"]
+    assert len(kept["sessions"]) == 500 and kept["listed"] == 2004
+    assert {7, 10, 11, 100, 5000} <= {each["spid"] for each in kept["sessions"]}
 
 
 def test_text_needs_the_configuration_and_a_login() -> None:
