@@ -27,8 +27,8 @@ _SERVER_KINDS = (
 )
 _HOST_KINDS = ("thp", "hugepages", "cpus", "memory", "kernel", "numa_balancing", "restart")
 KINDS = frozenset({ANNOTATION, *_SERVER_KINDS, *_HOST_KINDS})
-# Where a change comes from: two snapshots, the audit trail, a user, or a comparison of before and after.
-ChangeSource = Literal["snapshot", "audit", "user", "verdict"]
+# Where a change comes from: two snapshots, the audit trail, a user, a comparison of before and after, or an incident.
+ChangeSource = Literal["snapshot", "audit", "user", "verdict", "incident"]
 # Types of audit events that no snapshot shows, and the kind of change they become.
 _AUDIT_KINDS = dict.fromkeys(("set switch", "dbcc traceon", "dbcc traceoff"), "trace_flag")
 # Trace flags that only send output to a session or to the error log.

@@ -34,7 +34,9 @@ def incidents(state_directory: Path, name: str = "", target: str = "", as_json: 
         rows = [(each.id, each.target, each.finding, _doing(each)) for each in chosen]
         PlainConsole().print(WordTable(["incident", "server", "finding", "active sessions"], rows))
     else:
-        print("No incident is kept: none began while serve had a Prometheus (verdicts) and this directory.")
+        print(
+            "No incident is kept: none began while serve had a Prometheus (verdicts), and no alert asked for one."
+        )
 
 
 def _doing(found: Incident) -> str:
@@ -45,6 +47,8 @@ def _one(found: Incident) -> Iterator[RenderableType]:
     content = found.content
     yield TextLine(f"{found.target}  {content['time']}  {found.finding}", "bold")
     yield TextLine(f"Active sessions: {_doing(found) or 'none'}")
+    if later := content.get("later"):
+        yield TextLine(f"A minute later: {', '.join(f'{number} {doing}' for doing, number in later.items())}")
     parts = sorted(content.get("account", {}).items(), key=lambda part: -part[1])
     yield TextLine(
         "Time account: " + (", ".join(f"{part} {value:.1f} s/s" for part, value in parts) or "not known")

@@ -49,7 +49,7 @@ def whole_trees(links: Iterable[Link]) -> list[list[Link]]:
     return found
 
 
-def most_relevant(sessions: Sequence[Session], most: int) -> list[Session]:
+def relevant_sessions(sessions: Sequence[Session], most: int) -> list[Session]:
     """At most so many, in their order: blockers and whom they block, the longest in their state, the most CPU."""
     if len(sessions) <= most:
         return list(sessions)

@@ -1,11 +1,15 @@
 """Snapshots as JSON, for pages, assistants, scripts and incidents: bounded, with text only if that was asked for."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from ase_exporter.sessions.blocking import blocking_trees, most_relevant
-from ase_exporter.sessions.session import Snapshot
+import msgspec
+
+from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions
+from ase_exporter.sessions.session import Session, Snapshot
+from ase_exporter.sessions.statements import StatementCost
 
 # Sessions of an answer; `active` counts all of them.
 MAX_SESSIONS = 500
@@ -21,7 +25,7 @@ def snapshot_json(snapshot: Snapshot, most: int = MAX_SESSIONS) -> dict[str, Any
         "missing": dict(snapshot.missing),
         "sessions": [
             asdict(each) | {"active": each.active, "statement": each.statement}
-            for each in most_relevant(snapshot.sessions, most)
+            for each in relevant_sessions(snapshot.sessions, most)
         ],
         "blocking": [
             {"spid": each.session.spid, "depth": each.depth, "blocks": each.blocks}
@@ -33,3 +37,14 @@ def snapshot_json(snapshot: Snapshot, most: int = MAX_SESSIONS) -> dict[str, Any
             for each in snapshot.statements
         ],
     }
+
+
+def snapshot_from(content: Mapping[str, Any]) -> Snapshot:
+    """The snapshot that `snapshot_json` has encoded. Raises ValueError."""
+    return Snapshot(
+        datetime.fromisoformat(str(content.get("time"))).timestamp(),
+        tuple(msgspec.convert(content.get("sessions"), list[Session])),
+        tuple(msgspec.convert(content.get("statements"), list[StatementCost])),
+        msgspec.convert(content.get("missing"), dict[str, str]),
+        cut=bool(content.get("more_than_listed")),
+    )

@@ -12,7 +12,7 @@ import msgspec
 
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_bytes, write_bytes
-from ase_exporter.sessions.encode import snapshot_json
+from ase_exporter.sessions.encode import snapshot_from, snapshot_json
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.untrusted.entry import load_json, one_line
 
@@ -39,6 +39,7 @@ class _Content(msgspec.Struct):
     active: dict[str, float] = {}
     account: dict[str, float] = {}
     next: dict[str, list[Any]] = {}
+    later: dict[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,14 @@ class Incident:
     def finding(self) -> str:
         return str(self.content.get("finding", ""))
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """Who ran what. Raises UserError if the file holds something else."""
+        try:
+            return snapshot_from(self.content)
+        except ValueError as error:
+            raise UserError(f"incident {self.id}: cannot be read: {error}") from error
+
 
 class Incidents:
     """The incidents below a state directory, the newest `most` of them."""
@@ -69,25 +78,24 @@ class Incidents:
         target: str,
         finding: str,
         snapshot: Snapshot,
-        account: Mapping[str, float],
-        next_steps: Mapping[str, Any],
+        content: Mapping[str, Any],
     ) -> str:
         """Write one, and forget the oldest beyond the limit; returns its id. Raises OSError.
 
-        finding: its first word. account: seconds per second by part, as recorded. next_steps: what the diagnosis
-        advises. Text of statements is left out.
+        finding: its first word. content: what is known besides, such as `account` (seconds per second by part, as
+        recorded), `next` (steps that the diagnosis advises) and `later` (active sessions after the time over which
+        statements were read). Text of statements is left out.
         """
         at = datetime.fromtimestamp(snapshot.at, UTC)
         name = f"{at:%Y%m%dT%H%M%SZ}-{_UNSAFE.sub('_', target)[:128]}"
-        content = {
+        found = {
             "target": target,
             "time": at.isoformat(timespec="seconds"),
             "finding": one_line(finding),
-            "account": dict(account),
-            "next": dict(next_steps),
+            **content,
             **snapshot_json(snapshot.without_text(), MAX_SESSIONS),
         }
-        data = json.dumps(content, ensure_ascii=False).encode()
+        data = json.dumps(found, ensure_ascii=False).encode()
         if len(data) > MAX_BYTES:
             raise OSError(f"an incident of {len(data)} bytes")
         self._folder.mkdir(mode=0o700, exist_ok=True)

@@ -35,6 +35,8 @@ from ase_exporter.web.exposition import (
     wants_created,
     wants_openmetrics,
 )
+from ase_exporter.web.incident_keeper import IncidentKeeper
+from ase_exporter.web.incident_routes import IncidentHandlers
 from ase_exporter.web.probe_targets import LookUp, find_target
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.web.web_config import WebConfig
@@ -86,6 +88,7 @@ class ExporterApp:
         self._judging: list[asyncio.Task[None]] = []
         self._state_directory = state_directory
         self.incidents: IncidentWatch | None = None
+        self._kept = IncidentKeeper(self._incidents_of, self.sessions, self.journal.annotate)
         self._ask_prometheus(config)
         self._totals = TotalsRegister(state_directory)
         self._logins = LoginLedger(state_directory)
@@ -108,10 +111,24 @@ class ExporterApp:
         self.metrics.gauge("web_config_last_reload_successful", lambda: web_config.ok)
 
     @property
+    def has_users(self) -> bool:
+        """Whether callers have to log in."""
+        return bool(self._web_config and self._web_config.settings().basic_auth_users)
+
+    @property
     def shows_statement_text(self) -> bool:
         """Whether text of statements may be shown: if it is configured, and only to callers who have logged in."""
-        users = self._web_config and self._web_config.settings().basic_auth_users
-        return self.config.sessions.statement_text and bool(users)
+        return self.config.sessions.statement_text and self.has_users
+
+    @property
+    def keeper(self) -> IncidentKeeper | None:
+        """Keeps incidents; None without a state directory, or if none are wanted."""
+        return self._kept if self._state_directory and self.config.sessions.incidents else None
+
+    def _incidents_of(self) -> Incidents:
+        """Where incidents are, as configured now."""
+        assert self._state_directory is not None
+        return Incidents(self._state_directory, self.config.sessions.incidents)
 
     async def reload(self) -> None:
         """Load the configuration and switch to it. Raises UserError, and changes nothing, if it is bad.
@@ -187,11 +204,10 @@ class ExporterApp:
 
             self.judge = VerdictService(config.verdicts, self.journal, self.names, with_prediction)
             self.recorded = RecordedStates(config.verdicts)
-            if self._state_directory and config.sessions.incidents:
+            if self.keeper:
                 from ase_exporter.web.incident_watch import IncidentWatch
 
-                kept = Incidents(self._state_directory, config.sessions.incidents)
-                self.incidents = IncidentWatch(self.recorded, kept, self.sessions)
+                self.incidents = IncidentWatch(self.recorded, self.keeper)
 
     def names(self) -> list[str]:
         """The names of the configured targets."""
@@ -213,6 +229,7 @@ class ExporterApp:
 
     async def stop(self) -> None:
         self._stop_judging()
+        self._kept.stop()
         ends = [asyncio.create_task(self.pool.stop())]
         if self._retiring:
             self._retiring.cancel()
@@ -287,6 +304,8 @@ class _Handlers:
         """All routes, their responses counted."""
         exporter = self._exporter
         access, changes = self._access, ChangeHandlers(exporter.journal, exporter.names)
+        incidents = IncidentHandlers(exporter)
+        ask = protected(incidents.ask, access.annotations, ANNOTATING)
         reload = protected(self.reload, access.lifecycle, RELOADING)
         annotate, finish = (
             protected(each, access.annotations, ANNOTATING) for each in (changes.annotate, changes.finish)
@@ -301,6 +320,8 @@ class _Handlers:
             self._counted("/-/reload", reload, "POST", "PUT"),
             self._counted("/changes", changes.changes),
             self._counted("/sessions", SessionHandlers(exporter).sessions),
+            self._counted("/incidents", incidents.show),
+            self._counted("/incidents", ask, "POST"),
             self._counted("/annotations", annotate, "POST"),
             self._counted("/annotations/{id}/finish", finish, "POST"),
         ]

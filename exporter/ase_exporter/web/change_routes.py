@@ -17,11 +17,11 @@ from ase_exporter.config.fields import Moment, Strict, Validator, matching
 from ase_exporter.errors import UserError
 from ase_exporter.pages.render import render
 from ase_exporter.untrusted.entry import one_line
+from ase_exporter.web.write_access import request_body
 
 Body = TypeVar("Body", bound=Strict)
 # White space is one space: Grafana shows an annotation as one paragraph anyway.
 Line = Annotated[str, Validator(lambda text: one_line(" ".join(text.split())))]
-_MAX_BODY = 64 * 1024
 _PAGE_LIMIT = 500
 _DAY = 86400.0
 
@@ -133,13 +133,8 @@ async def _read(request: Request, form: type[Body]) -> Body:
     # Most exporters never get such a request and need no pydantic.
     from pydantic import TypeAdapter, ValidationError
 
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > _MAX_BODY:
-            raise UserError(f"expected at most {_MAX_BODY} bytes")
     try:
-        return TypeAdapter(form).validate_json(data)
+        return TypeAdapter(form).validate_json(await request_body(request))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "body"

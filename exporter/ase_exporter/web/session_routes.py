@@ -8,8 +8,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from ase_exporter.config import Config
 from ase_exporter.pages.render import render
-from ase_exporter.sessions.blocking import blocking_trees, most_relevant, whole_trees
+from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions, whole_trees
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
+from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.workers.messages import ScrapeReply
@@ -69,8 +70,10 @@ def sessions_page(
     problem: str = "",
     *,
     text_allowed: bool = False,
+    incident: Incident | None = None,
 ) -> str:
-    """The page as HTML. asked: the parameters of the request. problem: why there is no snapshot."""
+    """The page as HTML. asked: the parameters of the request. problem: why there is no snapshot. incident: of which the
+    snapshot is, if it is not of now."""
     refresh = 0 if asked.get("refresh") == "0" else REFRESH
     wanted = asked.get("contains", "").strip().lower()
     sessions = [
@@ -101,11 +104,13 @@ def sessions_page(
     ]
     return render(
         "sessions.html",
-        title=f"Sessions of {target}",
+        title=f"Incident of {target}: {incident.finding}" if incident else f"Sessions of {target}",
+        incident=incident,
+        active=incident.content.get("active", {}) if incident else snapshot.active if snapshot else {},
         names=names,
         target=target,
         snapshot=snapshot,
-        sessions=most_relevant(sessions, MAX_ROWS),
+        sessions=relevant_sessions(sessions, MAX_ROWS),
         hidden=len(sessions) - MAX_ROWS,
         links=links[:MAX_LINKS],
         more_links=len(links) - MAX_LINKS,

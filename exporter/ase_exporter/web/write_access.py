@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from ase_exporter.errors import UserError
+
+# Bytes.
+_MAX_BODY = 64 * 1024
 Handler = Callable[[Request], Awaitable[Response]]
 
 # What is said while they are off.
@@ -36,6 +40,16 @@ def protected(handler: Handler, enabled: bool, when_off: str) -> Handler:
         return await handler(request)
 
     return answer
+
+
+async def request_body(request: Request) -> bytes:
+    """The body of a request. Raises UserError for one that is too long, ClientDisconnect."""
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > _MAX_BODY:
+            raise UserError(f"expected at most {_MAX_BODY} bytes")
+    return data
 
 
 def _is_from_another_origin(request: Request) -> bool:

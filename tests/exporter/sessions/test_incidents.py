@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from tests.exporter.clocks import ShiftedClock
 from tests.exporter.web.test_session_routes import SNAPSHOT
 
+from ase_exporter.changes.change import Change
 from ase_exporter.commands.incidents import incidents as show
 from ase_exporter.errors import UserError
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.sessions.incidents import FOLDER, Incidents
 from ase_exporter.sessions.session import Snapshot
+from ase_exporter.web.incident_keeper import LATER, SAME, IncidentKeeper
 from ase_exporter.web.incident_watch import IncidentWatch
 from ase_exporter.web.recorded_states import RecordedState
 from ase_exporter.workers.messages import ScrapeReply
@@ -29,7 +32,7 @@ def at(seconds: float) -> Snapshot:
 
 def test_the_newest_are_kept_and_no_text_is(tmp_path: Path) -> None:
     kept = Incidents(tmp_path, 3)
-    names = [kept.keep("A/../B", f"BLOCKED\n{number}", at(number), {"lock": 1.0}, {}) for number in range(5)]
+    names = [kept.keep("A/../B", f"BLOCKED\n{number}", at(number), {}) for number in range(5)]
     assert [each.id for each in kept.all()] == names[:1:-1]
     newest = kept.one(names[-1])
     assert (newest.target, newest.finding) == ("A/../B", "BLOCKED\\n4")
@@ -41,7 +44,7 @@ def test_the_newest_are_kept_and_no_text_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../secret", "20260101T000000Z-A", "", "x.json"])
 def test_other_files_are_not_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.json").write_text("{}")
-    Incidents(tmp_path, 3).keep("A", "BLOCKED", SNAPSHOT, {}, {})
+    Incidents(tmp_path, 3).keep("A", "BLOCKED", SNAPSHOT, {})
     with pytest.raises(UserError, match="no such incident"):
         Incidents(tmp_path, 3).one(name)
 
@@ -54,7 +57,7 @@ ODD += [{"next": {"a": 1}}, {"blocking": [1]}, {"statements": ["x"]}, {"target":
 @pytest.mark.parametrize("damaged", ["[", *(json.dumps(KEPT | odd) for odd in ODD)])
 def test_a_damaged_file_is_left_out_and_named_when_it_is_asked_for(tmp_path: Path, damaged: str) -> None:
     kept = Incidents(tmp_path, 3)
-    name = kept.keep("A", "BLOCKED", SNAPSHOT, {}, {})
+    name = kept.keep("A", "BLOCKED", SNAPSHOT, {})
     (tmp_path / FOLDER / f"{name}.json").write_text(damaged)
     assert list(kept.all()) == []
     with pytest.raises(UserError, match=f"incident {name}: cannot be read"):
@@ -72,49 +75,92 @@ class States:
         return self.found, self.problem
 
 
-def test_one_incident_is_kept_when_a_finding_begins(tmp_path: Path) -> None:
-    states, asked = States(), []
+@dataclass
+class Server:
+    """Answers for sessions, and takes annotations. asked: the targets; statements: from the second answer on."""
 
-    async def sessions(target: str, *groups: str) -> ScrapeReply:
-        asked.append(target)
-        return ScrapeReply(1, b"", ScrapeSummary(), sessions=at(len(asked)))
+    asked: list[str] = field(default_factory=list)
+    annotations: list[Change] = field(default_factory=list)
 
-    watch = IncidentWatch(states, Incidents(tmp_path, 9), sessions)  # type: ignore[arg-type]
-
-    def see(problem: str = "", **found: RecordedState) -> int:
-        states.found, states.problem = found, problem
-        asyncio.run(watch.check())
-        return len(asked)
-
-    # What was wrong at the start has not begun now.
-    assert see(ONE=WORKS, TWO=BLOCKED) == 0
-    assert see(ONE=BLOCKED, TWO=BLOCKED) == 1
-    assert see(ONE=BLOCKED, TWO=BLOCKED) == 1
-    assert see(problem="no answer") == 1
-    assert see(ONE=WORKS, TWO=RecordedState("LOG", 0.5)) == 2
-    assert see(ONE=BLOCKED, TWO=WORKS) == 3
-    assert asked == ["ONE", "TWO", "ONE"]
-    first = list(Incidents(tmp_path, 9).all())[-1]
-    assert first.content["account"] == {"lock": 4.5} and first.content["next"]["BLOCKED"]
-
-
-def test_a_server_that_does_not_answer_leaves_none(tmp_path: Path) -> None:
-    async def sessions(target: str, *groups: str) -> ScrapeReply:
+    async def sessions(self, target: str, *groups: str) -> ScrapeReply:
         if target == "GONE":
             raise KeyError(target)
-        return ScrapeReply(1, b"", ScrapeSummary(error="no route"))
+        self.asked.append(target)
+        if target == "DOWN":
+            return ScrapeReply(1, b"", ScrapeSummary(error="no route"))
+        first = self.asked.count(target) == 1
+        found = replace(at(len(self.asked)), statements=() if first else SNAPSHOT.statements)
+        return ScrapeReply(1, b"", ScrapeSummary(), sessions=found)
 
-    watch = IncidentWatch(States({"ONE": WORKS, "GONE": WORKS}), Incidents(tmp_path, 9), sessions)  # type: ignore[arg-type]
-    asyncio.run(watch.check())
-    watch._states = States({"ONE": BLOCKED, "GONE": BLOCKED})  # type: ignore[assignment]
-    asyncio.run(watch.check())
-    assert not (tmp_path / FOLDER).exists()
+    async def annotate(self, change: Change) -> None:
+        self.annotations.append(change)
+
+
+async def at_once(seconds: float) -> None:
+    assert seconds == LATER
+
+
+def test_an_incident_is_kept_when_a_finding_begins_and_linked_from_an_annotation(tmp_path: Path) -> None:
+    states, server, clock = States(), Server(), ShiftedClock()
+
+    def keeper() -> IncidentKeeper:
+        return IncidentKeeper(
+            lambda: Incidents(tmp_path, 9), server.sessions, server.annotate, clock.clock, at_once
+        )
+
+    async def watch() -> None:
+        keep = keeper()
+        watching = IncidentWatch(states, keep)  # type: ignore[arg-type]
+
+        async def see(problem: str = "", **found: RecordedState) -> int:
+            states.found, states.problem = found, problem
+            await watching.check()
+            await keep.finished()
+            clock.ahead += LATER
+            return len(server.annotations)
+
+        # What was wrong at the start has not begun now.
+        assert await see(ONE=WORKS, TWO=BLOCKED) == 0
+        assert await see(ONE=BLOCKED, TWO=BLOCKED) == 1
+        assert await see(ONE=BLOCKED, TWO=BLOCKED) == 1
+        assert await see(problem="no answer") == 1
+        assert await see(ONE=WORKS, TWO=RecordedState("LOG", 0.5)) == 2
+        # The same again, and only later a new one.
+        assert await see(ONE=BLOCKED, TWO=WORKS) == 2
+        clock.ahead += SAME
+        assert await see(ONE=WORKS, TWO=WORKS) == 2
+        assert await see(ONE=BLOCKED, TWO=WORKS) == 3
+        # One a minute, whatever begins.
+        assert not keep.begin("ONE", "other") or not keep.begin("ONE", "more")
+
+    asyncio.run(watch())
+    assert [each.target for each in server.annotations] == ["ONE", "TWO", "ONE"]
+    first = list(Incidents(tmp_path, 9).all())[-1]
+    assert first.content["account"] == {"lock": 4.5} and first.content["next"]["BLOCKED"]
+    assert first.content["later"] and first.snapshot.statements == SNAPSHOT.statements
+    assert first.snapshot == replace(at(1).without_text(), at=first.snapshot.at)
+    change = server.annotations[0]
+    assert change.describe().startswith(f"BLOCKED: incident {first.id} (") and change.tags == ("incident",)
+
+
+def test_a_server_that_does_not_answer_leaves_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+
+    async def keep() -> None:
+        keeper = IncidentKeeper(lambda: Incidents(tmp_path, 9), server.sessions, server.annotate)
+        assert keeper.begin("GONE", "BLOCKED") and keeper.begin("DOWN", "BLOCKED")
+        await keeper.finished()
+
+    asyncio.run(keep())
+    assert not (tmp_path / FOLDER).exists() and not server.annotations
+    assert "DOWN: the incident is not kept, or not whole: no route" in caplog.text
 
 
 def test_the_command_lists_and_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     show(tmp_path)
     assert "No incident is kept" in capsys.readouterr().out
-    name = Incidents(tmp_path, 9).keep("ONE", "BLOCKED", SNAPSHOT, {"lock": 4.5}, {"BLOCKED": ["kill it"]})
+    content = {"account": {"lock": 4.5}, "next": {"BLOCKED": ["kill it"]}, "later": {"log": 3}}
+    name = Incidents(tmp_path, 9).keep("ONE", "BLOCKED", SNAPSHOT, content)
     show(tmp_path)
     listed = " ".join(capsys.readouterr().out.split())
     assert name in listed and "2 lock, 1 cpu" in listed
@@ -127,6 +173,7 @@ def test_the_command_lists_and_shows_them(tmp_path: Path, capsys: pytest.Capture
         "shop..stock",
         "new_order",
         "40 -> 900 reads each",
+        "A minute later: 3 log",
     ):
         assert part in shown
     show(tmp_path, name, as_json=True)

@@ -50,7 +50,7 @@ def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
         taken = taken_from((HOST, run.port), AUTH)
     assert any(IN_TEXT in each for each in sql)
     assert result.sessions and any(each.text for each in result.sessions.sessions)
-    Incidents(tmp_path, 3).keep("ONE", "BLOCKED", result.sessions, {}, {})
+    Incidents(tmp_path, 3).keep("ONE", "BLOCKED", result.sessions, {})
     (kept,) = (tmp_path / FOLDER).iterdir()
     shown = {
         "metrics": render_bytes(result.all_families(False), openmetrics=False).decode(),

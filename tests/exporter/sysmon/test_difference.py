@@ -64,7 +64,7 @@ def test_a_block_that_vanished_because_nothing_happened_is_zero() -> None:
     assert found["Task Context Switches Due To: / Voluntary Yields"] in {(50.0, 0.0), (100.0, 0.0)}
 
 
-def test_the_most_relevant_change_comes_first() -> None:
+def test_the_relevant_sessions_change_comes_first() -> None:
     text = simulated_report("16.0", 3)
     worse = re.sub(r"(Spinlock Contention +n/a +n/a +n/a +)\d+\.\d(?= %)", r"\g<1>91.6", text, count=1)
     assert changes([parse(text)], [parse(worse)])[0].name.endswith("Spinlock Contention")
