@@ -1,25 +1,37 @@
-"""`ase-exporter report`: one HTML page on a server, or on all of them."""
+"""`ase-exporter report`: one HTML page on a server, on all of them, or on a recording of `top`."""
 
 import time
 from pathlib import Path
 
+from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
 from ase_exporter.report.period import Range
 from ase_exporter.report.server_report import Progress
+from ase_exporter.top.recording_report import recording_page
 
 
 def report(
-    prometheus: str,
+    prometheus: str = "",
     target: str = "",
     fleet: bool = False,
+    recording: Path | None = None,
     last: float | None = None,
     start: str | None = None,
     end: str | None = None,
     selector: str = "",
     output: Path = Path("report.html"),
 ) -> None:
+    if recording is not None:
+        if prometheus or target or fleet:
+            raise UserError("--recording: is read alone; expected neither --prometheus, --target nor --fleet")
+        page = recording_page(recording, load_catalogue()[0])
+        write_output(output, page)
+        print(f"{output}: {len(page.encode()) / 1024:,.0f} KB")
+        return
+    if not prometheus:
+        raise UserError("expected --prometheus URL, or --recording FILE")
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
     require("matplotlib", "report", "report needs matplotlib")

@@ -5,7 +5,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ase_exporter.pages.text import as_count, as_duration, as_figure, as_minute, as_percent, as_second
+from ase_exporter.pages.text import (
+    as_count,
+    as_duration,
+    as_figure,
+    as_minute,
+    as_percent,
+    as_precise,
+    as_second,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -17,6 +25,7 @@ _FILTERS = {
     "figure": as_figure,
     "minute": as_minute,
     "percent": as_percent,
+    "precise": as_precise,
     "second": as_second,
 }
 

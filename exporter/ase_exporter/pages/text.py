@@ -18,6 +18,11 @@ def as_figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}"
 
 
+def as_precise(value: float) -> str:
+    """A number of any size with three digits or more, for small ones beside large ones: 12,345, 4.00, 0.00123."""
+    return f"{value:,.0f}" if abs(value) >= 100 or not value else f"{value:.3g}"
+
+
 def as_duration(seconds: float) -> str:
     """A duration in its two largest units: 40 s, 12 min, 2 h 5 min, 3 d 4 h."""
     minutes = round(seconds / 60)

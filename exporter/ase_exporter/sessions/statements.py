@@ -105,7 +105,7 @@ class StatementTracker:
             found = _growth(reading, before[key], now - began) if key in before else None
             if found:
                 own = found.name, found.database
-                grown[own] = _sum(grown[own], found) if own in grown else found
+                grown[own] = summed(grown[own], found) if own in grown else found
         return _leading([self._compared(each, at) for each in grown.values()])
 
     def _compared(self, found: StatementCost, at: float) -> StatementCost:
@@ -151,12 +151,13 @@ def _growth(now: _Reading, before: _Reading, window: float) -> StatementCost | N
     return StatementCost(now.name, now.database, now.number, window, uses, **grown) if uses else None
 
 
-def _sum(one: StatementCost, other: StatementCost) -> StatementCost:
-    summed: dict[str, Any] = {}
+def summed(one: StatementCost, other: StatementCost) -> StatementCost:
+    """The cost of both; what the other one says of its change."""
+    costs: dict[str, Any] = {}
     for cost in COSTS:
         first, second = getattr(one, cost), getattr(other, cost)
-        summed[cost] = None if first is None or second is None else first + second
-    return replace(one, **summed)
+        costs[cost] = None if first is None or second is None else first + second
+    return replace(other, **costs)
 
 
 def _leading(found: list[StatementCost]) -> list[StatementCost]:

@@ -26,7 +26,7 @@ from ase_exporter.sessions.session import Snapshot
 from ase_exporter.sessions.sources import STATEMENTS, plan_sources
 from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.marks import ChangeLog
-from ase_exporter.top.samples import Sample, SampleCost, Tracker
+from ase_exporter.top.samples import SESSION_ROWS, Sample, SampleCost, Tracker
 from ase_exporter.top.sampling import SCREEN
 
 # Seconds: a longer pause of the recording is shown as one of these.
@@ -106,6 +106,8 @@ class Replayer:
             error = DatabaseError("query_failed", str(problem))
         if error:
             self._tracker.forget()
+        elif self._sessions is None:
+            missing[SESSION_ROWS] = "this recording has no sessions; those of top --record have"
         return Sample(
             target=self._target,
             at=self._clock.time(),
@@ -220,11 +222,16 @@ class ReplayFeed:
 
     def frames(self) -> Iterator[Frame]:
         """All frames, without pauses."""
+        return (frame for _, frame in self.moments())
+
+    def moments(self) -> Iterator[tuple[Sample, Frame]]:
+        """All samples with all their readings, and their frames."""
         _, scrapes = read_scrapes(self._path)
         replayer = Replayer(self._header, self._target, self._catalogue)
         framer = Framer(self._seconds_per_spin)
         for statements in scrapes:
-            yield framer.frame(replayer.sample(statements))
+            sample = replayer.sample(statements)
+            yield sample, framer.frame(sample)
 
     def _run(self, deliver: Callable[[Frame], None]) -> None:
         before: float | None = None

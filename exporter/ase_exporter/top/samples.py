@@ -13,6 +13,8 @@ from ase_exporter.metrics.families import Family
 from ase_exporter.sessions.session import Snapshot
 
 LabelValues = tuple[str, ...]
+# Among what is missing of a sample: who ran what.
+SESSION_ROWS = "session rows"
 
 # Seconds over which rates are taken. The server counts the CPU time of engines and the time of waits in whole seconds:
 # over two seconds, an engine would seem to be 0, 50 or 100 % busy. What is divided by them needs the same window.
@@ -133,7 +135,7 @@ class Sample:
     def unknown(self, metric: str, *, is_rate: bool) -> str:
         """Why the metric, or its rate, is not known; '' if it is."""
         if metric == BLOCKED:
-            return "" if self.sessions else TOO_FEW
+            return "" if self.sessions else self.missing.get(SESSION_ROWS, TOO_FEW)
         collector = collector_of(metric)
         if collector in self.off:
             return f"collector {collector} is off"

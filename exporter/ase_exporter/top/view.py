@@ -11,6 +11,7 @@ from typing import Any
 from ase_exporter.sessions.blocking import Link, blocking_trees
 from ase_exporter.top.figures import Figures, Space, Spinlock
 from ase_exporter.top.frames import Frame
+from ase_exporter.top.samples import SESSION_ROWS
 from ase_exporter.top.scene import (
     FULL,
     STYLES,
@@ -159,7 +160,9 @@ def _sessions_table(
 ) -> ScreenTable:
     """A table about sessions; a wide terminal shows more columns."""
     if scene.frame.sample.sessions is None:
-        empty = _missing(scene, "", "Waiting for the first sample")
+        empty = scene.frame.sample.missing.get(SESSION_ROWS) or _missing(
+            scene, "", "Waiting for the first sample"
+        )
     shown = [column for column in columns if scene.width >= column.width]
     return _table(title, shown, things, empty, key=key, style=style)
 

@@ -17,8 +17,11 @@ from ase_exporter.capture.session import Plan
 from ase_exporter.capture.stream import CaptureWriter, read_scrapes
 from ase_exporter.errors import UserError
 from ase_exporter.sessions.session import Session
-from ase_exporter.top.frames import Frame
+from ase_exporter.top.frames import Frame, History
 from ase_exporter.top.recording import Recording, ReplayFeed
+from ase_exporter.top.scene import Scene
+from ase_exporter.top.text import glyphs
+from ase_exporter.top.view import SECTIONS
 from ase_simulator.replay.file import read_capture
 
 HEADER = CaptureHeader("0.1.0", "2026-01-01T00:00:00+00:00", 1, 2.0)
@@ -94,6 +97,9 @@ def test_a_capture_of_the_other_command_can_be_shown(tmp_path: Path) -> None:
     first, second, third = replayed(path)
     assert first.figures.spinlocks == () and second.figures.spinlocks and third.figures.spinlocks
     assert third.figures.spaces and third.sample.missing["rep_senders"] == "not recorded"
+    scene = Scene(third, History(), glyphs("ascii"), 100)
+    for name in ("sessions", "blocking", "statements"):
+        assert "this recording has no sessions" in SECTIONS[name](scene).empty
 
 
 @pytest.mark.parametrize("scrapes", [0, 1, 2, 5])

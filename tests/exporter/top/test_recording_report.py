@@ -1,0 +1,90 @@
+"""A report on a recording has what was recorded, as a page that loads nothing."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.exporter.capture.recorded import record as record_capture
+from tests.exporter.commands.command_line import Run
+from tests.exporter.top.watching import catalogue, one_step, watched
+
+from ase_exporter.capture.session import Plan
+from ase_exporter.capture.stream import CaptureWriter
+from ase_exporter.diagnosis.load_profile import COUNTERS, load_profile
+from ase_exporter.errors import UserError
+from ase_exporter.top import recording_report
+from ase_exporter.top.recording import Recording, ReplayFeed
+
+
+@pytest.fixture(scope="module")
+def storm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of a minute in which sessions block each other."""
+    folder = tmp_path_factory.mktemp("recording")
+    path = folder / "incident.capture.gz"
+    step = one_step("storm", "lock storm", folder)
+    with watched(step, record=lambda clock: Recording(path, catalogue(), 2.0, clock)) as watching:
+        watching.frame()
+        for seconds in (*[2.0] * 8, 11.0, 11.0, 20.0):
+            watching.frame(seconds)
+    return path
+
+
+def test_load_is_the_growth_of_the_counters(storm: Path) -> None:
+    feed = ReplayFeed(storm, catalogue())
+    samples = [sample for sample, _ in feed.moments()]
+    rates = recording_report._read(feed).rates
+    for metric, title in (("ase_transactions_total", "transactions"), ("ase_deadlocks_total", "deadlocks")):
+        first, last = (sum(each.series[metric].last.values.values()) for each in (samples[0], samples[-1]))
+        seconds = samples[-1].series[metric].last.at - samples[0].series[metric].last.at
+        assert rates[title] == pytest.approx((last - first) / seconds), title
+    shown = {each.title: each for each in load_profile(rates)}
+    assert shown["transactions"].per_transaction == 1.0
+    busy = sum(
+        value
+        for labels, value in samples[-1].rates("ase_engine_cpu_seconds_total")
+        if labels["mode"] in ("user", "system")
+    )
+    assert shown["CPU seconds"].per_second == pytest.approx(busy, rel=0.1)
+
+
+def test_what_is_not_known_is_not_shown_as_nothing() -> None:
+    assert all(each.per_second is each.per_transaction is None for each in load_profile({}))
+    (reads,) = [each for each in load_profile({"logical reads": 5.0}) if each.title == "logical reads"]
+    assert (reads.per_second, reads.per_transaction) == (5.0, None)
+    assert load_profile({COUNTERS[0].title: 0.0})[0].per_transaction is None
+
+
+def test_the_page_names_statements_objects_and_blockers(run: Run, tmp_path: Path, storm: Path) -> None:
+    output = tmp_path / "report.html"
+    done = run("report", "--recording", str(storm), "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    page = output.read_text()
+    for shown in (
+        "new_order",
+        "shop..stock",
+        "exclusive row",
+        "waiting for a lock",
+        "shop_log01",
+        "per transaction",
+    ):
+        assert shown in page, shown
+    assert "Not known" not in page and "http" not in page.partition("</style>")[2]
+
+
+def test_a_capture_has_no_sessions_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "mine.capture.gz"
+    capture = record_capture("16.0 SP04", "quiet-oltp", Plan(3, 0.25))
+    with CaptureWriter(path, capture.header) as writer:
+        writer.add(capture.statements)
+    assert "this recording has no sessions" in recording_report.recording_page(path, catalogue())
+    short = tmp_path / "short.capture.gz"
+    with CaptureWriter(short, replace(capture.header, scrapes=1)) as writer:
+        writer.add([each for each in capture.statements if each.scrape <= 1])
+    with pytest.raises(UserError, match="two samples or more"):
+        recording_report.recording_page(short, catalogue())
+
+
+@pytest.mark.parametrize("more", [["--fleet"], ["--target", "A"], ["--prometheus", "http://127.0.0.1:9"]])
+def test_a_recording_is_read_alone(run: Run, storm: Path, more: list[str]) -> None:
+    done = run("report", "--recording", str(storm), *more)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "--recording: is read alone" in done.stderr
