@@ -80,13 +80,13 @@ def recording_page(path: Path, catalogue: Catalogue) -> str:
         samples=len(read.frames),
         failed=read.failed,
         worst=worst,
-        words=Counter(each.diagnosis.word for each in read.frames).most_common(),
+        words=_ranked(Counter(each.diagnosis.word for each in read.frames)),
         load=load_profile(read.rates),
         account=_mean(each.diagnosis.account.parts for each in read.frames),
         transactions=read.rates.get(COUNTERS[0].title),
         waits=_mean({wait.event: wait.seconds for wait in each.figures.waits} for each in read.frames),
         statements=_statements(each.statements for each in sessions),
-        objects=[(name, number / len(sessions)) for name, number in objects.most_common(MAX_ROWS)],
+        objects=[(name, number / len(sessions)) for name, number in _ranked(objects)],
         has_sessions=bool(sessions),
         blocked=blocked,
         links=blocking_trees(blocked.sample.sessions.sessions)[:MAX_ROWS] if blocked.sample.sessions else [],
@@ -112,7 +112,11 @@ def _mean(found: Iterable[Mapping[str, float]]) -> list[tuple[str, float]]:
     frames = list(found)
     names = {name for each in frames for name in each}
     means = {name: math.fsum(each.get(name, 0.0) for each in frames) / len(frames) for name in names}
-    return sorted(((name, mean) for name, mean in means.items() if mean), key=lambda row: -row[1])[:MAX_ROWS]
+    return _ranked({name: mean for name, mean in means.items() if mean})
+
+
+def _ranked(found: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(found.items(), key=lambda row: -row[1])[:MAX_ROWS]
 
 
 def _statements(readings: Iterable[Any]) -> list[StatementCost]:
