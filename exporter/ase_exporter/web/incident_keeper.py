@@ -86,7 +86,8 @@ class IncidentKeeper:
         except KeyError:
             log.info("target %s: is gone: its incident is not kept, or has no statements", target)
         except Exception as error:
-            # A full disk or a bug costs the incident, never the exporter.
+            # A full disk or a bug costs the incident, never the exporter; a server in trouble is asked again.
+            self._begun.pop((target, finding), None)
             log.warning("target %s: the incident is not kept, or not whole: %s", target, error)
 
     async def _read(self, target: str) -> Snapshot:

@@ -150,6 +150,8 @@ def test_a_server_that_does_not_answer_leaves_none(tmp_path: Path, caplog: pytes
         keeper = IncidentKeeper(lambda: Incidents(tmp_path, 9), server.sessions, server.annotate)
         assert keeper.begin("GONE", "BLOCKED") and keeper.begin("DOWN", "BLOCKED")
         await keeper.finished()
+        assert keeper.begin("DOWN", "BLOCKED")
+        await keeper.finished()
 
     asyncio.run(keep())
     assert not (tmp_path / FOLDER).exists() and not server.annotations
