@@ -14,6 +14,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import choose_target, load_config, off_main_thread, write_output
 from ase_exporter.config import Config, Target
 from ase_exporter.errors import UserError
+from ase_exporter.untrusted.terminal import PlainConsole, TextLine
 
 
 def capture(
@@ -46,8 +47,9 @@ def capture(
     data = dump(taken)
     if show:
         sys.stdout.writelines(line + "\n" for line in lines(taken))
+    console = PlainConsole(stderr=True)
     for line in _summary(taken, len(data), replaced):
-        print(line, file=sys.stderr)
+        console.print(TextLine(line))
     if output is not None:
         write_output(output, data)
         print(f"written: {output}", file=sys.stderr)
@@ -70,15 +72,15 @@ def _summary(capture: Capture, size: int, replaced: int) -> Iterator[str]:
     errors = Counter(each.error.text for each in capture.statements if each.error)
     seconds = sum(each.seconds for each in capture.statements)
     yield (
-        f"{capture.header.scrapes} scrapes, {len(capture.statements)} executions of {len(rows)} statements,"
-        f" {sum(rows.values())} rows, {seconds:.2f} s of waiting for the server"
+        f"Scrapes: {capture.header.scrapes}; statements: {len(rows)}, executed {len(capture.statements)} times;"
+        f" rows: {sum(rows.values()):,}; time that the server took: {seconds:.2f} s"
     )
     for sql, count in sorted(rows.items(), key=lambda item: -item[1])[:3]:
-        yield f"  {count} rows of {sql[:100]}"
+        yield f"  rows: {count:,} of {sql[:100]}"
     for text, count in sorted(errors.items(), key=lambda item: -item[1])[:10]:
-        yield f"  error, {count} times: {text[:150]}"
+        yield f"  error ({count} x): {text[:150]}"
     if capture.header.names == "pseudonyms":
-        yield f"  {replaced} words replaced by pseudonyms; --show prints everything that is in the file"
+        yield f"  words replaced by pseudonyms: {replaced:,}; --show prints everything that is in the file"
     else:
         yield "  names are kept: do not publish this file"
-    yield f"  {size} bytes"
+    yield f"  {size:,} bytes"

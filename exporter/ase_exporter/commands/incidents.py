@@ -34,9 +34,8 @@ def incidents(state_directory: Path, name: str = "", target: str = "", as_json: 
         rows = [(each.id, each.target, each.finding, _doing(each)) for each in chosen]
         PlainConsole().print(WordTable(["incident", "server", "finding", "active sessions"], rows))
     else:
-        print(
-            "No incident is kept: none began while serve had a Prometheus (verdicts), and no alert asked for one."
-        )
+        said = "No incident is kept: none began while serve had a Prometheus (verdicts), and no alert asked for one."
+        PlainConsole().print(TextLine(said))
 
 
 def _doing(found: Incident) -> str:

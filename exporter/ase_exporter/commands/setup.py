@@ -68,7 +68,7 @@ def setup(
             "\nAn administrator runs the SQL above, with the password in place of CHANGE_ME. Then run setup again."
         )
         raise typer.Exit(1)
-    print(f"\nNext: {serve}; prometheus --config.file={folder}/prometheus.yml\n", flush=True)
+    print(f"\nNext:\n  {serve}\n  prometheus --config.file={folder}/prometheus.yml\n", flush=True)
     from ase_exporter.commands.top import top
 
     top(config_file=file, targets=[server.name], once=True)

@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 from rich.cells import cell_len
+from rich.text import Text
 from tests.exporter.compare.test_terminal import RESULT
 from tests.exporter.host.test_sizing import NEED, host
 from tests.exporter.simulated import PASSWORD, run
@@ -17,6 +18,7 @@ from ase_exporter.catalogue import load_catalogue
 from ase_exporter.changes.change import Change
 from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
+from ase_exporter.commands import incidents
 from ase_exporter.commands.changes import print_table
 from ase_exporter.commands.sysmon import _compare
 from ase_exporter.compare.sysmon_trends import Trends, print_trends, trend_findings
@@ -24,6 +26,7 @@ from ase_exporter.compare.terminal import terminal
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.host.kernel import HugePagePool
 from ase_exporter.host.report import page_tables, print_hugepages
+from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sysmon.report import parse
 from ase_exporter.sysmon.terminal import print_report
 from ase_exporter.top import plain
@@ -61,6 +64,12 @@ def print_changes() -> None:
     print_table([Change("id", *words, who="dba_of_the_trading_floor", tags=("maintenance",)).json()])
 
 
+def print_incidents() -> None:
+    sessions = [{"spid": 21, "doing": "lock", "seconds": 12.5, "login": "batch", "object": f"{LONG}..orders"}]
+    content = {"target": LONG, "finding": "BLOCKED", "time": "2026-05-12T09:30:15Z", "sessions": sessions}
+    PlainConsole().print(*incidents._one(Incident("20260512T093015Z-PROD_1", content)), sep="\n")
+
+
 def print_top(*frames: Frame) -> None:
     PlainConsole().print(*plain.report(frames, ASCII), sep="\n")
 
@@ -80,6 +89,7 @@ COMMANDS: Mapping[str, Callable[[], None]] = {
     "hugepages": lambda: print_hugepages(
         NEED, host(HugePagePool(2 * 2**20, 70, 0, 0, 0)), page_tables(2**40, 3, 2 * 2**20)
     ),
+    "incidents": print_incidents,
     "sysmon parse": lambda: print_report(parse(simulated_report("16.0", 1))),
     "sysmon diff": lambda: _compare(
         ([parse(simulated_report("16.0", 1))], [parse(simulated_report("16.0", 2))]), 25, "table"
@@ -99,8 +109,9 @@ def words(text: str) -> set[str]:
 def test_no_terminal_breaks_a_name_or_a_number_and_a_pipe_gets_whole_lines(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def printed(columns: str) -> str:
+    def printed(columns: str, colours: str = "") -> str:
         monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setenv("FORCE_COLOR", colours)
         COMMANDS[command]()
         return capsys.readouterr().out
 
@@ -108,6 +119,7 @@ def test_no_terminal_breaks_a_name_or_a_number_and_a_pipe_gets_whole_lines(
     assert piped.isascii() and "\x1b" not in piped
     for width in (60, 80, 120, 200):
         shown = printed(str(width))
+        assert Text.from_ansi(printed(str(width), "1")).plain.rstrip() == shown.rstrip(), width
         assert words(piped) <= words(shown), (width, words(piped) - words(shown))
         wide = [line for line in shown.splitlines() if cell_len(line) > width]
         assert all(line.lstrip().startswith(WHOLE) for line in wide), (width, wide)
