@@ -1,8 +1,8 @@
 """Takes secrets out of texts: what a server repeats of a password must reach no log, no page and no terminal.
 
 Passwords are remembered when they are read. Every error of this package and every line of the log goes through
-`redact`, which finds them as they are, reversed, in base64, in hexadecimal, or with characters escaped as in URLs,
-JSON, HTML, SQL and Python, and split by white space, quotes or what has no shape.
+`redact`, which finds them as they are, in other case, reversed, in base64, in hexadecimal, or with characters escaped
+as in URLs, JSON, HTML, SQL and Python, and split by white space, quotes or what has no shape.
 """
 
 import base64
@@ -96,16 +96,16 @@ def _views(text: str) -> tuple[_View, _View, _View, _View]:
     bare = _view((char, (at, at + 1)) for at, char in enumerate(text) if not char.isspace())
     gaps = {at for match in _BETWEEN_BYTES.finditer(text) for at in range(*match.span())}
     return (
-        _view((char, span) for char, span in zip(*bare, strict=True) if _counts(char)),
-        _view((char, span) for char, span in _unescaped(bare) if _counts(char)),
-        # Other letters may become two.
-        _view(
-            (char.lower() if char.isascii() else char, (at, at + 1))
-            for at, char in enumerate(text)
-            if at not in gaps
-        ),
+        _view((_lower(char), span) for char, span in zip(*bare, strict=True) if _counts(char)),
+        _view((_lower(char), span) for char, span in _unescaped(bare) if _counts(char)),
+        _view((_lower(char), (at, at + 1)) for at, char in enumerate(text) if at not in gaps),
         bare._replace(text=bare.text.translate(_URL_SAFE)),
     )
+
+
+def _lower(char: str) -> str:
+    # Some letters become two.
+    return char.lower() if len(char.lower()) == 1 else char
 
 
 def _counts(char: str) -> bool:
@@ -146,7 +146,7 @@ def _unescaped(view: _View) -> Iterator[tuple[str, tuple[int, int]]]:
 def _spans(
     secret: str, text: str, raw: _View, plain: _View, digits: _View, encoded: _View
 ) -> Iterator[tuple[int, int]]:
-    wanted = "".join(filter(_counts, secret))
+    wanted = "".join(map(_lower, filter(_counts, secret)))
     long = len(wanted) >= MIN_LENGTH
     found = [(match.start(), match.end()) for match in re.finditer(re.escape(secret), text)]
     for first, last in chain(found, raw.find(wanted), plain.find(wanted)):

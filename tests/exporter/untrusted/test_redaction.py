@@ -21,6 +21,7 @@ SECRETS = [
 FORMS: dict[str, Callable[[str], str]] = {
     "plain": str,
     "reversed": lambda text: text[::-1],
+    "other case": str.swapcase,
     "hex": lambda text: text.encode().hex(),
     "HEX with colons": lambda text: text.encode().hex(":").upper(),
     "URL": lambda text: quote(text, safe=""),
