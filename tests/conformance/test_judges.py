@@ -53,7 +53,7 @@ def model() -> SimulatedServer:
 @pytest.fixture(scope="module")
 def server(model: SimulatedServer) -> Iterator[Running]:
     backend = SqlBackend(model, [Login("sa", PASSWORD, roles=list(FULL))])
-    with running(lambda: Listener(backend)) as server:
+    with running(lambda: Listener(backend, faults=model.faults)) as server:
         yield server
 
 
