@@ -51,7 +51,7 @@ PANELS: list[Panel] = [
         unit="percentunit",
         queries=[
             Query(
-                f"topk(20, 1 - {rate('ase_cache_physical_reads_total')}"
+                f"bottomk(20, 1 - {rate('ase_cache_physical_reads_total')}"
                 f" / ({rate('ase_cache_searches_total')} > 0))",
                 BY_CACHE,
             )
@@ -66,7 +66,7 @@ PANELS: list[Panel] = [
         description="Searches of each cache. Each takes its spinlock, unless the cache is lockless, so tuning "
         "the statements with most searches also reduces contention. Source: "
         "monDataCache.CacheSearches.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"topk(20, {rate('ase_cache_searches_total')})", BY_CACHE)],
         empty=NO_MONITORING,
         width=8,
@@ -75,7 +75,7 @@ PANELS: list[Panel] = [
         title="Reads from disk (good: few)",
         description="Buffers read from disk into each cache. What to do: enlarge the cache, or bind tables that "
         "displace others to a cache of their own. Source: monDataCache.PhysicalReads.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"topk(20, {rate('ase_cache_physical_reads_total')})", BY_CACHE)],
         empty=NO_MONITORING,
         width=8,
@@ -84,7 +84,7 @@ PANELS: list[Panel] = [
         title="Writes to disk",
         description="Buffers written from each cache by checkpoints, the housekeeper and the wash marker. "
         "Source: monDataCache.PhysicalWrites.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"topk(20, {rate('ase_cache_physical_writes_total')})", BY_CACHE)],
         empty=NO_MONITORING,
         width=8,
@@ -93,7 +93,7 @@ PANELS: list[Panel] = [
         title="Stalls (good: 0)",
         description="Times that no clean buffer was available, so that a task waited for a write. What to do: a "
         "larger wash area, or a larger cache. Source: monDataCache.Stalls.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"topk(20, {rate('ase_cache_stalls_total')})", BY_CACHE)],
         thresholds=[(thresholds.PARAMETERS["cache"]["stalls_per_second"], "orange")],
         empty=NO_MONITORING,
@@ -102,7 +102,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Read ahead (good: large scans only)",
         description="Buffers read by asynchronous prefetch (APF). Source: monDataCache.APFReads.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"topk(20, {rate('ase_cache_apf_reads_total')})", BY_CACHE)],
         empty=NO_MONITORING,
         width=8,
@@ -145,7 +145,7 @@ PANELS: list[Panel] = [
         description="Buffers linked to an end of the LRU chain after use, by end. In a cache that holds all its "
         "tables, MRU relinking is wasted work: use relaxed LRU. Source: monCachePool.BuffersToMRU, "
         "BuffersToLRU.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "topk(20, sum by (instance, cache, end) "
@@ -191,7 +191,7 @@ PANELS: list[Panel] = [
         title="Reads from disk by pool (good: large ones in the large pool)",
         description="Buffers read from disk into each pool. Large reads into the smallest pool: prefetch finds no "
         "large buffers. Source: monCachePool.PhysicalReads.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 f"topk(20, {rate('ase_cache_pool_physical_reads_total')})",
@@ -204,7 +204,7 @@ PANELS: list[Panel] = [
         title="Stalls by pool (good: 0)",
         description="Times that a pool had no clean buffer. What to do: enlarge its wash area, or the pool. "
         "Source: monCachePool.Stalls.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"topk(20, {rate('ase_cache_pool_stalls_total')})", "{{instance}} {{cache}}, {{io_size}} B")
         ],

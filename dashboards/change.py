@@ -91,7 +91,7 @@ MEASURES = (
     BeforeAfter(
         "Deadlocks per second (good: down)",
         "Deadlocks per second. Source: monState.Deadlocks.",
-        "si:/s",
+        "count:/s",
         "down",
         "sum(rate(ase_deadlocks_total{$selector}$w))",
         2,

@@ -80,7 +80,7 @@ PANELS: list[Panel] = [
         title="Grabs of the hottest spinlocks",
         description="How often each of the ten spinlocks with most spins is taken. Under 1,000 per second "
         "contention does not matter, whatever the ratio. Source: monSpinlockActivity.Grabs.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("topk(10, ase:spinlock_top_grabs:rate1m{$selector})", "{{instance}} {{spinlock}}")],
         empty=NO_SPINLOCKS,
         width=12,
@@ -89,7 +89,7 @@ PANELS: list[Panel] = [
         title="Waits of the hottest spinlocks (good: few)",
         description="Grabs that found the spinlock taken, for the ten spinlocks with most spins. Remedies: the "
         "table below. Source: monSpinlockActivity.Waits.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("topk(10, ase:spinlock_top_waits:rate1m{$selector})", "{{instance}} {{spinlock}}")],
         empty=NO_SPINLOCKS,
         width=12,
@@ -98,7 +98,7 @@ PANELS: list[Panel] = [
         title="Spins of the hottest spinlocks (good: few)",
         description="Iterations of the spin loop, which cost CPU and do no work, for the ten spinlocks with "
         "most. Source: monSpinlockActivity.Spins.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("topk(10, ase:spinlock_top_spins:rate1m{$selector})", "{{instance}} {{spinlock}}")],
         empty=NO_SPINLOCKS,
         width=24,

@@ -96,7 +96,7 @@ PANELS: list[Panel] = [
         description="Context switches of tasks, and times that engines yielded their CPU to the operating "
         "system. Many yields: engines that are idle most of the time. Source: "
         "monEngine.ContextSwitches, Yields.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "rate(ase_engines_context_switches_total{$selector}[$__rate_interval])",
@@ -111,7 +111,7 @@ PANELS: list[Panel] = [
         title="Involuntary switches by pool (good: near 0)",
         description="Times that the operating system preempted a thread of ASE: the machine has fewer free CPUs "
         "than the server has engines. Source: monThread.NonVoluntaryCtxtSwitches.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 'sum by (pool) (rate(ase_threads_context_switches_total{$selector,cause!="voluntary"}'
@@ -135,7 +135,7 @@ PANELS: list[Panel] = [
         title="Page faults of threads by pool (good: 0 major)",
         description="Page faults by severity. Major faults read from disk: the memory of the server is swapped. "
         "Source: monThread.MinorFaults, MajorFaults.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 f"sum by (pool, severity) ({rate('ase_threads_page_faults_total')})",
@@ -148,7 +148,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Tasks run by pool",
         description="Tasks that the threads of each pool ran. Source: monThread.TaskRuns.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"sum by (pool) ({rate('ase_threads_task_runs_total')})", "{{pool}}")],
         empty=NO_THREADS,
         width=8,

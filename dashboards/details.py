@@ -13,7 +13,7 @@ def _top(
     expr: str,
     legend: str,
     *,
-    unit: str = "si:/s",
+    unit: str = "count:/s",
     empty: str = "",
     width: int = 8,
 ) -> TimeSeries:

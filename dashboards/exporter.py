@@ -114,7 +114,7 @@ PANELS: list[Panel] = [
         title="Reads of its session (good: none from disk)",
         description="Buffers that the exporter's session read, from cache and from disk. Source: "
         "monProcessActivity.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "sum(rate(ase_exporter_session_logical_reads_total{$selector}[$__rate_interval]))",

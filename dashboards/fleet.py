@@ -108,7 +108,7 @@ PANELS: list[Panel] = [
         ],
         columns=[
             Column(name="instance", title="Server"),
-            Column(name="word", title="State", width=120),
+            Column(name="word", title="State", width=105),
             Column(
                 name="Value #A",
                 title="Weight",
@@ -124,7 +124,7 @@ PANELS: list[Panel] = [
                 bar=True,
                 maximum=1,
                 thresholds=thresholds.SATURATED,
-                width=90,
+                width=125,
             ),
             Column(
                 name="Value #C",
@@ -134,7 +134,7 @@ PANELS: list[Panel] = [
                 bar=True,
                 maximum=1,
                 thresholds=thresholds.SPINNING,
-                width=90,
+                width=125,
             ),
             Column(name="spinlock", title="Hottest spinlock"),
             Column(
@@ -158,7 +158,7 @@ PANELS: list[Panel] = [
             ),
             Column(name="Value #G", title="Alerts", thresholds=[(1, "orange")], width=80),
             Column(name="name", title="Last change"),
-            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=150),
+            Column(name="Value #H", title="When", unit="dateTimeFromNow", none="0", width=130),
         ],
         # A server that is down has no figures, so its weight sorts it first.
         sort=["Weight", "Spinning", "Alerts"],

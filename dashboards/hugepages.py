@@ -204,7 +204,7 @@ PANELS: list[Panel] = [
         title="Page walks to main memory (good: few)",
         description="Page walks per second that read main memory, the most expensive TLB misses. Source: perf "
         "stat, raw events.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("dbhost:main_memory_reads:rate1m{$machine}", "{{instance}}")],
         empty=NO_PERF,
         width=8,
@@ -213,7 +213,7 @@ PANELS: list[Panel] = [
         title="TLB shootdowns (good: few)",
         description="Interrupts that make other CPUs invalidate address translations. Many: memory is mapped and "
         "unmapped, or NUMA balancing and THP move pages. Source: /proc/interrupts TLB.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("dbhost:tlb_shootdowns:rate1m{$machine}", "{{instance}}")],
         empty=NO_HOST,
         width=8,
@@ -223,7 +223,7 @@ PANELS: list[Panel] = [
         title="Compaction of memory for huge pages (good: 0)",
         description="Times that a process waited while the kernel moved pages to make a huge one, and how it ended. "
         "Above 0: set THP defrag to never. Source: /proc/vmstat compact_stall, compact_fail, compact_success.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 f"rate(dbhost_vmstat_compact_{name}_total{{$machine}}[$__rate_interval])",
@@ -265,7 +265,7 @@ PANELS: list[Panel] = [
         title="NUMA: pages on the wrong node (good: 0)",
         description="Pages allocated on a node though intended for another. A server larger than a node cannot "
         "avoid it; a smaller one can be bound. Source: node*/numastat numa_miss.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "topk(20, rate(dbhost_numa_miss_pages_total{$machine}[$__rate_interval]))",
@@ -289,7 +289,7 @@ PANELS: list[Panel] = [
         description="Page faults that automatic NUMA balancing causes to find out which node uses a page. "
         "Disable it for databases with huge pages: kernel.numa_balancing=0. Source: /proc/vmstat "
         "numa_hint_faults.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "rate(dbhost_numa_balancing_hint_faults_total{$machine}[$__rate_interval])", "{{instance}}"
@@ -302,7 +302,7 @@ PANELS: list[Panel] = [
         title="Page faults of databases (good: few)",
         description="Page faults served from memory, by server. Many under steady load: memory is touched for "
         "the first time, or released and allocated again. Source: /proc/PID/stat minflt.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "topk(10, rate(dbhost_process_minor_faults_total{$machine}[$__rate_interval]))",

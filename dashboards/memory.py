@@ -35,7 +35,7 @@ PANELS: list[Panel] = [
         title="Loads, writes, stalls (good: no stalls)",
         description="Procedures loaded and written, and times that no space was free. Stalls: raise `procedure "
         "cache size`. Source: monProcedureCache.Loads, Writes, Stalls.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(rate("ase_procedure_cache_loads_total"), "{{instance}} loads"),
             Query(rate("ase_procedure_cache_writes_total"), "{{instance}} writes"),
@@ -49,10 +49,10 @@ PANELS: list[Panel] = [
         description="Times that an engine's local cache of procedure memory was empty or full, so that the engine "
         "took the spinlock of the global memory. What to do: raise `engine local cache percent`. Source: "
         "monProcELC.ProcELCEmpty, ProcELCFull.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
-            Query(f"topk(10, {rate('ase_procedure_elc_empty_total')})", "{{instance}} {{elc}} empty"),
-            Query(f"topk(10, {rate('ase_procedure_elc_full_total')})", "{{instance}} {{elc}} full"),
+            Query(f"topk(10, {rate('ase_procedure_elc_empty_total')})", "{{instance}} elc {{elc}} empty"),
+            Query(f"topk(10, {rate('ase_procedure_elc_full_total')})", "{{instance}} elc {{elc}} full"),
         ],
         empty=NO_ELC,
         width=8,
@@ -85,7 +85,7 @@ PANELS: list[Panel] = [
         title="Pages taken from other modules (good: 0)",
         description="Pages per second that a module took from others because none was free. Source: "
         "monProcedureCacheModuleUsage.NumPagesReused.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 f"topk(10, {rate('ase_procedure_cache_module_reused_pages_total')})",
@@ -117,7 +117,7 @@ PANELS: list[Panel] = [
         description="Statements added to and removed from the cache, and recompiled by cause. As many removals as "
         "inserts: the cache is too small. Source: monStatementCache.NumInserts, NumRemovals, "
         "NumRecompiles….",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(rate("ase_statement_cache_inserts_total"), "{{instance}} inserts"),
             Query(rate("ase_statement_cache_removals_total"), "{{instance}} removals"),
@@ -162,7 +162,7 @@ PANELS: list[Panel] = [
         title="Parallel queries, plans cut (good: none cut)",
         description="Queries that ran in parallel, and plans that got fewer threads than planned: raise `number "
         "of worker processes`. Source: monSysWorkerThread.ParallelQueries, PlansAltered.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(rate("ase_parallel_queries_total"), "{{instance}} parallel"),
             Query(rate("ase_parallel_plans_altered_total"), "{{instance}} cut back"),
@@ -224,7 +224,7 @@ PANELS: list[Panel] = [
         title="Units reused because all were in use (good: 0)",
         description="Descriptors and other units that were taken from one object for another. What to do: raise "
         "the option of that name. Source: sp_monitorconfig (collector resource_usage).",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query(f"topk(10, {rate('ase_resource_reuses_total')})", "{{instance}} {{resource}}")],
         empty=OPT_IN,
         width=8,

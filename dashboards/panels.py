@@ -20,8 +20,12 @@ MORE_ABOUT = {
     "database": "ase-storage",
 }
 Thresholds = Sequence[tuple[float, str]]
-# Minimum top of an axis by unit: Grafana would scale a line at 0 to 100.
-MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1, "si:/s": 5, "iops": 5, "pps": 5}
+# Minimum top of an axis by unit: Grafana would scale a line at 0 to 100. Not si:/s, which shows thousandths as m/s.
+MIN_TOP = {"percentunit": 0.001, "s": 0.001, "none": 1, "short": 1} | dict.fromkeys(
+    ("count:/s", "count:packets/s", "iops"), 5
+)
+# Titles of graphs whose lowest series is the worst.
+HIGH_IS_GOOD = ("(good: high)", "(good: high and steady)", "(good: up)", "(good: near 100 %)")
 
 
 class Panel(Protocol):
@@ -111,7 +115,8 @@ class TimeSeries:
         defaults["custom"] = {
             "drawStyle": "line",
             "lineWidth": 1 if self.stacked else 2,
-            "fillOpacity": 45 if self.stacked else 8,
+            # Fills of many series add up to one dark area.
+            "fillOpacity": 45 if self.stacked else 0,
             "showPoints": "never",
             "spanNulls": False,
             "stacking": {"group": "A", "mode": "normal" if self.stacked else "none"},
@@ -132,7 +137,8 @@ class TimeSeries:
                     "showLegend": True,
                     "calcs": ["lastNotNull", "max"],
                     "sortBy": "Last *",
-                    "sortDesc": True,
+                    # Few rows are visible at once: the worst.
+                    "sortDesc": not self.title.endswith(HIGH_IS_GOOD),
                 },
                 "tooltip": {"mode": "multi", "sort": "desc"},
             },
@@ -239,6 +245,9 @@ class Column:
         properties: dict[str, Any] = {"noValue": "–"}
         if self.unit:
             properties["unit"] = self.unit
+        elif not self.name.startswith("Value"):
+            # Labels may look like numbers: the hash of a statement would be shown as 1.00 Bil.
+            properties["unit"] = "string"
         if self.decimals is not None:
             properties["decimals"] = self.decimals
         if self.bar:

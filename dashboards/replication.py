@@ -15,7 +15,7 @@ def _graph(
     metric: str,
     *,
     by: str = "",
-    unit: str = "si:/s",
+    unit: str = "count:/s",
 ) -> TimeSeries:
     """Return a graph of the rate of a counter by database, and by the label `by`."""
     labels = ", ".join(filter(None, ("instance", "database", by)))
@@ -50,7 +50,7 @@ PANELS: list[Panel] = [
         title="Log records: scanned and processed",
         description="Log records that the scanner read, and those that it sent on. None, while the server "
         "commits: replication stands still. Source: monRepLogActivity.LogRecordsScanned, LogRecordsProcessed.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"topk(10, {rate('ase_rep_log_records_scanned_total')})", f"{BY_DATABASE} scanned"),
             Query(f"topk(10, {rate('ase_rep_log_records_processed_total')})", f"{BY_DATABASE} processed"),
@@ -62,7 +62,7 @@ PANELS: list[Panel] = [
         title="Truncation points (good: confirmed as requested)",
         description="Truncation points requested from Replication Server, and moved. Without moves the log fills. "
         "Source: monRepScanners.TruncationPointRequested, TruncationPointMoved.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 f"topk(10, {rate('ase_rep_truncation_points_requested_total')})", f"{BY_DATABASE} requested"
@@ -82,12 +82,12 @@ PANELS: list[Panel] = [
         title="Commands and retries (good: no retries)",
         description="Commands processed by the sender; right axis: sends that were tried again. Source: "
         "monRepSenders.NumberOfCmdsProcessed, NumberOfRetries.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"sum({rate('ase_rep_sender_commands_total')})", "commands"),
             Query(f"sum({rate('ase_rep_sender_retries_total')})", "retries"),
         ],
-        overrides=[right_axis("retries", "si:/s")],
+        overrides=[right_axis("retries", "count:/s")],
         empty=NO_AGENT,
         width=8,
     ),

@@ -22,7 +22,7 @@ PANELS: list[Panel] = [
         title="Transactions (good: steady)",
         description="Committed transactions. Compare with throughput per CPU unit: fewer transactions at night "
         "are normal, the same number for more CPU is a problem. Source: monState.Transactions.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("ase:transactions:rate1m{$selector}", "{{instance}}")],
         empty=NO_MONITORING,
         width=6,
@@ -83,7 +83,7 @@ PANELS: list[Panel] = [
         queries=[
             Query(
                 "topk(10, sum by (instance, severity) (increase(ase_error_log_messages_total{$selector}[1h])))",
-                "{{instance}} {{severity}}",
+                "{{instance}} severity {{severity}}",
             )
         ],
         empty="No message since the exporter was started, or the collector is off",

@@ -61,7 +61,7 @@ PANELS: list[Panel] = [
         unit="short",
         queries=[
             Query(
-                "avg by (doing) (avg_over_time(ase_active_sessions{$selector}[$__rate_interval]))",
+                "sum by (doing) (avg_over_time(ase_active_sessions{$selector}[$__rate_interval]))",
                 "{{doing}}",
             )
         ],
@@ -98,9 +98,9 @@ PANELS: list[Panel] = [
             Column(name="instance", title="Server"),
             Column(name="database", title="Database"),
             Column(name="procedure", title="Procedure"),
-            Column(name="Value #A", title="Seconds", unit="s"),
+            Column(name="Value", title="Elapsed", unit="s"),
         ],
-        sort=["Seconds"],
+        sort=["Elapsed"],
         empty=_NO_PROCEDURES,
         width=12,
     ),
@@ -117,7 +117,7 @@ PANELS: list[Panel] = [
             Column(name="instance", title="Server"),
             Column(name="database", title="Database"),
             Column(name="statement", title="Statement"),
-            Column(name="Value #A", title="Logical reads"),
+            Column(name="Value", title="Logical reads"),
         ],
         sort=["Logical reads"],
         empty=_NO_STATEMENTS,

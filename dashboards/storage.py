@@ -78,7 +78,7 @@ PANELS: list[Panel] = [
         title="Deferred I/Os (good: 0)",
         description="I/Os deferred for lack of a structure: raise `disk i/o structures`, or the limit of the "
         "operating system. Source: monIOController.Deferred.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "sum by (controller) (rate(ase_io_controller_deferred_total{$selector}[$__rate_interval]))",
@@ -236,7 +236,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Packets by direction",
         description="TDS packets sent and received. Source: monNetworkIO.PacketsSent, PacketsReceived.",
-        unit="pps",
+        unit="count:packets/s",
         queries=[
             Query(
                 "rate(ase_network_packets_total{$selector}[$__rate_interval])", "{{instance}} {{direction}}"

@@ -63,12 +63,14 @@ def _graph(
     lines: tuple[tuple[float, str], ...] = (),
     maximum: float | None = None,
     width: int = 8,
+    most: str = "top",
 ) -> TimeSeries:
+    """Return a graph of up to 20 series. most: top or bottom, for those that are shown if there are more."""
     return TimeSeries(
         title=title,
         description=description,
         unit=unit,
-        queries=[Query(f"topk(20, {expr})", f"{{{{instance}}}} {legend}".strip())],
+        queries=[Query(f"{most}k(20, {expr})", f"{{{{instance}}}} {legend}".strip())],
         thresholds=lines,
         maximum=maximum,
         empty=NO_SYSMON,
@@ -93,6 +95,7 @@ PANELS: list[Panel] = [
         "short",
         "ase_sysmon_throughput_per_cpu_unit{$selector}",
         "",
+        most="bottom",
     ),
     _graph(
         "CPU units consumed",
@@ -126,7 +129,7 @@ PANELS: list[Panel] = [
     _graph(
         "Cache searches by outcome (good: hits)",
         "Searches per second of each cache, hits and misses. Source: Cache Hits, Cache Misses.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_cache_searches_per_second{$selector}",
         "{{cache}} {{outcome}}",
         width=24,
@@ -135,7 +138,7 @@ PANELS: list[Panel] = [
     _graph(
         "Task switches by cause (good: no single cause)",
         "Task context switches by cause, the ten largest. Source: Task Context Switches Due To.",
-        "si:/s",
+        "count:/s",
         "ase:sysmon_top_switches:per_second{$selector}",
         "{{cause}}",
         width=12,
@@ -144,7 +147,7 @@ PANELS: list[Panel] = [
         "ULC flushes by cause (good: end of transaction)",
         "Flushes of user log caches by cause. If many are `full`, raise user log cache size. Source: "
         "ULC Flushes to Xact Log.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_ulc_flushes_per_second{$selector}",
         "{{logging}} {{cause}}",
         width=12,
@@ -152,35 +155,35 @@ PANELS: list[Panel] = [
     _graph(
         "Committed transactions",
         "Committed transactions per second. Source: Transaction Profile / Committed Xacts.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_committed_transactions_per_second{$selector}",
         "",
     ),
     _graph(
         "Lock waits (good: few)",
         "Lock requests that waited, per second. Source: Lock Management / Avg Lock Contention.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_lock_waits_per_second{$selector}",
         "",
     ),
     _graph(
         "Deadlocks (good: 0)",
         "Deadlocks per second. Source: Lock Management / Deadlock Percentage.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_deadlocks_per_second{$selector}",
         "",
     ),
     _graph(
         "Disk I/Os",
         "Disk I/Os requested per second. Source: Disk I/O Management / Total Requested Disk I/Os.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_disk_ios_per_second{$selector}",
         "",
     ),
     _graph(
         "Network packets by direction",
         "TDS packets per second. Source: Total TDS Packets Rec'd, Total TDS Packets Sent.",
-        "pps",
+        "count:packets/s",
         "ase_sysmon_network_packets_per_second{$selector}",
         "{{direction}}",
     ),
@@ -188,7 +191,7 @@ PANELS: list[Panel] = [
         "Procedure cache events (good: few reads)",
         "Procedure requests, reads from disk, writes, removals per second. Source: Procedure Cache "
         "Management.",
-        "si:/s",
+        "count:/s",
         "ase_sysmon_procedure_cache_events_per_second{$selector}",
         "{{event}}",
     ),

@@ -159,7 +159,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Deadlocks per second (good: 0)",
         description="Deadlocks per second; each rolls back a transaction. Source: monState.Deadlocks.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("rate(ase_deadlocks_total{$selector}[$__rate_interval])", "{{instance}}")],
         empty=NO_MONITORING,
         width=8,
@@ -167,7 +167,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Rollbacks per second (good: few)",
         description="Transactions rolled back. Source: monState.Rollbacks.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[Query("rate(ase_rollbacks_total{$selector}[$__rate_interval])", "{{instance}}")],
         empty="Not collected (yet): the collector is off, or this version has no monState.Rollbacks",
         width=8,

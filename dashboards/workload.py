@@ -15,7 +15,7 @@ PANELS: list[Panel] = [
         title="Statements by operation",
         description="Data manipulation statements. A change of the mix explains a change of contention. Source: "
         "monState.Selects, Inserts, Updates, Deletes, Merges.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"sum by (operation) ({rate('ase_statements_total')})", "{{operation}}"),
         ],
@@ -26,7 +26,7 @@ PANELS: list[Panel] = [
     TimeSeries(
         title="Transactions and rollbacks (good: few rollbacks)",
         description="Transactions committed and rolled back. Source: monState.Transactions, Rollbacks.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query("ase:transactions:rate1m{$selector}", "{{instance}} committed"),
             Query(rate("ase_rollbacks_total"), "{{instance}} rolled back"),
@@ -67,7 +67,7 @@ PANELS: list[Panel] = [
         title="Buffers and pages from and to disk",
         description="Buffers written, and pages read and written; a buffer holds up to eight pages. Source: "
         "monState.PhysicalWrites, PagesRead, PagesWritten.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(rate("ase_physical_writes_total"), "{{instance}} buffers written"),
             Query(rate("ase_pages_read_total"), "{{instance}} pages read"),
@@ -80,7 +80,7 @@ PANELS: list[Panel] = [
         title="Plans compiled to native code (SNAP)",
         description="Plans compiled to native code, and their executions. From 16.0 SP02, with `enable "
         "compiled queries`. Source: monState.SnapsGenerated, SnapsExecuted.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(rate("ase_snap_plans_generated_total"), "{{instance}} compiled"),
             Query(rate("ase_snap_plans_executed_total"), "{{instance}} executed"),
@@ -92,12 +92,12 @@ PANELS: list[Panel] = [
         title="Statements that ended with an error (good: 0)",
         description="Finished statements by error, the ten most frequent. Source: monSysStatement.ErrorStatus "
         "(collector statement_pipe).",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(
                 "topk(10, sum by (instance, error)"
                 " (" + rate("ase_finished_statements_total", ',error!="0"') + "))",
-                "{{instance}} {{error}}",
+                "{{instance}} error {{error}}",
             )
         ],
         empty=f"{NO_PIPE}; or no statement failed",
@@ -120,7 +120,7 @@ PANELS: list[Panel] = [
         title="Reads and changes of finished statements",
         description="Buffers read and pages modified by finished statements. Source: "
         "monSysStatement.LogicalReads, PhysicalReads, PagesModified (collector statement_pipe).",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"sum({rate('ase_finished_statement_logical_reads_total')})", "logical reads"),
             Query(f"sum({rate('ase_finished_statement_physical_reads_total')})", "physical reads"),
@@ -154,7 +154,7 @@ PANELS: list[Panel] = [
         title="Temporary tables and work tables",
         description="Temporary tables and work tables created. Each takes locks on catalogues of its tempdb. "
         "Source: monState.TempDbObjects, WorkTables.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(rate("ase_tempdb_objects_total"), "{{instance}} temporary tables"),
             Query(rate("ase_work_tables_total"), "{{instance}} work tables"),
@@ -194,7 +194,7 @@ PANELS: list[Panel] = [
         title="Pages of tempdbs from and to disk (good: few)",
         description="Pages that each temporary database read from and wrote to disk. What to do: a named cache "
         "for tempdb. Source: monTempdbActivity.PagesRead, PagesWritten.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"topk(10, {rate('ase_tempdb_pages_read_total')})", "{{instance}} {{database}} read"),
             Query(f"topk(10, {rate('ase_tempdb_pages_written_total')})", "{{instance}} {{database}} written"),
@@ -205,7 +205,7 @@ PANELS: list[Panel] = [
         title="Logical reads of tempdbs",
         description="Buffers of each temporary database read from cache. Source: "
         "monTempdbActivity.LogicalReads.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"topk(20, {rate('ase_tempdb_logical_reads_total')})", "{{instance}} {{database}}"),
         ],
@@ -225,7 +225,7 @@ PANELS: list[Panel] = [
         title="Work queues: requests that waited",
         description="Requests, those that had to wait, and the time that requests waited (right axis, seconds "
         "per second). Source: monWorkQueue.TotalRequests, QueuedRequests, WaitTime.",
-        unit="si:/s",
+        unit="count:/s",
         queries=[
             Query(f"sum({rate('ase_work_queue_requests_total')})", "requests"),
             Query(f"sum({rate('ase_work_queue_queued_requests_total')})", "waited"),
