@@ -60,16 +60,9 @@ ColumnName = Annotated[str, Validator(_is_column)]
 Unit = Annotated[str, Validator(_is_unit)]
 Since = Annotated[str, Validator(_is_version)]
 Lookup = Literal[
-    "wait_event",
-    "wait_class",
-    "spinlock_class",
-    "database",
-    "login",
-    "program",
-    "version",
-    "edition",
+    "wait_event", "wait_class", "spinlock_class", "database", "login", "program", "version", "edition",
     "log_problem",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,6 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,51 +50,43 @@ class _Growth:
         return {title: self._grown[title] / seconds for title, seconds in self._seconds.items() if seconds}
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Of the samples in which the server answered."""
-
-    frames: list[Frame]
-    failed: int
-    rates: Mapping[str, float]
-
-
 def recording_page(path: Path, catalogue: Catalogue) -> str:
     """The report as HTML. Raises UserError for what is no recording, and one in which no server answered twice."""
-    read = _read(ReplayFeed(path, catalogue))
-    if len(read.frames) < 2:
+    frames, failed, rates = read_recording(ReplayFeed(path, catalogue))
+    if len(frames) < 2:
         raise UserError(f"--recording {path}: expected two samples or more in which the server answered")
-    last = read.frames[-1]
-    worst = max(read.frames, key=lambda each: each.diagnosis.rank)
-    blocked = max(read.frames, key=lambda each: each.figures.blocked_processes or 0.0)
-    sessions = [each.sample.sessions for each in read.frames if each.sample.sessions]
+    last = frames[-1]
+    worst = max(frames, key=lambda each: each.diagnosis.rank)
+    blocked = max(frames, key=lambda each: each.figures.blocked_processes or 0.0)
+    sessions = [each.sample.sessions for each in frames if each.sample.sessions]
     objects = Counter(
         each.object for snapshot in sessions for each in snapshot.sessions if each.active and each.object
     )
     return render(
         "recording.html",
         title=f"{last.sample.target}: recording of ASE {last.sample.version}",
-        first=read.frames[0].sample.at,
+        first=frames[0].sample.at,
         last=last,
-        samples=len(read.frames),
-        failed=read.failed,
+        samples=len(frames),
+        failed=failed,
         worst=worst,
-        words=_ranked(Counter(each.diagnosis.word for each in read.frames)),
-        load=load_profile(read.rates),
-        account=_mean(each.diagnosis.account.parts for each in read.frames),
-        transactions=read.rates.get(COUNTERS[0].title),
-        waits=_mean({wait.event: wait.seconds for wait in each.figures.waits} for each in read.frames),
+        words=_ranked(Counter(each.diagnosis.word for each in frames)),
+        load=load_profile(rates),
+        account=_mean(each.diagnosis.account.parts for each in frames),
+        transactions=rates.get(COUNTERS[0].title),
+        waits=_mean({wait.event: wait.seconds for wait in each.figures.waits} for each in frames),
         statements=_statements(each.statements for each in sessions),
         objects=[(name, number / len(sessions)) for name, number in _ranked(objects)],
         has_sessions=bool(sessions),
         blocked=blocked,
         links=blocking_trees(blocked.sample.sessions.sessions)[:MAX_ROWS] if blocked.sample.sessions else [],
-        devices=_mean({device.name: device.ios for device in each.figures.devices} for each in read.frames),
+        devices=_mean({device.name: device.ios for device in each.figures.devices} for each in frames),
         spaces=sorted(last.figures.spaces, key=lambda each: -each.used)[:MAX_ROWS],
     )
 
 
-def _read(feed: ReplayFeed) -> _Read:
+def read_recording(feed: ReplayFeed) -> tuple[list[Frame], int, Mapping[str, float]]:
+    """The frames with rates, the number of samples without an answer, and growth per second by title of the load."""
     growth, frames, failed = _Growth(), list[Frame](), 0
     for sample, frame in feed.moments():
         growth.note(sample)
@@ -104,7 +95,7 @@ def _read(feed: ReplayFeed) -> _Read:
         # The first samples have no rates yet.
         elif frame.figures.seconds:
             frames.append(frame)
-    return _Read(frames, failed, growth.rates())
+    return frames, failed, growth.rates()
 
 
 def _mean(found: Iterable[Mapping[str, float]]) -> list[tuple[str, float]]:

@@ -1,6 +1,7 @@
 """/sessions: who runs what on a target now, as a page and as JSON. Read-only."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Protocol
 
 from starlette.requests import Request
@@ -19,6 +20,9 @@ from ase_exporter.workers.messages import ScrapeReply
 REFRESH = 5
 # Rows of each table: a page for somebody who looks, also on a phone; JSON has more.
 MAX_LINKS, MAX_ROWS, MAX_STATEMENTS = 25, 50, 15
+
+# What a filter looks at.
+_SEARCHED = attrgetter("login", "program", "database", "host", "statement", "object", "doing", "spid")
 
 
 class _Exporter(Protocol):
@@ -79,20 +83,7 @@ def sessions_page(
     sessions = [
         each
         for each in (snapshot.sessions if snapshot else ())
-        if not wanted
-        or any(
-            wanted in str(value).lower()
-            for value in (
-                each.login,
-                each.program,
-                each.database,
-                each.host,
-                each.statement,
-                each.object,
-                each.doing,
-                each.spid,
-            )
-        )
+        if any(wanted in str(value).lower() for value in _SEARCHED(each))
     ]
     spids = {each.spid for each in sessions}
     trees = blocking_trees(snapshot.sessions) if snapshot else []

@@ -1,6 +1,7 @@
 """Secrets planted in statements and in names of programs and logins: no metric, log, page, capture or incident has
 them."""
 
+import asyncio
 import logging
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.exporter.capture.recorded import taken_from
+from tests.exporter.sessions.test_incidents import Server, kept
 from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
 from tests.simulator.tds.running import running
@@ -16,7 +18,7 @@ from ase_exporter.capture.file import lines
 from ase_exporter.capture.privacy import with_pseudonyms
 from ase_exporter.config import Module
 from ase_exporter.metrics.exposition import render_bytes
-from ase_exporter.sessions.incidents import FOLDER, Incidents
+from ase_exporter.sessions.incidents import FOLDER
 from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
 from ase_exporter.web.session_routes import sessions_page
 from ase_simulator.model import SimulatedServer, load_scenario
@@ -50,12 +52,14 @@ def test_a_secret_in_a_statement_a_program_or_a_login_goes_nowhere(
         taken = taken_from((HOST, run.port), AUTH)
     assert any(IN_TEXT in each for each in sql)
     assert result.sessions and any(each.text for each in result.sessions.sessions)
-    Incidents(tmp_path, 3).keep("ONE", "BLOCKED", result.sessions, {})
-    (kept,) = (tmp_path / FOLDER).iterdir()
+    answering = Server(first=result.sessions)
+    asyncio.run(kept(answering, tmp_path))
+    (file,) = (tmp_path / FOLDER).iterdir()
     shown = {
         "metrics": render_bytes(result.all_families(False), openmetrics=False).decode(),
         "page": sessions_page(["ONE"], "ONE", result.sessions, {"text": "1"}, text_allowed=True),
-        "incident": kept.read_text(),
+        "incident": file.read_text(),
+        "annotation": answering.annotations[0].describe(),
         "log": caplog.text,
         "capture": "".join(lines(with_pseudonyms(taken, b"key")[0])),
     }

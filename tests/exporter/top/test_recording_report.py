@@ -33,7 +33,7 @@ def storm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_load_is_the_growth_of_the_counters(storm: Path) -> None:
     feed = ReplayFeed(storm, catalogue())
     samples = [sample for sample, _ in feed.moments()]
-    rates = recording_report._read(feed).rates
+    _, _, rates = recording_report.read_recording(feed)
     for counter in COUNTERS:
         first, last = (_total(each, counter) for each in (samples[0], samples[-1]))
         seconds = samples[-1].series[counter.metric].last.at - samples[0].series[counter.metric].last.at
