@@ -365,7 +365,8 @@ class Heatmap:
                 "cellGap": 1,
                 "color": {
                     "mode": "scheme",
-                    "scheme": "Turbo",
+                    # The same in both themes: Grafana reverses Turbo in the light one.
+                    "scheme": "Spectral",
                     "steps": 64,
                     "exponent": 0.5,
                     "fill": "blue",
