@@ -99,6 +99,9 @@ class Epochs(msgspec.Struct, forbid_unknown_fields=True):
         last = max(self.instances.values(), key=lambda epoch: epoch.read_at, default=None)
         for instance, reading in readings.items():
             known = self.instances.get(instance)
+            if known and reading.cleared is None and reading.started == known.reading.started:
+                # A reading that does not tell is no clear: what was known before holds until another date is read.
+                reading = reading._replace(cleared=known.reading.cleared)
             if known is None:
                 mark = Mark() if last is None else _mark_of_joined(last, reading, now)
             else:
@@ -166,7 +169,7 @@ def _next_mark(known: KnownEpoch, reading: EpochReading, now: float) -> tuple[Ma
         # NaN: re-based already, when the server turned out to be another one.
         return mark, None
     if reading.started == last.started:
-        cleared = reading.cleared != last.cleared
+        cleared = last.cleared is not None and reading.cleared != last.cleared
         return (mark._replace(clears=mark.clears + 1) if cleared else mark), None
     if _is_later(known, reading, now):
         return mark._replace(restarts=mark.restarts + 1), "restart"
