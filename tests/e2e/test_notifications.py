@@ -310,4 +310,8 @@ def test_a_chat_message_reads_well(tmp_path: Path) -> None:
     assert lines[0] == "[warning] prod1: AseBlocking"
     assert lines[1] == "  What it means."
     assert lines[2].startswith("  since ")
-    assert lines[3:] == ["  graph:   http://grafana/d/x", "  runbook: http://runbooks/x.md"]
+    assert lines[3:] == [
+        "  graph:   http://grafana/d/x",
+        "  runbook: http://runbooks/x.md",
+        "  who:     ase-exporter incidents --state-dir DIR --target prod1",
+    ]
