@@ -35,7 +35,8 @@ done
 "$tools/bin/twine" check --strict dist/*.whl dist/*.tar.gz >/dev/null || "$tools/bin/twine" check --strict dist/*.whl dist/*.tar.gz
 
 for name in exporter simulator; do
-    lock=requirements.txt
+    # With what deb, rpm and image have.
+    lock=requirements-compare.txt
     [ "$name" = exporter ] || lock=requirements-simulator.txt
     # It warns that a lock file has no graph of dependencies.
     PYTHONWARNINGS=ignore "$tools/bin/cyclonedx-py" requirements --pyproject "$name/pyproject.toml" --mc-type application \

@@ -93,7 +93,7 @@ def bin_directory(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def exporter_alone(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """bin/ of an environment with the exporter's wheel, without the simulator, matplotlib and sqlglot."""
+    """bin/ of an environment with the exporter's wheel, without the simulator, and without what only extras need."""
     directory = tmp_path_factory.mktemp("exporter_alone")
     bin_directory = environment_with(directory, *packages.glob("ase_exporter-*.whl"))
     (site_packages,) = directory.glob("lib/python*/site-packages")
@@ -108,7 +108,9 @@ import sys
 
 class Hide:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"matplotlib", "sqlglot", "cryptography", "mcp", "pandas", "ase_simulator"}:
+        if name.partition(".")[0] in {
+            "matplotlib", "sqlglot", "cryptography", "mcp", "numpy", "pandas", "textual", "ase_simulator"
+        }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hide())
@@ -226,16 +228,24 @@ def scraped(port: str) -> str:
     return text
 
 
-def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> None:
-    target = {"ASE_HOST": "127.0.0.1", "ASE_PORT": str(simulator_port), "ASE_USER": "monitor"}
+def test_the_wheel_alone_serves_and_says_what_needs_an_extra(
+    exporter_alone: Path, simulator_port: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "exporter.yaml"
+    target = f"{{name: 127.0.0.1, host: 127.0.0.1, port: {simulator_port}}}"
+    login = "{default: {user: monitor, password: secret}}"
+    file.write_text(f"targets: [{target}]\nauth: {login}\nverdicts: {{prometheus: 'http://127.0.0.1:1'}}\n")
     command = [str(exporter_alone / "ase-exporter"), "serve", "--web.listen-address=127.0.0.1:0"]
-    environment = CLEAN | target | {"ASE_PASSWORD": "secret"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    command.append(f"--config.file={file}")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=CLEAN) as process:
         assert process.stderr is not None
+        assert "verdicts on changes need numpy, which is not installed: " in process.stderr.readline()
         (port,) = re.findall(r"listening on http://127.0.0.1:(\d+)", process.stderr.readline())
         deadline = time.monotonic() + 120
         while "\nase_up 1" not in (text := scraped(port)):
             assert time.monotonic() < deadline, text
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as page:
+            assert "Prometheus at http://127.0.0.1:1: " in page.read().decode()
         process.terminate()
         assert process.wait(60) == 0
 
@@ -251,6 +261,10 @@ def test_the_wheel_alone_serves(exporter_alone: Path, simulator_port: int) -> No
         (
             ["mcp", "--prometheus=http://127.0.0.1:9"],
             "mcp needs its SDK, which is not installed: {pip} install 'ase-exporter[mcp]'",
+        ),
+        (
+            ["compare", "--prometheus=http://127.0.0.1:9", "--target=A"],
+            "compare needs numpy, which is not installed: {pip} install 'ase-exporter[compare]'",
         ),
         (
             ["report", "--prometheus=http://127.0.0.1:9", "--target=A"],
@@ -285,6 +299,6 @@ def test_serving_imports_nothing_that_only_an_extra_installs(exporter_alone: Pat
     code = "import json, sys, ase_exporter.web.server, ase_exporter.workers.worker; print(json.dumps([*sys.modules]))"
     imported = run(exporter_alone, "python", "-c", code)
     assert imported.returncode == 0, imported.stderr
-    assert not {"matplotlib", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(
+    assert not {"matplotlib", "numpy", "sqlglot", "cryptography", "mcp", "typer", "rich", "jinja2"} & set(
         json.loads(imported.stdout)
     )

@@ -23,6 +23,7 @@ USED_IF_PRESENT = {"pandas"}
 OWN = {"ase_exporter", "ase_simulator"}
 LOCKS = (
     "requirements.txt",
+    "requirements-compare.txt",
     "requirements-report.txt",
     "requirements-simulator.txt",
     "requirements-release.txt",
@@ -110,6 +111,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_imported(name: str
     ("lock", "direct"),
     [
         ("requirements.txt", declared(PROJECTS["exporter"]["dependencies"])),
+        ("requirements-compare.txt", required("exporter", "compare", "arrays")),
         ("requirements-report.txt", required("exporter", "report")),
         ("requirements-simulator.txt", required("simulator")),
     ],
@@ -118,7 +120,7 @@ def test_what_is_pinned_is_what_is_needed(lock: str, direct: set[str]) -> None:
     assert direct <= pinned(lock) <= needed(direct)
 
 
-@pytest.mark.parametrize("lock", LOCKS[:3])
+@pytest.mark.parametrize("lock", LOCKS[:4])
 def test_users_get_the_versions_that_are_tested(lock: str) -> None:
     def pins(name: str) -> set[str]:
         lines = (REPOSITORY / name).read_text(encoding="utf-8").splitlines()

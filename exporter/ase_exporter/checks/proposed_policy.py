@@ -7,6 +7,7 @@ from glob import escape
 
 import yaml
 
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.metrics.families import Family
 from ase_exporter.rules.parameters import parameters
@@ -32,9 +33,6 @@ def known_intervals(source: VerdictConfig | None, target: str) -> Intervals:
     """Seconds between dumps by what is dumped and database. Raises UserError if Prometheus fails."""
     if source is None:
         return {}
-    # It imports numpy, which `check` needs for nothing else.
-    from ase_exporter.compare.prometheus import Prometheus
-
     selector = source.selector.replace("{target}", target)
     with Prometheus(source.prometheus, timeout=5.0) as prometheus:
         return {

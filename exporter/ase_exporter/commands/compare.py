@@ -2,17 +2,14 @@
 
 import io
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ase_exporter.analysis.predicted import answer
-from ase_exporter.commands.options import progress_bar, write_output
-from ase_exporter.compare import report
-from ase_exporter.compare.comparison import Comparison
-from ase_exporter.compare.html import comparison_page
-from ase_exporter.compare.request import Request
-from ase_exporter.compare.terminal import terminal
+from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.terminal import PlainConsole
+
+if TYPE_CHECKING:
+    from ase_exporter.compare.comparison import Comparison
 
 Format = Literal["terminal", "markdown", "csv", "json", "html"]
 
@@ -40,6 +37,11 @@ def compare(
 ) -> None:
     if form == "html" and output is None:
         raise UserError("--format html: expected a file with --output")
+    require("numpy", "compare", "compare needs numpy")
+    from ase_exporter.analysis.predicted import answer
+    from ase_exporter.compare.request import Request
+    from ase_exporter.compare.terminal import terminal
+
     request = Request(
         prometheus=prometheus,
         targets=target,
@@ -70,8 +72,12 @@ def compare(
         write_output(output, as_text(result, form, everything=everything))
 
 
-def as_text(result: Comparison, form: Format, *, everything: bool = False) -> str:
+def as_text(result: "Comparison", form: Format, *, everything: bool = False) -> str:
     """The comparison in a format. everything: as text, also the measures without evidence of a difference."""
+    from ase_exporter.compare import report
+    from ase_exporter.compare.html import comparison_page
+    from ase_exporter.compare.terminal import terminal
+
     match form:
         case "terminal":
             text = io.StringIO()

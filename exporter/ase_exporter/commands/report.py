@@ -2,14 +2,16 @@
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
-from ase_exporter.report.period import Range
-from ase_exporter.report.server_report import Progress
 from ase_exporter.top.recording_report import recording_page
+
+if TYPE_CHECKING:
+    from ase_exporter.report.server_report import Progress
 
 
 def report(
@@ -41,18 +43,25 @@ def report(
         def show(title: str) -> None:
             bar.update(task, description=title)
 
-        page = _page(server, target, Range(last, start, end), selector, show)
+        page = _page(server, target, (last, start, end), selector, show)
     write_output(output, page)
     print(f"{output}: {len(page.encode()) / 1024:,.0f} KB, {server.requests} queries")
 
 
-def _page(server: Prometheus, target: str, period: Range, selector: str, show: Progress) -> str:
-    # Imported here because matplotlib takes a second to load.
+def _page(
+    server: Prometheus,
+    target: str,
+    given: tuple[float | None, str | None, str | None],
+    selector: str,
+    show: "Progress",
+) -> str:
+    # Imported here because matplotlib takes a second to load, and is an extra as numpy is.
     from ase_exporter.report.fleet import read_fleet
     from ase_exporter.report.html import fleet_page, report_page
+    from ase_exporter.report.period import Range
     from ase_exporter.report.server_report import read_report
 
-    now = time.time()
+    now, period = time.time(), Range(*given)
     if not target:
         return fleet_page(read_fleet(server, period, now, selector, show))
     return report_page(read_report(server, target, period, now, selector, show))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ase_exporter.compare.prometheus import Prometheus, Samples, Series
+from ase_exporter.compare.prometheus import Prometheus, Series
+from ase_exporter.compare.statistics import Samples
 from ase_exporter.compare.windows import Span, cut
 from ase_exporter.errors import UserError
 

@@ -8,13 +8,9 @@ what goes up and down all day has no levels.
 
 import math
 from bisect import insort
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from statistics import median
-
-import numpy as np
-
-from ase_exporter.compare.statistics import Samples, correlation_of
 
 # Figures on each side of a change.
 MIN_SIDE = 5
@@ -27,6 +23,7 @@ _FIGURES_PER_CHANGE, _FEWEST, _MOST = 20, 1, 10
 # From the median absolute deviation to the standard deviation of a normal distribution.
 _NORMAL = 1.4826
 _TINY = 1e-12
+MAX_CORRELATION = 0.95
 
 
 def outliers(values: Sequence[float]) -> dict[int, float]:
@@ -39,8 +36,7 @@ def outliers(values: Sequence[float]) -> dict[int, float]:
 
 def levels(values: Sequence[float]) -> list[int]:
     """The bounds of the stretches that have one level each, 0 and the end among them."""
-    samples = np.array(values, float)
-    sums = np.concatenate([[0.0], samples.cumsum()])
+    sums = [0.0, *accumulate(values)]
     bounds = [0, len(values)]
     candidates = [_best_split(sums, 0, len(values))]
     for _ in range(min(max(_FEWEST, len(values) // _FIGURES_PER_CHANGE), _MOST)):
@@ -52,14 +48,26 @@ def levels(values: Sequence[float]) -> list[int]:
         place = bounds.index(at)
         candidates += [_best_split(sums, *pair) for pair in pairwise(bounds[place - 1 : place + 2])]
     while len(bounds) > 2:
-        lengths = np.diff(bounds)
-        means = np.diff(sums[bounds]) / lengths
-        error = _long_run_deviation(samples - np.repeat(means, lengths), len(means))
-        errors = error * np.sqrt(1 / lengths[:-1] + 1 / lengths[1:])
-        strengths = np.abs(np.diff(means)) / (errors + _TINY)
-        if strengths.min() > _limit(_MIN_ERRORS, values):
+        stretches = list(pairwise(bounds))
+        means = [(sums[end] - sums[start]) / (end - start) for start, end in stretches]
+        rests = [
+            value - mean
+            for (start, end), mean in zip(stretches, means, strict=True)
+            for value in values[start:end]
+        ]
+        deviation = _long_run_deviation(rests, len(means))
+        errors = [
+            deviation * math.sqrt(1 / (at - start) + 1 / (end - at))
+            for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False)
+        ]
+        strengths = [
+            abs(after - before) / (error + _TINY)
+            for (before, after), error in zip(pairwise(means), errors, strict=True)
+        ]
+        weakest = min(strengths)
+        if weakest > _limit(_MIN_ERRORS, values):
             break
-        del bounds[int(strengths.argmin()) + 1]
+        del bounds[strengths.index(weakest) + 1]
     return bounds
 
 
@@ -67,19 +75,32 @@ def _limit(least: float, values: Sequence[float]) -> float:
     return least * (1 + _FEW / len(values))
 
 
-def _best_split(sums: Samples, start: int, end: int) -> tuple[float, int]:
+def _best_split(sums: Sequence[float], start: int, end: int) -> tuple[float, int]:
     """The most that a split of a stretch lowers the sum of squares, and where; 0 if the stretch is too short."""
-    at = np.arange(start + MIN_SIDE, end - MIN_SIDE + 1)
-    if not len(at):
-        return 0.0, 0
-    before, after = at - start, end - at
-    mean = (sums[end] - sums[start]) / (end - start)
-    gains = (sums[at] - sums[start] - mean * before) ** 2 * (1 / before + 1 / after)
-    return float(gains.max()), int(at[gains.argmax()])
+    best, place = 0.0, 0
+    mean = (sums[end] - sums[start]) / (end - start) if end > start else 0.0
+    for at in range(start + MIN_SIDE, end - MIN_SIDE + 1):
+        before = at - start
+        gain = (sums[at] - sums[start] - mean * before) ** 2 * (1 / before + 1 / (end - at))
+        if gain > best:
+            best, place = gain, at
+    return best, place
 
 
-def _long_run_deviation(rests: Samples, stretches: int) -> float:
+def _long_run_deviation(rests: Sequence[float], stretches: int) -> float:
     """The standard deviation around the levels, enlarged by how much each figure is like the one before it."""
     correlation = correlation_of(rests)
-    variance = float(rests @ rests) / max(len(rests) - stretches, 1)
+    variance = sum(rest * rest for rest in rests) / max(len(rests) - stretches, 1)
     return math.sqrt(variance * (1 + correlation) / (1 - correlation))
+
+
+def correlation_of(samples: Iterable[float]) -> float:
+    """Lag-1 autocorrelation, from 0 to MAX_CORRELATION, corrected for its bias in short series (Kendall)."""
+    values = list(samples)
+    mean = math.fsum(values) / len(values)
+    centred = [value - mean for value in values]
+    power = sum(rest * rest for rest in centred)
+    if power == 0:
+        return 0.0
+    raw = sum(one * other for one, other in pairwise(centred)) / power
+    return min(max(raw + (1 + 3 * raw) / len(values), 0.0), MAX_CORRELATION)

@@ -1,4 +1,7 @@
-"""A client of Prometheus's HTTP API (Prometheus, Mimir, VictoriaMetrics)."""
+"""A client of Prometheus's HTTP API (Prometheus, Mimir, VictoriaMetrics).
+
+Ranges of time are numpy arrays; instant queries do without numpy.
+"""
 
 import math
 import time
@@ -6,16 +9,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
-import numpy as np
-from numpy.typing import NDArray
 
 from ase_exporter.errors import UserError
 from ase_exporter.untrusted.answers import ask
 from ase_exporter.untrusted.entry import load_json
 from ase_exporter.untrusted.redaction import redact, without_credentials
+
+if TYPE_CHECKING:
+    from ase_exporter.compare.statistics import Samples
 
 # The API rejects queries with more points per series.
 MAX_POINTS = 11_000
@@ -28,7 +32,6 @@ _LAST_TIME = 253_402_300_800.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Labels = Mapping[str, str]
-Samples = NDArray[np.float64]
 
 
 def _labels(series: Mapping[str, Any]) -> Labels:
@@ -56,11 +59,13 @@ class Series:
     """One series of a range query. times: Unix seconds. values may contain NaN."""
 
     labels: Labels
-    times: Samples
-    values: Samples
+    times: "Samples"
+    values: "Samples"
 
-    def on_grid(self, first: float, step: float, count: int) -> Samples:
+    def on_grid(self, first: float, step: float, count: int) -> "Samples":
         """The values at `count` times from `first` on, `step` seconds apart; NaN where there is none."""
+        import numpy as np
+
         found = np.full(count, np.nan)
         places = np.rint((self.times - first) / step).astype(int)
         # VictoriaMetrics may answer with a point more at either end.
@@ -71,6 +76,8 @@ class Series:
 
 def _series(answer: Mapping[str, Any]) -> Series:
     """One series of an answer. Raises ValueError, TypeError or LookupError if it is none."""
+    import numpy as np
+
     samples = [(float(time), float(value)) for time, value in answer["values"]]
     times, values = np.array(samples, float).reshape(-1, 2).T
     if not np.all(np.abs(times) < _LAST_TIME):

@@ -24,6 +24,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ase_exporter.compare.levels import correlation_of
+
 Samples = NDArray[np.float64]
 Verdict = Literal["better", "worse", "no evidence", "changed"]
 Good = Literal["higher", "lower", "neither"]
@@ -31,7 +33,6 @@ Good = Literal["higher", "lower", "neither"]
 MIN_SAMPLES = 8
 TRIM = 1 / 8
 RESAMPLES = 2000
-MAX_CORRELATION = 0.95
 # Steps of the integral over Student's t.
 _ANGLES = 5001
 
@@ -126,18 +127,8 @@ def _describe(samples: Samples) -> WindowStatistics:
         median=median,
         location=float(trimmed_mean(samples)),
         spread=high - low,
-        correlation=correlation_of(samples),
+        correlation=correlation_of(samples.tolist()),
     )
-
-
-def correlation_of(samples: Samples) -> float:
-    """Lag-1 autocorrelation, from 0 to MAX_CORRELATION, corrected for its bias in short series (Kendall)."""
-    centred = samples - samples.mean()
-    power = float(centred @ centred)
-    if power == 0:
-        return 0.0
-    raw = float(centred[:-1] @ centred[1:]) / power
-    return min(max(raw + (1 + 3 * raw) / len(samples), 0.0), MAX_CORRELATION)
 
 
 def _variance(samples: Samples, correlation: float, generator: np.random.Generator) -> tuple[float, float]:

@@ -1,12 +1,15 @@
 """Columns: a result set held by column, and the arithmetic on columns that counters need.
 
 Columns of many rows are numpy arrays (or `TextColumn`), which handle a thousand values at the price of one.
-Columns of few rows are plain lists, and numpy, which costs 15 MB, is then not even imported.
+Columns of few rows are plain lists, and numpy, which costs 15 MB, is then not even imported. Without numpy (the extra
+`arrays`), all columns are lists.
 """
 
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from operator import sub
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +26,15 @@ Row = Sequence[Any]
 MIN_ARRAY_ROWS = 1000
 # Sums and differences of smaller integers fit into 64 bits; larger ones are kept as Python integers.
 SAFE = 1 << 62
+
+
+@cache
+def has_arrays() -> bool:
+    """Whether numpy is installed."""
+    try:
+        return find_spec("numpy") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class TextColumn:
