@@ -23,12 +23,14 @@ from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
+from ase_exporter.compare.prometheus import Prometheus, PrometheusError
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 from ase_exporter.untrusted.redaction import remember
 
 _SECONDS = 30.0
+_PROMETHEUS_SECONDS = 5.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
 _ETC = Path("/etc/ase-exporter")
 
@@ -42,6 +44,7 @@ def setup(
     admin_password_file: Path | None = None,
     yes: bool = False,
     interval: float = 15.0,
+    prometheus: str = "",
     output: Path | None = None,
 ) -> None:
     name = target or os.environ.get("DSQUERY") or _ask("Server, or HOST:PORT")
@@ -51,7 +54,7 @@ def setup(
     secret = password_file.absolute() if password_file else folder / f"{server.name}.password"
     auth = Auth(user=user, password=_password(user, secret, new=password, own=password_file is None))
     file = folder / "exporter.yaml"
-    configuration = _configuration(file, server, user, secret)
+    configuration = _with_prometheus(file, _configuration(file, server, user, secret), prometheus)
     administrator = _Administrator(server, admin, admin_password_file, yes)
     report = _prepare(server, auth, administrator)
     if password_file is None:
@@ -59,9 +62,9 @@ def setup(
     _write(folder, {file.name: configuration})
     _write(folder / "rules", rule_texts(interval))
     _write(folder / "dashboards", shipped_files("dashboards"))
-    prometheus = (assets.directory("prometheus") / "prometheus.yml").read_text(encoding="utf-8")
-    prometheus = prometheus.replace("../../alerts/rules/", "rules/").replace("15s", f"{interval:g}s")
-    _write(folder, {"prometheus.yml": prometheus})
+    scraping = (assets.directory("prometheus") / "prometheus.yml").read_text(encoding="utf-8")
+    scraping = scraping.replace("../../alerts/rules/", "rules/").replace("15s", f"{interval:g}s")
+    _write(folder, {"prometheus.yml": scraping})
     serve = "ase-exporter serve" + ("" if config.find_file() == file else f" --config.file={file}")
     if report is None:
         print(
@@ -210,6 +213,28 @@ def _configuration(file: Path, target: Target, user: str, secret: Path) -> str:
         if any(each.name == target.name for each in yaml_files.parse(text, Config, str(file)).targets):
             return text[1:]
     raise UserError(f"{file}: expected lists below `targets:` and `auth:`, to which to add {new}")
+
+
+def _with_prometheus(file: Path, text: str, url: str) -> str:
+    """The text of exporter.yaml with the Prometheus of an option or an answer, whether it answers yet or not."""
+    from ase_exporter.config import yaml_files
+
+    if known := yaml_files.parse(text, Config, str(file)).verdicts:
+        if url and url != known.prometheus:
+            raise UserError(f"{file}: verdicts has another Prometheus than --prometheus")
+        return text
+    if not url and sys.stdin.isatty():
+        url = _ask("URL of Prometheus, for findings on the first page (- for none)").strip("-")
+    if not url:
+        return text
+    if "@" in url:
+        raise UserError(f"--prometheus: expected a URL without a password, which all may read in {file}")
+    with Prometheus(url, timeout=_PROMETHEUS_SECONDS) as server:
+        try:
+            server.query("1")
+        except PrometheusError as error:
+            print(f"ase-exporter: {error}; it is configured all the same", file=sys.stderr)
+    return text + yaml.safe_dump({"verdicts": {"prometheus": url}}, default_flow_style=None)
 
 
 def _yaml(value: object) -> str:

@@ -57,7 +57,8 @@ log = logging.getLogger(__name__)
 
 # In place of first findings and alerts.
 NOT_ASKED = (
-    "to see them here, add your Prometheus to the configuration: verdicts: {prometheus: http://HOST:9090}"
+    "to see them here, run setup with --prometheus, or add your Prometheus to the configuration:"
+    " verdicts: {prometheus: http://HOST:9090}"
 )
 NOT_JUDGED = "shown, but verdicts on changes need numpy: pip install 'ase-exporter[compare]'"
 # Read with sessions: the budget counts the CPU time of our session, if that is known, and not the time of a statement.

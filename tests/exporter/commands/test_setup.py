@@ -21,9 +21,11 @@ from tests.exporter.config.test_special_files import in_time
 from tests.exporter.simulated import Simulated
 from tests.exporter.simulated import run as simulated
 
+from ase_exporter import config
 from ase_exporter.ase.database_error import DatabaseError
 from ase_exporter.commands import setup, top
 from ase_exporter.config import Auth, Target
+from ase_exporter.config.changes import VerdictConfig
 from ase_exporter.errors import UserError
 
 PASSWORD = "a new pass'word"
@@ -106,10 +108,14 @@ class Terminal:
 
 
 def test_from_nothing_to_top_without_a_terminal(
-    run: Run, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    closed_port: int,
 ) -> None:
     monkeypatch.setattr(top, "ONCE_INTERVAL", 3.0)
-    out = tmp_path / "out"
+    out, prometheus = tmp_path / "out", f"http://127.0.0.1:{closed_port}"
     arguments = (
         "setup",
         "-S",
@@ -126,19 +132,22 @@ def test_from_nothing_to_top_without_a_terminal(
     assert "exec sp_addlogin 'ase_exporter', 'CHANGE_ME', 'master'\ngo" in refused.stdout
     assert PASSWORD not in refused.stdout
 
-    done = run(*arguments, "--admin", "sa", "--admin-password-file", f"{tmp_path}/sa", "--yes", **environment)
+    admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/sa", "--yes")
+    done = run(*arguments, *admin, "--prometheus", prometheus, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Prometheus at {prometheus}: " in done.stderr and "configured all the same" in done.stderr
     assert "Nothing is missing." in done.stdout
     assert "Time goes to:" in done.stdout or "CPU busy" in done.stdout
     (target,) = yaml.safe_load((out / "exporter.yaml").read_text())["targets"]
     assert target["name"] == "PROD1"
+    assert config.load(out / "exporter.yaml").verdicts == VerdictConfig(prometheus=prometheus)
     assert yaml.safe_load((out / "prometheus.yml").read_text())["global"]["scrape_interval"] == "30s"
     assert list((out / "rules").iterdir()) and list((out / "dashboards").iterdir())
 
     # What follows it was seen above.
     monkeypatch.setattr(top, "top", lambda **_: None)
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-    again = run(*arguments, **environment)
+    again = run(*arguments, "--prometheus", prometheus, **environment)
     assert again.returncode == 0
     assert "written" not in again.stdout
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
@@ -160,10 +169,26 @@ def test_what_goes_wrong_is_one_line(
     arguments = ("setup", "--login-password-file", f"{tmp_path}/own", "-o", str(out))
     admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/own", "--yes")
     other = "targets:\n- {name: PROD1, host: other}\nauth:\n  default: {user: a, password_file: /b}\n"
+    judged = other.replace("- {name: PROD1", "  - {name: PROD2") + "verdicts: {prometheus: 'http://other'}\n"
     for given, text, said in (
         ((*arguments, "-S", "PROD1", *admin), None, "ase-exporter: --admin sa: Msg 4002: "),
         ((*arguments, "-S", f"127.0.0.1:{closed_port}"), None, "refused the connection"),
+        (
+            (*arguments, "-S", "PROD1", "--prometheus", "db:9090"),
+            None,
+            "--prometheus: 'db:9090': expected a URL",
+        ),
+        (
+            (*arguments, "-S", "PROD1", "--prometheus", "http://a:planted@db:9090"),
+            None,
+            "--prometheus: expected a URL without a password",
+        ),
         ((*arguments, "-S", "PROD1"), other, f"{out}/exporter.yaml: target PROD1 has another address"),
+        (
+            (*arguments, "-S", "PROD1", "--prometheus", "http://db:9090"),
+            judged,
+            "exporter.yaml: verdicts has another Prometheus than --prometheus",
+        ),
         ((*arguments, "-S", "PROD1"), "{}", f"{out}/exporter.yaml: expected lists below"),
         ((*arguments, "-S", "PROD1"), "targets: {", f"{out}/exporter.yaml:1: "),
         (arguments, None, "expected -S SERVER, since there is no terminal"),
@@ -175,7 +200,7 @@ def test_what_goes_wrong_is_one_line(
         assert ended.returncode == 2, given
         assert said in ended.stderr.splitlines()[-1]
         assert "Traceback" not in ended.stderr
-        assert PASSWORD not in ended.stdout + ended.stderr
+        assert PASSWORD not in ended.stdout + ended.stderr and "planted" not in ended.stderr
         assert [path.name for path in out.rglob("*")] == (["exporter.yaml"] if text or out.exists() else [])
 
 
@@ -186,6 +211,7 @@ def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, se
     for question, answer in (
         ("Server, or HOST:PORT", "PROD1"),
         ("Password of ase_exporter", PASSWORD),
+        ("URL of Prometheus", "-"),
         ("Login that runs this now", "sa"),
         ("Run it now?", "y"),
         ("Password of sa", server.password),
