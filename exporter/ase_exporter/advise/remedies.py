@@ -290,4 +290,4 @@ def matters(grabs: float, engines: float) -> bool:
 @cache
 def remedies() -> RemedyCatalogue:
     """The content of remedies.yaml."""
-    return yaml_files.load(_FILE, RemedyCatalogue)
+    return yaml_files.load_shipped(_FILE, RemedyCatalogue)

@@ -15,8 +15,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-import yaml
-
+from ase_exporter.assets import load_yaml
 from ase_exporter.capture.file import Capture, ColumnType, Execution, Result, Value
 from ase_exporter.catalogue.facts import COLUMNS, PROXY_COLUMNS
 from ase_exporter.untrusted.encoders import sql_identifier, sql_literal
@@ -315,7 +314,7 @@ def system_names() -> frozenset[str]:
 def _words() -> dict[str, frozenset[str]]:
     """The lists of privacy.yaml."""
     text = files(__package__).joinpath("privacy.yaml").read_text(encoding="utf-8")
-    return {name: frozenset(words.split()) for name, words in yaml.safe_load(text).items()}
+    return {name: frozenset(words.split()) for name, words in load_yaml(text).items()}
 
 
 def _read(file: str) -> frozenset[str]:

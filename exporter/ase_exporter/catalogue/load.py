@@ -3,15 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ase_exporter.catalogue.model import Collector
 from ase_exporter.catalogue.select_only import select_problem
 from ase_exporter.errors import UserError
 from ase_exporter.metrics.declared import OWN
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 HERE = Path(__file__).parent
 FIRST = {"state.yaml": 0, "threads.yaml": 1}
@@ -63,28 +59,13 @@ def load_catalogue(extra_dirs: Iterable[str | Path] = ()) -> tuple[Catalogue, li
             directory.glob("*.yaml"), key=lambda path: (FIRST.get(path.name, len(FIRST)), path.name)
         ):
             try:
-                read = load_shipped if directory == HERE else yaml_files.load
+                read = yaml_files.load_shipped if directory == HERE else yaml_files.load
                 _add(catalogue, path, read(path, schema))
             except UserError as error:
                 if directory == HERE:
                     raise
                 problems.append(str(error))
     return catalogue, problems
-
-
-def load_shipped(path: Path, schema: "TypeAdapter[dict[str, Collector]]") -> dict[str, Collector]:
-    """The collectors of a file of ours, by libyaml if it is there: in a tenth of the time of the strict loader."""
-    import yaml
-    from pydantic import ValidationError
-
-    from ase_exporter.config import yaml_files
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return schema.validate_python(yaml.load(path.read_text(encoding="utf-8"), loader))
-    except (yaml.YAMLError, ValidationError):
-        # The strict loader says file, line and key.
-        return yaml_files.load(path, schema)
 
 
 def _add(catalogue: Catalogue, path: Path, collectors: dict[str, Collector]) -> None:

@@ -60,7 +60,7 @@ class Measure(Strict):
 @cache
 def measures() -> Mapping[str, Measure]:
     """All measures by key, in the order of the file."""
-    return yaml_files.load(_FILE, dict[str, Measure])
+    return yaml_files.load_shipped(_FILE, dict[str, Measure])
 
 
 def _fill(query: str, selector: str, seconds: float) -> str:

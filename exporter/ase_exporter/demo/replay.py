@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-import yaml
-
+from ase_exporter.assets import load_yaml
 from ase_exporter.compare.prometheus import Labels, Prometheus
 from ase_exporter.demo.scaling import Pace
 
@@ -42,7 +41,7 @@ def published() -> dict[str, RunFigures]:
         name: RunFigures(
             busy / 100, throughput, dict(zip(CACHES, (each / 100 for each in contention), strict=True))
         )
-        for name, (busy, throughput, *contention) in yaml.safe_load(text).items()
+        for name, (busy, throughput, *contention) in load_yaml(text).items()
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.rules.intervals import DURATION, seconds_of
 
 MIN_SCRAPES_PER_WINDOW = 4
@@ -38,7 +39,7 @@ class Pace:
 
 def scaled_rules(text: str, pace: Pace) -> str:
     """Return a Prometheus rule file with durations scaled to the pace."""
-    content = yaml.safe_load(text)
+    content = load_yaml(text)
     for group in content["groups"]:
         # At speed, rarely evaluated groups (baselines) are evaluated as often as all others.
         if pace.speed > 1:
@@ -51,7 +52,7 @@ def scaled_rules(text: str, pace: Pace) -> str:
 
 def scaled_alertmanager(text: str, pace: Pace, templates: str) -> str:
     """Return an Alertmanager configuration scaled to the pace, with `templates`; repeat_interval is kept."""
-    content = yaml.safe_load(text) | {"templates": [templates]}
+    content = load_yaml(text) | {"templates": [templates]}
 
     def scale_route(route: dict[str, Any]) -> None:
         _scale(
@@ -68,7 +69,7 @@ def scaled_alertmanager(text: str, pace: Pace, templates: str) -> str:
 
 def scaled_prometheus(text: str, pace: Pace, rule_files: str) -> str:
     """Return a Prometheus configuration scaled to the pace, with rules from `rule_files`."""
-    content = yaml.safe_load(text)
+    content = load_yaml(text)
     interval = ms(pace.scrape_interval)
     content["global"] |= {"scrape_interval": interval, "evaluation_interval": interval}
     for job in content["scrape_configs"]:

@@ -35,7 +35,7 @@ SHIPPED_PORTS = {
     10150: "exporter",
     10155: "webhook",
 }
-PROGRAMS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("programs.yaml").read_text())
+PROGRAMS: dict[str, Any] = assets.load_yaml(Path(__file__).with_name("programs.yaml").read_text())
 
 
 class Stack:

@@ -150,7 +150,7 @@ class DiagnosisCatalogue(Strict):
 @cache
 def catalogue() -> DiagnosisCatalogue:
     """The content of findings.yaml."""
-    loaded = yaml_files.load(_FILE, DiagnosisCatalogue)
+    loaded = yaml_files.load_shipped(_FILE, DiagnosisCatalogue)
     waits = wait_parts()
     account = {
         name: replace(part, classes=waits.classes_of(name), events=waits.events_of(name))

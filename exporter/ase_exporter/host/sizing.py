@@ -7,6 +7,7 @@ pages (1 GiB) that is 918,016, which requires a memlock limit of 1,880,096,768 K
 from dataclasses import dataclass
 from pathlib import Path
 
+from ase_exporter.assets import load_yaml
 from ase_exporter.errors import UserError
 
 _SETTINGS = Path(__file__).with_name("settings.yaml")
@@ -60,14 +61,12 @@ class Requirement:
 
     def settings(self) -> dict[str, str]:
         """Return the settings: file or place -> lines."""
-        import yaml  # Only who prints settings loads it: the web process imports this module.
-
         user = "sybase" if self.database == "ase" else "DATABASE_USER"
         values = {"pages": self.pages, "memlock": self.memlock_kib, "user": user}
         size = next(name for name, size in PAGE_SIZES.items() if size == self.page_size)
         return {
             each["where"].format(**values): each["lines"].format(**values)
-            for each in yaml.safe_load(_SETTINGS.read_text(encoding="utf-8"))
+            for each in load_yaml(_SETTINGS.read_text(encoding="utf-8"))
             if each.get("page_size", size) == size and each.get("database", self.database) == self.database
         }
 

@@ -18,8 +18,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ase_exporter import assets
 from ase_exporter.config.policy import NEVER_EXEMPT
 from ase_exporter.rules.intervals import dump
@@ -60,7 +58,7 @@ def rule_file(definition: Path, values: Mapping[str, str]) -> str:
         except KeyError:
             raise DefinitionError(f"{definition.name}: no parameter {match[1]} in parameters.yaml") from None
 
-    content = yaml.safe_load(PLACEHOLDER.sub(value, definition.read_text(encoding="utf-8")))
+    content = assets.load_yaml(PLACEHOLDER.sub(value, definition.read_text(encoding="utf-8")))
     for group in content["groups"]:
         dashboard = group.pop("dashboard", None)
         group["rules"] = [rule for each in group["rules"] for rule in _rules(each, dashboard, values)]

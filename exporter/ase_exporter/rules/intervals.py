@@ -56,7 +56,7 @@ def adapted(text: str, interval: float) -> str:
     """A rule file for scrapes every `interval` seconds."""
     if interval <= SHIPPED_INTERVAL:
         return text
-    content = yaml.safe_load(text)
+    content = assets.load_yaml(text)
     for group in content["groups"]:
         for rule in group["rules"]:
             if seconds_of(rule.get("for", "0s")):

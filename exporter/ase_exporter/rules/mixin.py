@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from ase_exporter import assets
 
 _HEADER = (
@@ -15,7 +13,7 @@ _HEADER = (
 
 def mixin_files(rules: Mapping[str, str]) -> dict[str, str]:
     """The mixin's files by path, from the text of rule files by name."""
-    groups = [group for name in sorted(rules) for group in yaml.safe_load(rules[name])["groups"]]
+    groups = [group for name in sorted(rules) for group in assets.load_yaml(rules[name])["groups"]]
     alerting = [group for group in groups if any("alert" in rule for rule in group["rules"])]
     recording = [group for group in groups if group not in alerting]
     dashboards = {

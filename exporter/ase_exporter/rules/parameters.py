@@ -148,5 +148,5 @@ def ratios() -> frozenset[str]:
 @cache
 def _beside(name: str) -> dict[str, Any]:
     """What a file beside this module holds."""
-    loaded: dict[str, Any] = yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = assets.load_yaml(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     return loaded

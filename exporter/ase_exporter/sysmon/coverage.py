@@ -12,8 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ase_exporter.assets import load_yaml
 from ase_exporter.config.sysmon import SECTION_KEYWORDS
 from ase_exporter.sysmon.grammar import BUCKETS, KnownRow, Names, Rows, Term, grammar, release, terms
 from ase_exporter.sysmon.structure import COUNT, Report, Section
@@ -109,7 +108,7 @@ def _needed(section: str, version: str) -> list[tuple[KnownRow, Names, str, tupl
 @cache
 def _data() -> dict[str, Any]:
     """What coverage.yaml holds."""
-    loaded: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = load_yaml(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     return loaded
 
 

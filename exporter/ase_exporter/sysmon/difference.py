@@ -10,8 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import yaml
-
+from ase_exporter.assets import load_yaml
 from ase_exporter.sysmon.grammar import DEVICES, grammar, release, renamed_rows
 from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT, PERCENT_OF_TOTAL, Report
 from ase_exporter.sysmon.summary import Unit, summary
@@ -204,7 +203,5 @@ def _figures(report: Report) -> dict[Key, float]:
 @cache
 def _rules() -> list[dict[str, Any]]:
     """The rules of relevance.yaml: row, factor."""
-    rules: list[dict[str, Any]] = yaml.safe_load(
-        Path(__file__).with_name("relevance.yaml").read_text("utf-8")
-    )
+    rules: list[dict[str, Any]] = load_yaml(Path(__file__).with_name("relevance.yaml").read_text("utf-8"))
     return rules

@@ -1,15 +1,19 @@
 """Errors in catalogue files are reported with file, line and key, and affect no other file."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
+from ase_exporter.advise.remedies import RemedyCatalogue
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.catalogue.differences import documented_columns
-from ase_exporter.catalogue.load import HERE, load_shipped
+from ase_exporter.catalogue.load import HERE
 from ase_exporter.catalogue.model import Collector
+from ase_exporter.compare.measures import Measure
 from ase_exporter.config import yaml_files
+from ase_exporter.diagnosis.catalogue import DiagnosisCatalogue
 
 GOOD = """
 jobs:
@@ -36,10 +40,18 @@ def test_no_column_that_is_read_is_listed_as_not_exported() -> None:
         assert not read, f"{name} reads {read}: take it out of catalogue/not_exported.csv"
 
 
-@pytest.mark.parametrize("path", sorted(HERE.glob("*.yaml")), ids=lambda path: path.name)
+PACKAGES = HERE.parent
+BUILT_IN: dict[Path, Any] = {path: dict[str, Collector] for path in sorted(HERE.glob("*.yaml"))} | {
+    PACKAGES / "advise" / "remedies.yaml": RemedyCatalogue,
+    PACKAGES / "compare" / "measures.yaml": dict[str, Measure],
+    PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,
+}
+
+
+@pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.name)
 def test_the_strict_loader_reads_the_built_in_files_alike(path: Path) -> None:
-    schema = TypeAdapter(dict[str, Collector])
-    assert load_shipped(path, schema) == yaml_files.load(path, schema)
+    form: TypeAdapter[Any] = TypeAdapter(BUILT_IN[path])
+    assert yaml_files.load_shipped(path, form) == yaml_files.load(path, form)
 
 
 def test_custom_metrics_are_added_to_the_built_in_ones(tmp_path: Path) -> None:
