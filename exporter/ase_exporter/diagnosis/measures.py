@@ -4,9 +4,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Protocol
 
 from ase_exporter.diagnosis.catalogue import MeasureDefinition, Selection, Unit, catalogue, threshold
+from ase_exporter.rules.parameters import parameters
 
 Labels = Mapping[str, str]
 Rows = Sequence[tuple[Labels, float]]
@@ -170,6 +172,12 @@ def _all_rows(selection: Selection, readings: Readings) -> Rows:
 
 def _fits(where: Mapping[str, str] | None, labels: Labels) -> bool:
     return all(
-        bool(re.fullmatch(text.removeprefix("!"), labels.get(label, ""))) != text.startswith("!")
+        bool(re.fullmatch(_pattern(text), labels.get(label, ""))) != text.startswith("!")
         for label, text in (where or {}).items()
     )
+
+
+@cache
+def _pattern(text: str) -> str:
+    """The regular expression of a limit of `where`, with the parameters that it names."""
+    return re.sub(r"<<(.+?)>>", lambda match: parameters()[match[1]], text.removeprefix("!"))
