@@ -51,6 +51,28 @@ def test_a_healthy_server_works_and_an_idle_one_idles() -> None:
     assert diagnose(healthy(0.01)).state == "idle"
 
 
+@pytest.mark.parametrize(
+    ("metric", "labels", "value", "words"),
+    [
+        ("ase_error_log_messages_total", {"error": "823", "severity": "24"}, 0.1, "ERRORS: message 823: "),
+        ("ase_error_log_messages_total", {"error": "3414", "severity": "10"}, 0.1, "ERRORS: message 3414: "),
+        ("ase_error_log_messages_total", {"error": "1105", "severity": "17"}, 0.1, "IDLE: "),
+        ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.5, "LOGINS: 30 "),
+        ("ase_error_log_messages_total", {"error": "4002", "severity": "14"}, 0.1, "IDLE: "),
+        ("ase_cluster_link_state", {"local": "a", "remote": "b", "state": "Down"}, 1.0, "INTERCONNECT: link a b: "),
+        ("ase_cluster_link_state", {"local": "a", "remote": "b", "state": "Up"}, 1.0, "IDLE: "),
+        ("ase_database_truncation_point_seconds", {"database": "orders"}, 3600.0, "REPLICATION: database orders: "),
+        ("ase_database_truncation_point_seconds", {"database": "orders"}, 60.0, "IDLE: "),
+    ],
+)  # fmt: skip
+def test_an_idle_server_is_not_well_if_an_alert_would_page(
+    metric: str, labels: dict[str, str], value: float, words: str
+) -> None:
+    state = healthy(0.01)
+    state.set(metric, value, **labels)
+    assert diagnose(state).sentence.startswith(words)
+
+
 def test_the_account_holds_what_sessions_do_and_not_what_clients_do() -> None:
     account = diagnose(healthy()).account
     assert account.sessions == pytest.approx(1.6 + 0.3 + 0.1)
