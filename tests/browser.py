@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 CHROMIUM = "/usr/bin/chromium"
 TIMEOUT_MS = 90_000
@@ -17,7 +19,7 @@ TIMEOUT_MS = 90_000
 class Opened:
     """requests: their URLs, that for the page itself included. complaints: errors and messages of the console."""
 
-    page: Page
+    page: "Page"
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
@@ -27,6 +29,9 @@ def opened(path: Path, theme: Literal["light", "dark"] = "light", width: int = 1
     """A file as a browser of that theme shows it. The test is skipped without Chromium."""
     if not Path(CHROMIUM).exists():
         pytest.skip("chromium is not installed")
+    # Each process of the tests imports this module; few open a page.
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox"], timeout=TIMEOUT_MS

@@ -17,11 +17,11 @@ from pathlib import Path
 import httpx2
 import psutil
 import yaml
+from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 from tests.ports import free_block
 from tests.programs import answers, eventually
 
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.prometheus import Prometheus, Sample
 from ase_exporter.demo.ports import HOST
 from ase_exporter.demo.processes import Processes
@@ -188,7 +188,7 @@ def _write(running: Fleet, directory: Path) -> None:
         for name, port in running.servers.items()
     ]
     auth = {"default": {"user": "monitor", "password_file": str(directory / "password")}}
-    few = {"collectors": {name: name in FEW for name in load_catalogue()[0].collectors}}
+    few = {"collectors": dict(reading(*FEW).collectors)}
     configuration = {"targets": targets, "auth": auth, "modules": {"few": few}, "changes": {"enabled": False}}
     (directory / "exporter.yml").write_text(yaml.safe_dump(configuration))
 

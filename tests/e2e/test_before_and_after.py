@@ -15,15 +15,14 @@ import pytest
 import yaml
 from tests.e2e.simulated_time import Deed, record
 from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.comparison import Comparison, compare_windows
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.request import windows_around
 from ase_exporter.compare.windows import Mark, Span
-from ase_exporter.config import Module
 from ase_exporter.errors import UserError
 from ase_simulator.model import SimulatedServer
 
@@ -191,7 +190,7 @@ def test_before_and_after_are_the_truth_from_inside_the_server(
         play.seconds,
         deeds=play.deeds,
         lag=1,
-        module=Module(collectors={name: name in COLLECTORS for name in load_catalogue()[0].collectors}),
+        module=reading(*COLLECTORS),
         interval=play.interval,
         snapshots=play.snapshots,
         observe=truth.observe,

@@ -23,17 +23,16 @@ from tests.e2e.evaluation import (
 from tests.e2e.expected_timeline import FiredAlert
 from tests.e2e.simulated_time import INTERVAL, Recording, record
 from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.simulated import reading
 from tests.paths import SHARED
 
 from ase_exporter.analysis.predicted import answer
-from ase_exporter.catalogue import load_catalogue
 from ase_exporter.compare.comparison import Comparison, ComparisonRow, compare_windows, sweet_spot
 from ase_exporter.compare.marks import marks_between
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.compare.report import markdown
 from ase_exporter.compare.request import Request, windows_around
 from ase_exporter.compare.statistics import WindowDifference
-from ase_exporter.config import Module
 from ase_exporter.demo.replay import CACHES, published
 
 CASE_STUDY = SHARED / "casestudy" / "memscale_runs.csv"
@@ -71,7 +70,7 @@ def end_of(run: str) -> int:
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    module = Module(collectors={name: name in COLLECTORS for name in load_catalogue()[0].collectors})
+    module = reading(*COLLECTORS)
     return record("memscale", len(RUNS) * RUN_SECONDS, module=module, snapshots=SNAPSHOTS)
 
 

@@ -29,6 +29,11 @@ PASSWORD = DATABASE
 LOGINS = {"sa": list(FULL), "monitor": ["mon_role"], "nobody": []}
 
 
+def reading(*collectors: str) -> Module:
+    """A module that reads these collectors and no other."""
+    return Module(collectors={name: name in collectors for name in CATALOGUE.collectors})
+
+
 @dataclass
 class Simulated:
     """A running server. model: the state of the simulation."""

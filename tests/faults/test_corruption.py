@@ -15,11 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.exporter.parrot import Parrot, Recording, listening
 from tests.exporter.running_exporter import configuration as configured
 from tests.exporter.scraper import Scraper, scraped
-from tests.exporter.simulated import Simulated, run
+from tests.exporter.simulated import Simulated, reading, run
 from tests.faults.corruption import DAMAGES, Campaign, Corruptor
 
 from ase_exporter.ase.login_ledger import LOGIN_ATTEMPTS
-from ase_exporter.catalogue import load_catalogue
 
 WORKERS, TARGETS = 4, 16
 # Columns of all types, counters and gauges; each read in every scrape, so that nothing wrong is shown once more.
@@ -142,8 +141,7 @@ def values(text: str) -> Values:
 
 def configuration(addresses: dict[str, tuple[str, int]]) -> str:
     """addresses: of each target."""
-    collectors = {name: name in COLLECTORS for name in load_catalogue()[0].collectors}
-    modules = {"default": {"collectors": collectors}}
+    modules = {"default": {"collectors": dict(reading(*COLLECTORS).collectors)}}
     return configured(addresses, modules=modules, scrape={"budget": None}, workers=WORKERS)
 
 

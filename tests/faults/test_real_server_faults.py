@@ -15,7 +15,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 from tests.exporter.clocks import ShiftedClock, opener
-from tests.exporter.simulated import PASSWORD, Simulated, run, scraper_of
+from tests.exporter.simulated import PASSWORD, Simulated, reading, run, scraper_of
 from tests.faults.scraping import failed, samples, scrape
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Endpoint, Row
@@ -149,14 +149,15 @@ UNAVAILABLE = DATABASE_STATES.keys() - READABLE
 
 @pytest.mark.parametrize("version", ["12.5.4", "15.0.3", "16.0 SP04"])
 def test_a_database_that_cannot_be_opened_costs_its_own_free_space_alone(version: str) -> None:
+    module = reading("state", "database_space", "database_states")
     with run(version, "quiet-oltp", speed=0.0) as server:
-        one = scraper_of(server.address)
+        one = scraper_of(server.address, module=module)
         usual = samples(scrape(one))
         one.close()
         databases = {labels[0] for labels in usual["ase_database_size_bytes"]}
         for state, bits in DATABASE_STATES.items():
             server.model.world.database_status = {"orders": bits}
-            later = scraper_of(server.address)
+            later = scraper_of(server.address, module=module)
             seen = scrape(later)
             later.close()
             assert failed(seen) == {}
@@ -227,7 +228,8 @@ def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
     if reason == "deadline":
         timing = replace(timing, collector_share=0.01, min_collector_seconds=0.5)
     opened = partial(Connection.open, timing=timing, watchdog=Watchdog(shifted.clock))
-    one = scraper_of(server.address, clock=shifted, timing=timing, open_connection=opened)
+    module = reading("state", "devices", "engines", "data_caches", "threads", "databases")
+    one = scraper_of(server.address, module=module, clock=shifted, timing=timing, open_connection=opened)
 
     scrape(one, clock=shifted)
     server.faults.only = "monDeviceIO"
@@ -244,7 +246,7 @@ def test_a_collector_that_fails_again_and_again_is_tried_less_and_less_often(
         shifted.ahead += 15.0
         seen = scrape(one, clock=shifted)
         assert failed(seen) == {"devices": reason}
-        assert {"state", "spinlocks"} <= set(seen.collected)
+        assert {"state", "engines"} <= set(seen.collected)
         if seen.outcomes["devices"].seconds:
             tried.append(turn)
     # Twice, as the first time may have been an accident; then after 1, 2, 4 and always 5 minutes.
@@ -353,7 +355,7 @@ def test_start_and_clear_keep_their_times_when_the_clocks_change(zone: str, tmp_
         start = datetime.fromisoformat(change)
         with run("16.0 SP04", str(scenario), speed=0.0, start=start) as server:
             shifted = ShiftedClock()
-            one = scraper_of(server.address, clock=shifted)
+            one = scraper_of(server.address, module=reading("state"), clock=shifted)
             started = []
             for _ in range(4):
                 seen = scrape(one, clock=shifted)

@@ -298,25 +298,34 @@ def test_a_failover_between_prometheus_servers_keeps_rates_and_between_exporters
     assert min(measured["to_the_younger"], measured["to_the_older"]) > 1.5 * true
 
 
-@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "forged"])
-def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path, damage: str) -> None:
+def one_bit(content: bytes) -> bytes:
+    """The content with a bit in its middle flipped."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "one bit": one_bit,
+    "empty": lambda content: b"",
+    "forged": lambda content: content[:26] + zlib.compress(bytes(1 << 24)),
+}
+
+
+def test_damaged_totals_start_again(server: Simulated, deploy: Deploy, tmp_path: Path) -> None:
     deployment = deploy()
-    server.model.advance(30.0)
     deployment.totals()
-    deployment.kill()
-    (path,) = (tmp_path / "state" / "totals").glob("*.totals")
-    content = bytearray(path.read_bytes())
-    match damage:
-        case "truncated":
-            path.write_bytes(content[: len(content) // 2])
-        case "one bit":
-            content[len(content) // 2] ^= 1
-            path.write_bytes(content)
-        case "empty":
-            path.write_bytes(b"")
-        case "forged":
-            path.write_bytes(content[:26] + zlib.compress(bytes(1 << 24)))
-    deployment.start()
-    assert set(deployment.totals().values()) == {0}
-    assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log
-    assert [bad.name for bad in path.parent.glob("*.bad")] == [f"{path.stem}.bad"]
+    for name, damage in DAMAGES.items():
+        server.model.advance(30.0)
+        assert any(deployment.totals().values()), name
+        deployment.kill()
+        (path,) = (tmp_path / "state" / "totals").glob("*.totals")
+        path.write_bytes(damage(path.read_bytes()))
+        deployment.start()
+        assert set(deployment.totals().values()) == {0}, name
+        assert deployment.running and "counters restart at 0: saved totals are" in deployment.running.log, (
+            name
+        )
+        (bad,) = path.parent.glob("*.bad")
+        assert bad.stem == path.stem
+        bad.unlink()

@@ -18,11 +18,10 @@ import pytest
 import yaml
 from tests.e2e.simulated_time import Recording, metrics_in_rules, record
 from tests.exporter.compare.conftest import prometheus_with
+from tests.exporter.simulated import reading
 from tests.paths import REPOSITORY
 
 from ase_exporter.analysis.diagnosing import COUNTERS, GAUGES
-from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Module
 from ase_simulator.model import SimulatedServer
 
 SERVER = "PROD1"
@@ -51,7 +50,7 @@ def recorded(folder: Path) -> Recording:
         str(scenario),
         SECONDS,
         deeds={at: partial(_switch, name, value) for name, (at, value) in DEEDS.items()},
-        module=Module(collectors={name: name in _COLLECTORS for name in load_catalogue()[0].collectors}),
+        module=reading(*_COLLECTORS),
         metrics=metrics_in_rules() | {*COUNTERS, *GAUGES},
     )
 

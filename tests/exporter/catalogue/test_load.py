@@ -41,7 +41,7 @@ def test_no_column_that_is_read_is_listed_as_not_exported() -> None:
 
 
 PACKAGES = HERE.parent
-BUILT_IN: dict[Path, Any] = {path: dict[str, Collector] for path in sorted(HERE.glob("*.yaml"))} | {
+BUILT_IN: dict[Path, Any] = dict.fromkeys(sorted(HERE.glob("*.yaml")), dict[str, Collector]) | {
     PACKAGES / "advise" / "remedies.yaml": RemedyCatalogue,
     PACKAGES / "compare" / "measures.yaml": dict[str, Measure],
     PACKAGES / "diagnosis" / "findings.yaml": DiagnosisCatalogue,

@@ -7,9 +7,10 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp import Client, StdioServerParameters, stdio_client
+if TYPE_CHECKING:
+    from mcp import Client
 
 READ_ONLY = Path(__file__).with_name("read_only.py")
 HELLO = {
@@ -27,8 +28,11 @@ def command(*options: str) -> list[str]:
 @asynccontextmanager
 async def client(
     log: Path, *options: str, environment: dict[str, str] | None = None
-) -> AsyncIterator[Client]:
+) -> AsyncIterator["Client"]:
     """The SDK's client of a server. log: a file for what the server says on standard error."""
+    # Each process of the tests imports this module; few need the SDK, which takes a second.
+    from mcp import Client, StdioServerParameters, stdio_client
+
     program, *arguments = command(*options)
     with log.open("w") as file:
         parameters = StdioServerParameters(command=program, args=arguments, env=environment)

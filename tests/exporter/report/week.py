@@ -15,9 +15,8 @@ from pathlib import Path
 import yaml
 from tests.e2e.simulated_time import Deed, Recording, record
 from tests.exporter.report.past import without
+from tests.exporter.simulated import reading
 
-from ase_exporter.catalogue import load_catalogue
-from ase_exporter.config import Module
 from ase_exporter.rules.intervals import SCRAPES_PER_WINDOW
 from ase_simulator.model import SimulatedServer
 
@@ -203,7 +202,7 @@ def play(story: Story) -> Week:
             interval=INTERVAL,
             lag=LAG,
             deeds=deeds,
-            module=Module(collectors={name: name in COLLECTORS for name in load_catalogue()[0].collectors}),
+            module=reading(*COLLECTORS),
         )
     _fill(recording)
     without(recording, *((hour - story.first) * HOUR for hour in story.away))

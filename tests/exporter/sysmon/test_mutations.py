@@ -21,9 +21,9 @@ _ALPHABET = "-= %*n/a0123456789.:\n\t"
 
 
 def whole(rng: random.Random) -> str:
-    """A report with figures of all magnitudes: one in ten has 100 KB, the others a fifth of that."""
+    """A report with figures of all magnitudes: one in ten has 100 KB, the others a tenth of that."""
     parts = [section("Kernel Utilization", samples.ENGINES), samples.TRANSACTIONS]
-    for number in range(rng.choice([40] + [8] * 9)):
+    for number in range(rng.choice([40] + [4] * 9)):
         lines = [
             row(
                 f"    Row {index}", f"{rng.random() * 10**9:.1f}"[:12], "*" * 12, -rng.randrange(10**9), "0.1"

@@ -6,11 +6,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from matplotlib.figure import Figure
 from tests.paths import DOCS
 from tests.simulator.model.worlds import contention, rows_of
 
-from ase_exporter.pages.charts import COLOURS, chart_style
 from ase_simulator.model import SimulatedServer, load_scenario
 
 PICTURE = DOCS / "images" / "vldb.png"
@@ -90,6 +88,11 @@ def rows(found: list[Stage]) -> list[str]:
 
 def draw(found: list[Stage], path: Path) -> None:
     """Contention of each spinlock after each fix, with the batch's time below."""
+    # Only who draws needs matplotlib, which takes a second.
+    from matplotlib.figure import Figure
+
+    from ase_exporter.pages.charts import COLOURS, chart_style
+
     with chart_style():
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         axes = figure.subplots()
