@@ -419,24 +419,38 @@ class SysmonAnswer(ToolAnswer):
     notes: list[Text]
 
 
+def _given(value: object) -> object:
+    """None for what a session does not have."""
+    return value or None
+
+
 class SessionOf(Answer):
     """A session. doing: cpu, idle, or the part of the time account that it waits for. text: without literals."""
 
     spid: int
     doing: Text
-    in_state_seconds: Known
-    blocked_by: Annotated[int | None, Field(description="spid; null: nobody blocks it")]
-    transaction_seconds: Annotated[Known, Field(description="Age of the oldest transaction of its database")]
+    in_state_seconds: Annotated[Known, Field(validation_alias="seconds")]
+    blocked_by: Annotated[
+        int | None, BeforeValidator(_given), Field(description="spid; null: nobody blocks it")
+    ]
+    transaction_seconds: Annotated[
+        Known,
+        Field(validation_alias="open_seconds", description="Age of the oldest transaction of its database"),
+    ]
     login: Text
     program: Text
     database: Text
     statement: Text
     object: Text
     lock: Text
-    wait_event: Text
-    cpu_seconds: Known
-    logical_reads: Known
-    text: Annotated[Quoting | None, Field(description="Without literals; null: not asked for, or not known")]
+    wait_event: Annotated[Text, Field(validation_alias="event")]
+    cpu_seconds: Annotated[Known, Field(validation_alias="cpu")]
+    logical_reads: Annotated[Known, Field(validation_alias="reads")]
+    text: Annotated[
+        Quoting | None,
+        BeforeValidator(_given),
+        Field(description="Without literals; null: not asked for, or not known"),
+    ]
 
 
 class LinkOf(Answer):
@@ -448,45 +462,67 @@ class LinkOf(Answer):
 
 
 class StatementOf(Answer):
-    """What all executions in the window cost. changed: how much more one reads than before, or ''."""
+    """What all executions in the window cost. source: cache, or pipe for statements that ended, by line. changed: how
+    much more one reads, or takes of CPU, than before, since changed_at, or ''."""
 
     name: Text
     database: Text
-    window_seconds: float
+    source: Literal["cache", "pipe"]
+    window_seconds: Annotated[float, Field(validation_alias="window")]
     uses: Known
-    cpu_seconds: Known
-    elapsed_seconds: Known
-    logical_reads: Known
+    cpu_seconds: Annotated[Known, Field(validation_alias="cpu")]
+    elapsed_seconds: Annotated[Known, Field(validation_alias="elapsed")]
+    logical_reads: Annotated[Known, Field(validation_alias="reads")]
     reads_each: Known
-    changed: Text
+    changed: Annotated[Text, Field(validation_alias="change")]
+    changed_at: Annotated[
+        Time | None,
+        BeforeValidator(_given),
+        Field(validation_alias="since", description="UTC; null: not changed"),
+    ]
 
 
-class FoundSessions(ToolAnswer):
+class WaitOf(Answer):
+    """What one session waited for on one event. doing: the part of the time account. waits: since its login."""
+
+    event: Text
+    doing: Text
+    waits: Known
+    waited_seconds: Annotated[Known, Field(validation_alias="seconds", description="Since its login")]
+    recent_seconds: Annotated[Known, Field(validation_alias="recent", description="In the window")]
+
+
+class LiveAnswer(ToolAnswer):
+    """Base of answers of /sessions. left_out: how many rows are not listed."""
+
+    server: Text
+    at: Text
+    left_out: int
+    notes: list[Text]
+
+
+class FoundSessions(LiveAnswer):
     """active: number of all active sessions by what they do."""
 
-    server: Text
-    at: Text
     active: dict[str, int]
     sessions: list[SessionOf]
-    left_out: int
-    notes: list[Text]
 
 
-class FoundBlockers(ToolAnswer):
+class FoundBlockers(LiveAnswer):
     """chains: each session above those that it blocks."""
 
-    server: Text
-    at: Text
     chains: list[LinkOf]
-    left_out: int
-    notes: list[Text]
 
 
-class FoundStatements(ToolAnswer):
+class FoundStatements(LiveAnswer):
     """The most expensive statements, those with most CPU first."""
 
-    server: Text
-    at: Text
     statements: list[StatementOf]
-    left_out: int
-    notes: list[Text]
+
+
+class FoundWaits(LiveAnswer):
+    """The events with most time in the window first. window_seconds: since the last reading of the session."""
+
+    spid: int
+    window_seconds: Annotated[Known, Field(description="null: this is the first reading; call it again")]
+    waits: list[WaitOf]

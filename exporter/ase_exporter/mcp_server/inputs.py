@@ -121,6 +121,12 @@ class Live(Arguments):
     limit: Annotated[int, Field(ge=1, le=200, description="How many rows.")] = 30
 
 
+class OneSession(Live):
+    """One session."""
+
+    spid: Annotated[int, Field(ge=1, le=2**31 - 1, description="As sessions and blockers give it.")]
+
+
 class LiveSessions(Live):
     """Which sessions."""
 

@@ -63,6 +63,7 @@ TOOLS = {
         querying.query,
         sysmon_files.sysmon_report,
         live.sessions,
+        live.waits,
         live.blockers,
         live.statements,
     )

@@ -36,6 +36,7 @@ def snapshot_json(snapshot: Snapshot, most: int = MAX_SESSIONS) -> dict[str, Any
             | {"reads_each": each.each("reads"), "elapsed_each": each.each("elapsed"), "change": each.change}
             for each in snapshot.statements
         ],
+        "waits": [asdict(each) for each in snapshot.waits],
     }
 
 

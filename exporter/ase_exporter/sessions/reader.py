@@ -1,7 +1,8 @@
 """Reads the sources of one target over its connection: at an interval, each failure for itself, less and less often."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from ase_exporter.ase.connection import DatabaseError
@@ -9,8 +10,18 @@ from ase_exporter.backoff import Backoff
 from ase_exporter.catalogue.facts import ServerFacts, unavailable_reason
 from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.sessions.session import Snapshot, snapshot_of
-from ase_exporter.sessions.sources import MAX_ROWS, PROCESSES, STATEMENTS, PlannedSource, plan_sources
-from ase_exporter.sessions.statements import StatementCost, StatementTracker
+from ase_exporter.sessions.session_waits import WaitTracker
+from ase_exporter.sessions.sources import (
+    ENDED,
+    MAX_ROWS,
+    PROCESSES,
+    STATEMENTS,
+    WAITS,
+    PlannedSource,
+    plan_sources,
+    waiting_spids,
+)
+from ase_exporter.sessions.statements import StatementCost, StatementTracker, perhaps_lost
 
 Query = Callable[[str], Sequence[Sequence[Any]]]
 
@@ -45,6 +56,7 @@ class SessionReader:
         self._facts: ServerFacts | None = None
         self._failures: Backoff[str, str] = Backoff(RETRY, MAX_RETRY)
         self._tracker = StatementTracker()
+        self._waits = WaitTracker()
         self._statements_read = -math.inf
         self._found: list[StatementCost] = []
 
@@ -55,31 +67,45 @@ class SessionReader:
         return more or self._clock.monotonic() - self._taken >= interval
 
     def take(
-        self, query: Query, facts: ServerFacts, groups: Collection[str], limit: float = math.inf
+        self,
+        query: Query,
+        facts: ServerFacts,
+        groups: Collection[str],
+        limit: float = math.inf,
+        refused: Mapping[str, str] = MappingProxyType({}),
     ) -> Snapshot:
-        """Read the sources of these groups, until a limit (monotonic). Raises DatabaseError without a connection."""
+        """Read the sources of these groups, until a limit (monotonic). refused: groups that are not, with the reason.
+
+        Raises DatabaseError without a connection.
+        """
         self._taken = began = self._clock.monotonic()
         self._groups = frozenset(groups)
         at, self.statements = self._clock.time(), 0
         if facts is not self._facts:
             if self._facts is None or facts.server_name != self._facts.server_name:
                 self._tracker.forget()
+                self._waits = WaitTracker()
+            # To a new connection, the server gives statements that have ended again.
+            self._tracker.forget_ended()
             self._plan, self._facts = plan_sources(facts), facts
         rows: dict[str, list[dict[str, Any]]] = {}
         missing: dict[str, str] = {}
         cut = False
+        spids = waiting_spids(groups)
+        wanted = {*groups, *([WAITS] if spids else ())}
         for planned in self._plan:
-            name, group = planned.source.name, planned.source.group
-            if group not in groups or (name in PROCESSES and any(each in rows for each in PROCESSES)):
+            name, group = planned.name, planned.source.group
+            if group not in wanted or (name in PROCESSES and any(each in rows for each in PROCESSES)):
                 continue
-            if group == STATEMENTS and not self._statements_due(began):
+            if group in (STATEMENTS, ENDED) and not self._statements_due(began):
+                missing[name] = refused.get(group) or planned.reason
                 continue
-            missing[name] = self._obstacle(planned, limit)
+            missing[name] = refused.get(group) or self._obstacle(planned, limit)
             if missing[name]:
                 continue
             try:
                 self.statements += 1
-                answer = query(planned.sql)
+                answer = query(planned.sql.format(spids=", ".join(map(str, spids))))
             except DatabaseError as error:
                 if not error.usable:
                     raise
@@ -94,10 +120,21 @@ class SessionReader:
         if STATEMENTS in groups and self._statements_due(began):
             self._statements_read = began
             self._found = self._tracker.note(rows, began, at)
+            if "ended_statements" in rows:
+                ended = self._tracker.note_ended(rows["ended_statements"], facts.databases, began, at)
+                self._found += ended
+                if ended:
+                    missing["ended_statements"] = perhaps_lost(rows["ended_statements"], facts.options)
         self.seconds = self._clock.monotonic() - began
         reasons = {name: reason for name, reason in missing.items() if reason}
         self.last = snapshot_of(
-            at, rows, facts, reasons, self._found if STATEMENTS in groups else (), cut=cut
+            at,
+            rows,
+            facts,
+            reasons,
+            self._found if STATEMENTS in groups else (),
+            self._waits.note(rows.get("session_waits", ()), facts, began),
+            cut=cut,
         )
         return self.last
 
@@ -108,8 +145,8 @@ class SessionReader:
         now = self._clock.monotonic()
         if planned.reason:
             return planned.reason
-        if self._failures.seconds_left(planned.source.name, now):
-            return self._failures.failures[planned.source.name].reason
+        if self._failures.seconds_left(planned.name, now):
+            return self._failures.failures[planned.name].reason
         return "no time was left" if now >= limit else ""
 
     def _note(self, name: str, error: DatabaseError) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.wait_parts import CPU, IDLE, wait_parts
+from ase_exporter.sessions.session_waits import SessionWaits
 from ase_exporter.sessions.sources import PROCESSES
 from ase_exporter.sessions.statements import StatementCost
 from ase_exporter.untrusted.entry import one_line
@@ -71,7 +72,8 @@ class Snapshot:
     """Who ran what at one moment. at: Unix time.
 
     sessions: those at work, those that block others, and those with the oldest transactions. missing: sources that
-    could not be read, with the reason. cut: whether there are more sessions than were listed.
+    could not be read, with the reason. cut: whether there are more sessions than were listed. waits: of the sessions
+    for which they were asked.
     """
 
     at: float
@@ -79,6 +81,11 @@ class Snapshot:
     statements: tuple[StatementCost, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     cut: bool = False
+    waits: tuple[SessionWaits, ...] = ()
+
+    def waits_of(self, spid: int) -> SessionWaits | None:
+        """What a session waited for; None if that was not asked for, or it has not waited."""
+        return next((each for each in self.waits if each.spid == spid), None)
 
     def without_text(self) -> "Snapshot":
         """The same for somebody who did not ask for the text of statements."""
@@ -97,11 +104,13 @@ def snapshot_of(
     facts: ServerFacts,
     missing: Mapping[str, str],
     statements: Iterable[StatementCost] = (),
+    waits: Iterable[SessionWaits] = (),
     *,
     cut: bool = False,
 ) -> Snapshot:
     """The snapshot of what was read. rows: by source."""
-    return Snapshot(at, tuple(_sessions(rows, facts)), tuple(statements), dict(missing), cut)
+    sessions = tuple(_sessions(rows, facts))
+    return Snapshot(at, sessions, tuple(statements), dict(missing), cut, tuple(waits))
 
 
 def _sessions(rows: Mapping[str, Rows], facts: ServerFacts) -> Iterable[Session]:

@@ -1,20 +1,40 @@
-"""Sources: the selects that sessions and statements are made from, one for each table, each of bounded length.
+"""Sources: the selects of sources.yaml, one for each table, each of bounded length.
 
 Columns that a version lacks are left out, and so are tables; what is missing has a reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from ase_exporter.catalogue.facts import ServerFacts
 from ase_exporter.catalogue.versions import parse_version
 from ase_exporter.catalogue.wait_parts import IDLE, RUNNING_EVENT, wait_parts
+from ase_exporter.config import yaml_files
 
 # Rows of one answer. More sessions at work than this are counted, not listed.
 MAX_ROWS = 2000
 _KNOWS_TOP = parse_version("12.5.3")
 
 SESSIONS, STATEMENTS, TEXT = "sessions", "statements", "text"
+# Statements that have ended: the server gives each to a connection once.
+ENDED, PIPE_TABLE = "ended", "monSysStatement"
+# What one session has waited for: the group is named after the session, such as `waits 77`.
+WAITS = "waits"
+MAX_WAITING = 10
+
+
+def waits_of(spid: int) -> str:
+    """The group of the waits of one session."""
+    return f"{WAITS} {spid}"
+
+
+def waiting_spids(groups: Iterable[str]) -> list[int]:
+    """The sessions whose waits are asked for, at most MAX_WAITING of them."""
+    found = sorted(int(each.split()[1]) for each in groups if each.startswith(f"{WAITS} "))
+    return found[:MAX_WAITING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,130 +43,46 @@ class Source:
 
     table: a monitoring table whose columns depend on the version; '' for a system table, whose `sql` is complete.
     more: a column, and what `where` is followed by if the table has it. options: of the server, without which it has
-    no rows. required: how many of its columns it needs.
+    no rows. required: how many of its columns it needs. sums: what the server sums, as float, over the rows that are
+    alike in the columns, by name of the result's column, which follow a `Count`; those with most of the first one come
+    first.
     """
 
-    name: str
     group: str
-    columns: Sequence[str]
+    columns: tuple[str, ...]
     table: str = ""
     where: str = ""
     sql: str = ""
     more: tuple[str, str] = ("", "")
-    options: Sequence[str] = ()
+    options: tuple[str, ...] = ()
     required: int = 2
+    sums: Mapping[str, str] = field(default_factory=dict)
 
 
-_IDLE_EVENTS = ", ".join(str(event) for event in wait_parts().events_of(IDLE) if event != RUNNING_EVENT)
-# Beside sessions at work: those that block others, and those whose transaction keeps a log from being truncated.
-_BLOCKS = " or {spid} in (select blocked from master..sysprocesses where blocked > 0)"
-_HOLDS = " or {spid} in (select spid from master..syslogshold where spid > 0)"
+@cache
+def sources() -> Mapping[str, Source]:
+    """All sources by name, as sources.yaml has them."""
+    return yaml_files.load(Path(__file__).with_name("sources.yaml"), dict[str, Source])
 
-# The sources of sessions: the first that can be read is. A login may be refused syslogshold, or lack mon_role.
+
+# The sources of sessions: the first that can be read is.
 PROCESSES = ("processes", "blocking_processes", "system_processes")
-_PROCESS = (
-    "SPID", "KPID", "WaitEventID", "SecondsWaiting", "BlockingSPID", "Login", "Application", "Command", "DBName",
-    "HostName", "LineNumber",
-)  # fmt: skip
-
-
-def _processes(name: str, more: str) -> Source:
-    where = f"SPID <> @@spid and (WaitEventID not in ({_IDLE_EVENTS}){more.format(spid='SPID')})"
-    return Source(name, SESSIONS, _PROCESS, "monProcess", where, options=("enable monitoring",), required=9)
-
-
-SOURCES = (
-    _processes("processes", _BLOCKS + _HOLDS),
-    _processes("blocking_processes", _BLOCKS),
-    Source(
-        "system_processes",
-        SESSIONS,
-        (
-            "SPID", "KPID", "Status", "SecondsWaiting", "BlockingSPID", "Login", "Application", "Command", "DBName",
-            "HostName",
-        ),
-        sql="select {top}spid, kpid, status, time_blocked, blocked, login = suser_name(suid), program_name, cmd,"
-        " database_name = db_name(dbid), hostname from master..sysprocesses"
-        " where suid > 0 and spid <> @@spid and (status <> 'recv sleep'" + _BLOCKS.format(spid="spid") + ")",
-    ),
-    Source(
-        "transactions",
-        SESSIONS,
-        ("spid", "database_id", "seconds"),
-        sql="select {top}spid, database_id = dbid, seconds = datediff(ss, starttime, getdate())"
-        " from master..syslogshold where spid > 0",
-    ),
-    Source(
-        "executing",
-        SESSIONS,
-        ("SPID", "KPID", "DBID", "ProcedureID", "LineNumber", "CpuTime", "WaitTime", "LogicalReads", "PhysicalReads"),
-        "monProcessStatement",
-        options=("enable monitoring", "statement statistics active"),
-    ),
-    Source(
-        "procedures",
-        SESSIONS,
-        ("SPID", "KPID", "ObjectName", "DBName", "LineNumber", "ContextID"),
-        "monProcessProcedures",
-        options=("enable monitoring", "statement statistics active"),
-        required=3,
-    ),
-    Source(
-        "objects",
-        SESSIONS,
-        ("SPID", "KPID", "DBID", "ObjectID", "ObjectName", "DBName", "LogicalReads"),
-        "monProcessObject",
-        options=("enable monitoring", "per object statistics active"),
-        required=5,
-    ),
-    Source(
-        "locks",
-        SESSIONS,
-        ("SPID", "KPID", "DBID", "ObjectID", "LockState", "LockType", "LockLevel", "WaitTime", "DBName"),
-        "monLocks",
-        "LockState = 'Requested'",
-        more=("BlockedState", " or BlockedState = 'Blocking'"),
-        options=("enable monitoring",),
-        required=6,
-    ),
-    Source(
-        "cached_statements",
-        STATEMENTS,
-        (
-            "SSQLID", "Hashkey", "DBName", "UseCount", "TotalCpuTime", "TotalElapsedTime", "TotalLIO", "TotalPIO",
-            "LockWaitTime", "CachedDate",
-        ),
-        "monCachedStatement",
-        "LastUsedDate > dateadd(mi, -10, getdate())",
-        options=("enable monitoring", "enable stmt cache monitoring", "statement cache size"),
-    ),
-    Source(
-        "cached_procedures",
-        STATEMENTS,
-        (
-            "PlanID", "ObjectID", "ObjectName", "DBName", "ExecutionCount", "CPUTime", "ExecutionTime", "LogicalReads",
-            "PhysicalReads", "CompileDate",
-        ),
-        "monCachedProcedures",
-        "ObjectType <> 'trigger' and ExecutionCount > 0",
-        options=("enable monitoring", "statement statistics active"),
-        required=5,
-    ),
-    Source(
-        "texts",
-        TEXT,
-        ("SPID", "KPID", "BatchID", "LineNumber", "SequenceInLine", "SQLText"),
-        "monProcessSQLText",
-        options=("enable monitoring", "max SQL text monitored"),
-        required=6,
-    ),
-)  # fmt: skip
+_PARTS = {
+    "idle": ", ".join(str(event) for event in wait_parts().events_of(IDLE) if event != RUNNING_EVENT),
+    "blocks": " or spid in (select blocked from master..sysprocesses where blocked > 0)",
+    "holds": " or spid in (select spid from master..syslogshold where spid > 0)",
+}
+_ASKED = re.compile(r" from master\.\.monProcessWaits where SPID in \(([\d, ]+)\) ")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSource:
-    """A source on one server. columns: of its result in order. sql: '' if it cannot be read, for the `reason`."""
+    """A source, by its name, on one server.
 
+    columns: of its result in order. sql: '' if it cannot be read, for the `reason`.
+    """
+
+    name: str
     source: Source
     columns: tuple[str, ...]
     sql: str
@@ -158,20 +94,33 @@ def plan_sources(facts: ServerFacts) -> list[PlannedSource]:
     return list(_planned(facts))
 
 
+def groups_in(statements: Collection[str], facts: ServerFacts) -> set[str]:
+    """The groups that statements were sent for."""
+    asked = [found[1] for sql in statements if (found := _ASKED.search(sql))]
+    waits = {waits_of(int(spid)) for each in asked for spid in each.split(",")}
+    return waits | {each.source.group for each in plan_sources(facts) if each.sql in statements}
+
+
 def _planned(facts: ServerFacts) -> Iterator[PlannedSource]:
     top = f"top {MAX_ROWS} " if facts.version >= _KNOWS_TOP else ""
-    for source in SOURCES:
+    for name, source in sources().items():
         if not source.table:
-            yield PlannedSource(source, tuple(source.columns), source.sql.format(top=top))
+            yield PlannedSource(name, source, source.columns, source.sql.format(top=top, **_PARTS))
             continue
-        known = {name.lower(): name for name in facts.tables.get(source.table, {})}
-        columns = tuple(name for name in source.columns if name.lower() in known)
+        known = {each.lower(): each for each in facts.tables.get(source.table, {})}
+        columns = tuple(each for each in source.columns if each.lower() in known)
         reason = _obstacle(source, facts, known, columns)
-        spelled = ", ".join(known[name.lower()] for name in columns)
+        spelled = ", ".join(known[each.lower()] for each in columns)
         condition = source.where + (source.more[1] if source.more[0].lower() in known else "")
-        where = f" where {condition}" if condition else ""
-        sql = f"select {top}{spelled} from master..{source.table}{where}"
-        yield PlannedSource(source, columns, "" if reason else sql, reason)
+        parts = _PARTS | {each: _PARTS[each].replace(" spid in", " SPID in") for each in ("blocks", "holds")}
+        where = f" where {condition.format(**parts)}" if condition else ""
+        sums, order = "", ""
+        if source.sums:
+            sums = ", count(*)" + "".join(f", sum(convert(float, {each}))" for each in source.sums.values())
+            order = f" group by {spelled} order by {len(columns) + 2} desc"
+            columns = (*columns, "Count", *source.sums)
+        sql = f"select {top}{spelled}{sums} from master..{source.table}{where}{order}"
+        yield PlannedSource(name, source, columns, "" if reason else sql, reason)
 
 
 def _obstacle(source: Source, facts: ServerFacts, known: Mapping[str, str], columns: Sequence[str]) -> str:

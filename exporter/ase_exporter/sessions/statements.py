@@ -1,4 +1,4 @@
-"""Statements that cost most between two readings, by procedure or by hash. Pure.
+"""Statements that cost most between two readings: by procedure or by hash, those that ended also by line. Pure.
 
 Each statement is compared with what it was like before: a bad plan reads more pages in each execution.
 """
@@ -16,22 +16,26 @@ MIN_USES, MARKED = 5.0, 3.0
 # The weight of a new reading in what is usual, and the number of statements of which that is kept.
 _NEW_WEIGHT, _MAX_USUAL = 0.1, 5000
 
+# Where the cost is from: the counters of the caches, or the pipe of statements that ended.
+CACHE, PIPE = "cache", "pipe"
 COSTS = ("uses", "cpu", "elapsed", "reads", "physical_reads")
 _COLUMNS = {
     "cached_statements": ("UseCount", "TotalCpuTime", "TotalElapsedTime", "TotalLIO", "TotalPIO"),
     "cached_procedures": ("ExecutionCount", "CPUTime", "ExecutionTime", "LogicalReads", "PhysicalReads"),
 }
+_ENDED_COLUMNS = ("Count", "CpuTime", "Elapsed", "LogicalReads", "PhysicalReads")
+PIPE_SIZE = "statement pipe max messages"
 _IN_MILLISECONDS = ("cpu", "elapsed")
 
 
 @dataclass(frozen=True, slots=True)
 class StatementCost:
-    """One statement over a window. name: database and procedure, or the hash of a cached statement.
+    """One statement over a window. name: a procedure, with its line if it is from the pipe, or the hash of a statement.
 
-    number: of its text in the cache, None of procedures. window: seconds. uses: executions in it; cpu, elapsed
-    (seconds), reads, physical_reads: of all of them, None if the server does not count them. usual_reads: logical reads
-    of one execution before, None if not known yet. since: Unix time from which on one takes MARKED times as many, 0 if
-    it does not.
+    number: of its text in the cache, None of others. window: seconds. uses: executions in it; cpu, elapsed
+    (seconds), reads, physical_reads: of all of them, None if the server does not count them. usual_reads, usual_cpu:
+    logical reads and CPU seconds of one execution before, None if not known yet. since: Unix time from which on one
+    takes MARKED times as much of either, 0 if it does not. source: CACHE or PIPE.
     """
 
     name: str
@@ -45,6 +49,8 @@ class StatementCost:
     physical_reads: float | None
     usual_reads: float | None = None
     since: float = 0.0
+    usual_cpu: float | None = None
+    source: str = CACHE
 
     def each(self, cost: str) -> float | None:
         """The cost of one execution."""
@@ -53,18 +59,32 @@ class StatementCost:
 
     @property
     def change(self) -> str:
-        """How much more it reads than before, in words; '' if it does not."""
-        now = self.each("reads")
-        if not self.since or now is None or self.usual_reads is None:
-            return ""
-        return f"{self.usual_reads:.0f} -> {now:.0f} reads each"
+        """How much more it reads, or else how much more CPU it takes, than before, in words; '' if it does not."""
+        reads, cpu = self.each("reads"), self.each("cpu")
+        if self.since and _is_marked("reads", reads, self.usual_reads):
+            return f"{self.usual_reads:.0f} -> {reads:.0f} reads each"
+        if self.since and _is_marked("cpu", cpu, self.usual_cpu):
+            return f"{_ms(self.usual_cpu)} -> {_ms(cpu)} ms CPU each"
+        return ""
+
+
+# What one execution takes at least if it is marked, divided by MARKED: the server counts CPU time in milliseconds.
+_LEAST = {"reads": 1.0, "cpu": 0.002}
+
+
+def _is_marked(cost: str, now: float | None, usual: float | None) -> bool:
+    return now is not None and usual is not None and now >= MARKED * max(usual, _LEAST[cost])
+
+
+def _ms(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1000:.1f}"
 
 
 @dataclass(slots=True)
 class _Usual:
-    """Logical reads of one execution, as a moving average. since: Unix time since when it takes far more, or 0."""
+    """What one execution takes, as moving averages by cost. since: Unix time since when it takes far more, or 0."""
 
-    reads: float
+    of: dict[str, float]
     since: float = 0.0
 
 
@@ -85,17 +105,26 @@ class StatementTracker:
     def __init__(self) -> None:
         self._last: dict[tuple[Any, ...], _Reading] = {}
         self._read_at: float | None = None
+        self._ended_at: float | None = None
+        # Of the procedures of the last reading, by database and id.
+        self._names: dict[tuple[str, int], str] = {}
         self._usual: dict[str, _Usual] = {}
 
     def forget(self) -> None:
         """Forget all readings: another server may answer."""
         self.__init__()  # type: ignore[misc]
 
+    def forget_ended(self) -> None:
+        """What the next reading of the pipe has may have been there before."""
+        self._ended_at = None
+
     def note(
         self, rows: Mapping[str, Iterable[Mapping[str, Any]]], now: float, at: float
     ) -> list[StatementCost]:
         """The most expensive statements since the last reading, by CPU. now: monotonic; at: Unix time."""
         readings = {each.key: each for each in _readings(rows)}
+        for row in rows.get("cached_procedures", ()):
+            self._names[_text(row.get("DBName")), row["ObjectID"]] = _text(row["ObjectName"])
         before, began = self._last, self._read_at
         self._last, self._read_at = readings, now
         if began is None or now <= began:
@@ -108,23 +137,67 @@ class StatementTracker:
                 grown[own] = summed(grown[own], found) if own in grown else found
         return _leading([self._compared(each, at) for each in grown.values()])
 
+    def note_ended(
+        self, rows: Iterable[Mapping[str, Any]], databases: Mapping[int, str], now: float, at: float
+    ) -> list[StatementCost]:
+        """The most expensive statements that ended since the last reading of the pipe, as `note` has them.
+
+        The first reading has what ended before, over a time that is not known: it counts for nothing. databases: names.
+        """
+        began, self._ended_at = self._ended_at, now
+        if began is None or now <= began:
+            return []
+        total: dict[tuple[str, str], StatementCost] = {}
+        for row in rows:
+            costs = {cost: row[column] for cost, column in zip(COSTS, _ENDED_COLUMNS, strict=True)}
+            costs |= {cost: costs[cost] / 1000 for cost in _IN_MILLISECONDS if costs[cost] is not None}
+            database = databases.get(row["DBID"], str(row["DBID"]))
+            found = StatementCost(
+                self._ended_name(database, row), database, None, now - began, **costs, source=PIPE
+            )
+            own = found.name, database
+            total[own] = summed(total[own], found) if own in total else found
+        return _leading([self._compared(each, at) for each in total.values()])
+
+    def _ended_name(self, database: str, row: Mapping[str, Any]) -> str:
+        procedure, line = row["ProcedureID"], row["LineNumber"]
+        if procedure:
+            return f"{self._names.get((database, procedure), f'procedure {procedure}')}:{line}"
+        return _hash_name(row["HashKey"]) if row.get("HashKey") else f"batch:{line}"
+
     def _compared(self, found: StatementCost, at: float) -> StatementCost:
-        now = found.each("reads")
-        if now is None or found.uses < MIN_USES:
+        now = {cost: each for cost in _LEAST if (each := found.each(cost)) is not None}
+        if not now or found.uses < MIN_USES:
             return found
-        key = f"{found.database} {found.name}"
-        usual = self._usual.pop(key, None) or _Usual(now)
-        if now >= MARKED * max(usual.reads, 1.0):
-            # What is usual stays what it was: a bad plan must not become that.
-            usual.since = usual.since or at
-        else:
-            usual.since = 0.0
-            usual.reads += (now - usual.reads) * _NEW_WEIGHT
+        key = f"{found.source} {found.database} {found.name}"
+        usual = self._usual.pop(key, None) or _Usual({})
+        marked = [cost for cost, each in now.items() if _is_marked(cost, each, usual.of.get(cost))]
+        usual.since = (usual.since or at) if marked else 0.0
+        for cost in now.keys() - marked:
+            # What is usual stays what it was while it is marked: a bad plan must not become that.
+            before = usual.of.setdefault(cost, now[cost])
+            usual.of[cost] += (now[cost] - before) * _NEW_WEIGHT
         # The one that has not been seen for longest comes first.
         self._usual[key] = usual
         if len(self._usual) > _MAX_USUAL:
             del self._usual[next(iter(self._usual))]
-        return replace(found, usual_reads=usual.reads, since=usual.since)
+        return replace(
+            found, usual_reads=usual.of.get("reads"), usual_cpu=usual.of.get("cpu"), since=usual.since
+        )
+
+
+def perhaps_lost(rows: Iterable[Mapping[str, Any]], options: Mapping[str, int]) -> str:
+    """That statements may have left the pipe before they were read, in words; '' if none has."""
+    ended, size = sum(row["Count"] for row in rows), options.get(PIPE_SIZE, 0)
+    return (
+        f"perhaps not all: {ended} ended since the last reading, {PIPE_SIZE} is {size}"
+        if ended >= size
+        else ""
+    )
+
+
+def _hash_name(hashkey: int) -> str:
+    return f"#{hashkey & 0xFFFFFFFF:08x}"
 
 
 def _readings(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[_Reading]:
@@ -134,7 +207,7 @@ def _readings(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[_Read
             database = _text(row.get("DBName"))
             if source == "cached_statements":
                 key = source, row["SSQLID"], row.get("CachedDate")
-                yield _Reading(key, f"#{row['Hashkey'] & 0xFFFFFFFF:08x}", database, row["SSQLID"], totals)
+                yield _Reading(key, _hash_name(row["Hashkey"]), database, row["SSQLID"], totals)
             else:
                 key = source, row["PlanID"], row.get("CompileDate")
                 yield _Reading(key, _text(row["ObjectName"]), database, None, totals)

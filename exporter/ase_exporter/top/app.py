@@ -144,7 +144,8 @@ class TopApp(App[None]):
 
     def action_part(self, number: int) -> None:
         if self._target is not None:
-            self._part, self._page = list(SECTIONS)[number], None
+            self._part = list(SECTIONS)[number]
+            self._leave_page()
             self._show(to_top=True)
 
     def action_next_part(self) -> None:
@@ -209,7 +210,7 @@ class TopApp(App[None]):
             self._filter = ""
             self._leave_filter()
         elif self._page is not None:
-            self._page = None
+            self._leave_page()
         elif self._filter:
             self._filter = ""
         elif len(self._feed.targets) > 1:
@@ -218,6 +219,7 @@ class TopApp(App[None]):
         self._show()
 
     def action_help(self) -> None:
+        self._leave_page()
         self._page = ("help", "")
         self._show()
 
@@ -229,7 +231,13 @@ class TopApp(App[None]):
             self._show(to_top=True)
         elif self._part in DETAILS:
             self._page = (self._part, key)
+            if DETAILS[self._part] is detail.session_lines:
+                self._feed.look_at(self._target, int(key))
             self._show()
+
+    def _leave_page(self) -> None:
+        self._page = None
+        self._feed.look_at(self._target or "", None)
 
     # The screen
 

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from ase_exporter.advise.advice import SpinlockFinding, advise
 from ase_exporter.advise.report import finding_lines
-from ase_exporter.sessions.session import Session
+from ase_exporter.sessions.session import Session, Snapshot
 from ase_exporter.top.figures import Cache
 from ase_exporter.top.frames import Frame
 from ase_exporter.top.scene import Scene, change_flags
@@ -15,6 +15,8 @@ from ase_exporter.top.view import TREND_FLOOR, contention_trend
 
 # Frames of the sparkline.
 LENGTH = 60
+# Events of a session.
+MAX_WAITS = 12
 
 
 def spinlock_lines(scene: Scene, name: str) -> Iterator[Text]:
@@ -73,6 +75,7 @@ def session_lines(scene: Scene, spid: str) -> Iterator[Text]:
     if found.text:
         yield Text(f"{'text':<12}{found.text}")
     yield Text()
+    yield from map(Text, _waits(snapshot, found.spid))
     yield from map(Text, _blockers(found, by_spid))
     waiting = [each for each in snapshot.sessions if each.blocked_by == found.spid]
     for each in waiting:
@@ -100,6 +103,20 @@ def _session_values(found: Session) -> Iterator[tuple[str, str]]:
             "so far",
             f"{duration(found.cpu)} CPU, {duration(found.waited)} waited, {count(found.reads)} logical reads",
         )
+
+
+def _waits(snapshot: Snapshot, spid: int) -> Iterator[str]:
+    """What a session has waited for."""
+    found = snapshot.waits_of(spid)
+    if found is None:
+        yield f"waits: {snapshot.missing.get('session_waits') or 'none, or not read yet'}"
+    else:
+        recent = "at the next" if found.window is None else f"in {duration(found.window)}"
+        yield f"{'waited for':<40} {recent:>11} {'since login':>11} {'waits':>9}"
+        for each in found.events[:MAX_WAITS]:
+            times = f"{duration(each.recent):>11} {duration(each.seconds):>11} {count(each.waits):>9}"
+            yield f"{each.event:<40.40} {times} {each.doing.replace('_', ' ')}"
+    yield ""
 
 
 def _blockers(found: Session, by_spid: Mapping[str, Session]) -> Iterator[str]:

@@ -37,6 +37,9 @@ class Feed(Protocol):
     def pause(self, paused: bool) -> None:
         """Pause or continue, where that is possible."""
 
+    def look_at(self, target: str, spid: int | None) -> None:
+        """Also read what that session has waited for, from the next sample on; None: of none."""
+
     def stop(self) -> None:
         """Stop sampling, and log out where possible."""
 
@@ -54,6 +57,10 @@ class LiveFeed:
 
     def pause(self, paused: bool) -> None:
         """Do nothing: servers do not pause."""
+
+    def look_at(self, target: str, spid: int | None) -> None:
+        for sampler in self._samplers:
+            sampler.looked_at = spid if sampler.target.name == target else None
 
     @property
     def timeout(self) -> float:

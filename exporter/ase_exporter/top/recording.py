@@ -23,7 +23,7 @@ from ase_exporter.metrics.counters import CounterStore
 from ase_exporter.metrics.families import Family
 from ase_exporter.sessions.reader import SessionReader
 from ase_exporter.sessions.session import Snapshot
-from ase_exporter.sessions.sources import STATEMENTS, plan_sources
+from ase_exporter.sessions.sources import STATEMENTS, groups_in
 from ase_exporter.top.frames import Frame, Framer
 from ase_exporter.top.marks import ChangeLog
 from ase_exporter.top.samples import SESSION_ROWS, Sample, SampleCost, Tracker
@@ -149,7 +149,7 @@ class Replayer:
 
     def _take_sessions(self, facts: ServerFacts, current: Mapping[str, Execution]) -> None:
         """Take what this scrape has of sessions; statements are read less often."""
-        groups = {each.source.group for each in plan_sources(facts) if each.sql in current}
+        groups = groups_in(current, facts)
         if not groups:
             return
         taken = self._reader.take(self._playback.query, facts, groups)
@@ -213,6 +213,9 @@ class ReplayFeed:
 
     def pause(self, paused: bool) -> None:
         (self._going.clear if paused else self._going.set)()
+
+    def look_at(self, target: str, spid: int | None) -> None:
+        """Do nothing: what was recorded is there."""
 
     def stop(self) -> None:
         self._stopped.set()

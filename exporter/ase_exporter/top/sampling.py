@@ -14,7 +14,7 @@ from ase_exporter.clock import SYSTEM_CLOCK, Clock
 from ase_exporter.config import Config, Module, Target, yaml_files
 from ase_exporter.scraping.result import ScrapeResult
 from ase_exporter.scraping.target_scraper import TargetScraper
-from ase_exporter.sessions.sources import SESSIONS, STATEMENTS
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, waits_of
 from ase_exporter.top.marks import ChangeLog
 from ase_exporter.top.samples import Sample, SampleCost, Tracker
 
@@ -58,7 +58,7 @@ class TargetSampler:
     interval: seconds between samples. timeout: seconds of a scrape; by default that of the configuration. clock,
     open_connection, timing: as those of TargetScraper. save: called after each sample, to record it; returns a note
     for the screen or ''. selection: what is read, by default what the screen shows;
-    groups: what of sessions.
+    groups: what of sessions. looked_at: the session whose waits are read, too.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class TargetSampler:
             session_interval=0.0,
         )
         self._groups = frozenset(groups)
+        self.looked_at: int | None = None
         self._off = frozenset(name for name, on in chosen.collectors.items() if not on)
         self._tracker = Tracker()
         self._changes = ChangeLog(target.name)
@@ -119,7 +120,9 @@ class TargetSampler:
         return self._sample(result, at, started)
 
     def _result(self, deadline: float) -> ScrapeResult:
-        return ScrapeResult(deadline, clock=self._clock, session_groups=self._groups)
+        looked_at = self.looked_at
+        groups = self._groups if looked_at is None else self._groups | {waits_of(looked_at)}
+        return ScrapeResult(deadline, clock=self._clock, session_groups=groups)
 
     def close(self) -> None:
         self._scraper.close()

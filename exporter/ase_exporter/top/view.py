@@ -246,6 +246,7 @@ def _each(title: str, cost: str, show: Callable[[Any], str], width: int = 0) -> 
 _STATEMENTS = (
     _text("Statement", "name"),
     _text("Database", "database"),
+    _text("From", "source", 100),
     _number("Uses", "uses"),
     _number("CPU", "cpu", duration),
     _number("Elapsed", "elapsed", duration),
@@ -253,14 +254,14 @@ _STATEMENTS = (
     _each("Each", "elapsed", duration, 100),
     _each("Reads each", "reads", count),
     _number("Disk reads", "physical_reads", count, 120),
-    _text("Changed", "change"),
+    Column("Changed", lambda each: each.change and f"{each.change} since {clock(each.since)}"),
 )
 
 
 def _statements(scene: Scene) -> ScreenTable:
     """Procedures and cached statements by what they cost since the last reading of the caches."""
     found = scene.frame.sample.sessions
-    names = ("cached_procedures", "cached_statements")
+    names = ("cached_procedures", "cached_statements", "ended_statements")
     missing = [found.missing[name] for name in names if name in found.missing] if found else []
     empty = (
         f"Not read: {'; '.join(dict.fromkeys(missing))}"
@@ -273,7 +274,7 @@ def _statements(scene: Scene) -> ScreenTable:
         _STATEMENTS,
         found.statements if found else (),
         empty,
-        key=lambda each: f"{each.database} {each.name}",
+        key=lambda each: f"{each.source} {each.database} {each.name}",
         style=lambda each: "bold red" if each.change else "",
     )
 

@@ -1,6 +1,6 @@
 """/sessions: who runs what on a target now, as a page and as JSON. Read-only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Protocol
 
@@ -13,13 +13,16 @@ from ase_exporter.sessions.blocking import blocking_trees, relevant_sessions, wh
 from ase_exporter.sessions.encode import MAX_SESSIONS, snapshot_json
 from ase_exporter.sessions.incidents import Incident
 from ase_exporter.sessions.session import Snapshot
-from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
+from ase_exporter.sessions.statements import CACHE, StatementCost
 from ase_exporter.workers.messages import ScrapeReply
 
 # Seconds between two readings of a page that stays open.
 REFRESH = 5
 # Rows of each table: a page for somebody who looks, also on a phone; JSON has more.
-MAX_LINKS, MAX_ROWS, MAX_STATEMENTS = 25, 50, 15
+MAX_LINKS, MAX_ROWS, MAX_STATEMENTS, MAX_WAITS = 25, 50, 15, 15
+# Of a spid, which is an int of the server.
+MAX_DIGITS = 10
 
 # What a filter looks at.
 _SEARCHED = attrgetter("login", "program", "database", "host", "statement", "object", "doing", "spid")
@@ -41,7 +44,7 @@ class SessionHandlers:
         self._exporter = exporter
 
     async def sessions(self, request: Request) -> Response:
-        """Answers /sessions. text=1 asks for the text of statements."""
+        """Answers /sessions. text=1 asks for the text of statements; spid=77, for the waits of that session."""
         exporter, asked = self._exporter, request.query_params
         names = [target.name for target in exporter.config.targets]
         target = asked.get("target") or (names[0] if names else "")
@@ -53,7 +56,9 @@ class SessionHandlers:
                 "the text of statements needs sessions.statement_text in the configuration, and a login\n",
                 403,
             )
-        reply = await exporter.sessions(target, SESSIONS, STATEMENTS, *([TEXT] if with_text else ()))
+        spid = _spid(asked)
+        more = [*([TEXT] if with_text else ()), *([waits_of(spid)] if spid else ())]
+        reply = await exporter.sessions(target, SESSIONS, STATEMENTS, *more)
         snapshot = reply.sessions
         problem = "" if snapshot else reply.summary.error or "no answer in time"
         if asked.get("format") == "json":
@@ -64,6 +69,20 @@ class SessionHandlers:
         return HTMLResponse(
             sessions_page(names, target, snapshot, asked, problem, text_allowed=exporter.shows_statement_text)
         )
+
+
+def _spid(asked: Mapping[str, str]) -> int:
+    """The session that is looked at, 0 for none."""
+    given = asked.get("spid", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
+
+
+def _by_source(statements: Iterable[StatementCost]) -> dict[str, list[StatementCost]]:
+    """The first of each source."""
+    found: dict[str, list[StatementCost]] = {CACHE: []}
+    for each in statements:
+        found.setdefault(each.source, []).append(each)
+    return {source: rows[:MAX_STATEMENTS] for source, rows in found.items()}
 
 
 def sessions_page(
@@ -105,7 +124,10 @@ def sessions_page(
         hidden=len(sessions) - MAX_ROWS,
         links=links[:MAX_LINKS],
         more_links=len(links) - MAX_LINKS,
-        statements=snapshot.statements[:MAX_STATEMENTS] if snapshot else (),
+        statements=_by_source(snapshot.statements if snapshot else ()),
+        spid=_spid(asked),
+        looked_at=snapshot.waits_of(_spid(asked)) if snapshot else None,
+        max_waits=MAX_WAITS,
         most=MAX_SESSIONS,
         problem=problem,
         refresh=refresh,

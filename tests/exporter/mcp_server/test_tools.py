@@ -5,6 +5,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 import yaml
 from tests.exporter.compare.conftest import prometheus_with, running_prometheus, typed
 from tests.exporter.compare.test_prometheus import server
+from tests.exporter.web.test_session_routes import SNAPSHOT, WAITS, text
 from tests.exporter.web.test_session_routes import Exporter as PageExporter
 from tests.exporter.web.test_session_routes import answer as session_answer
-from tests.exporter.web.test_session_routes import text
 from tests.needs import needs_prometheus
 from tests.paths import REPOSITORY
 
@@ -35,6 +36,7 @@ PLAIN = {
     *("share", "usual_share", "sessions"),  # 0 to 1; seconds per second
     *("before", "after"),  # as sp_sysmon prints them
     *("spid", "blocked_by", "depth", "blocks", "active", "uses", "logical_reads", "reads_each"),
+    "waits",  # of a session, since its login
     *("relative", "points", "left_out", "rows_without_evidence", "rows_without_data", "series_left_out"),
 }
 
@@ -89,7 +91,8 @@ def test_sessions_blockers_and_statements_are_those_of_the_exporter(monkeypatch:
 
     def answer(url: str, path: str, parameters: dict[str, str]) -> Any:
         asked.append(parameters)
-        return json.loads(text(session_answer(PageExporter(True), **parameters)))
+        exporter = PageExporter(True, replace(SNAPSHOT, waits=(WAITS,)))
+        return json.loads(text(session_answer(exporter, **parameters)))
 
     monkeypatch.setattr(live, "ask_exporter", answer)
     sources = Sources("http://127.0.0.1:1", "http://127.0.0.1:2")
@@ -101,6 +104,12 @@ def test_sessions_blockers_and_statements_are_those_of_the_exporter(monkeypatch:
     assert all(each["session"]["text"] is None for each in chains["chains"])
     costly = TOOLS["statements"].call(sources, {"server": "ONE"}).model_dump()
     assert costly["statements"][0]["changed"] == "40 -> 900 reads each"
+    assert costly["statements"][0]["changed_at"] == "2026-11-25T20:53:20Z"
+    waits = TOOLS["waits"].call(sources, {"server": "ONE", "spid": 10, "limit": 1}).model_dump()
+    assert (waits["window_seconds"], waits["left_out"], asked[-1]["spid"]) == (5.0, 1, "10")
+    assert waits["waits"][0]["recent_seconds"] == 4.5 and waits["waits"][0]["waited_seconds"] == 90.0
+    unseen = TOOLS["waits"].call(sources, {"server": "ONE", "spid": 12}).model_dump()
+    assert (unseen["waits"], unseen["window_seconds"]) == ([], None)
     assert "text" in asked[0] and not any("text" in each for each in asked[1:])
     with pytest.raises(UserError, match="--exporter URL"):
         TOOLS["sessions"].call(Sources("http://127.0.0.1:1"), {"server": "ONE"})

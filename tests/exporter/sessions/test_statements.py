@@ -83,10 +83,18 @@ def test_a_plan_that_is_compiled_again_is_not_compared_with_the_one_before() -> 
     assert (found.uses, found.reads) == (4, None)
 
 
-def procedure(uses: int, reads: int, plan: int = 1) -> dict[str, list[dict[str, Any]]]:
-    totals = {"ExecutionCount": uses, "CPUTime": uses, "ExecutionTime": uses, "LogicalReads": reads}
+def procedure(
+    uses: int, reads: int, plan: int = 1, cpu: int | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    totals = {
+        "ExecutionCount": uses,
+        "CPUTime": uses if cpu is None else cpu,
+        "ExecutionTime": uses,
+        "LogicalReads": reads,
+    }
     row = {
         "PlanID": plan,
+        "ObjectID": 7,
         "ObjectName": "new_order",
         "DBName": "shop",
         "CompileDate": plan,
@@ -95,16 +103,21 @@ def procedure(uses: int, reads: int, plan: int = 1) -> dict[str, list[dict[str, 
     return {"cached_procedures": [row | totals]}
 
 
-def test_a_bad_plan_is_a_marked_change_until_it_is_gone() -> None:
-    tracker, uses, reads = StatementTracker(), 0, 0
+@pytest.mark.parametrize(
+    ("cost", "change"), [("reads", "40 -> 900 reads each"), ("cpu", "40.0 -> 900.0 ms CPU each")]
+)
+def test_a_bad_plan_is_a_marked_change_until_it_is_gone(cost: str, change: str) -> None:
+    tracker, uses, spent = StatementTracker(), 0, 0
     seen: list[str] = []
     since: list[float] = []
     for number, each in enumerate([40] * 10 + [900] * 10 + [40] * 5):
-        uses, reads = uses + 10, reads + 10 * each
-        for found in tracker.note(procedure(uses, reads), number * 10.0, START + number * 10):
+        uses, spent = uses + 10, spent + 10 * each
+        steady = {"reads": 10 * number, "cpu": number}
+        rows = procedure(uses, **(steady | {cost: spent}))
+        for found in tracker.note(rows, number * 10.0, START + number * 10):
             seen.append(found.change)
             since.append(found.since)
-    assert seen == [""] * 9 + ["40 -> 900 reads each"] * 10 + [""] * 5
+    assert seen == [""] * 9 + [change] * 10 + [""] * 5
     assert set(since[9:19]) == {START + 100}
     assert MARKED * 40 < 900
 

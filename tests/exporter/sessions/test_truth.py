@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.exporter.clocks import ShiftedClock
 from tests.exporter.simulated import scrape, scraper_of
 from tests.exporter.top.watching import AUTH, HOST, SCENARIOS
 from tests.simulator.tds.running import Running, running
@@ -17,16 +18,22 @@ from tests.simulator.tds.running import Running, running
 from ase_exporter.catalogue.wait_parts import CPU, wait_parts
 from ase_exporter.scraping.target_scraper import TargetScraper
 from ase_exporter.sessions.blocking import Link, blocking_trees
+from ase_exporter.sessions.reader import STATEMENT_INTERVAL
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.sessions.sources import SESSIONS
+from ase_exporter.sessions.sources import ENDED, SESSIONS, STATEMENTS, waits_of
+from ase_exporter.sessions.statements import MAX_EACH
+from ase_exporter.sessions.statements import PIPE as PIPE_SOURCE
 from ase_simulator.model import SimulatedServer, load_scenario
 from ase_simulator.model import processes as model
 from ase_simulator.model.processes import Process, process_snapshot
 from ase_simulator.model.sessions import FIRST_USER_SPID
+from ase_simulator.model.tables import TABLES
 from ase_simulator.model.waits import classes, events
 from ase_simulator.simulation import simulation
 
 LOADS, STEP, SEED = 20, 120, 35
+# Statements that the pipe holds.
+PIPE = 3000
 IDLE_EVENT = 250
 EVENTS = {each.id: classes()[each.wait_class] for each in events()}
 
@@ -47,9 +54,12 @@ def loads() -> list[dict[str, Any]]:
 
 
 @contextmanager
-def server_under_load(directory: Path) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
+def server_under_load(
+    directory: Path, clock: ShiftedClock | None = None
+) -> Iterator[tuple[SimulatedServer, Running, TargetScraper]]:
     """A server whose time the test moves, one step for each load, and a scraper of it."""
     content = yaml.safe_load((SCENARIOS / "storm.yaml").read_text())
+    content["options"] |= {"statement pipe active": 1, "statement pipe max messages": PIPE}
     content["steps"] = [
         {"name": f"load {number}", "seconds": STEP, "workload": each} for number, each in enumerate(loads())
     ]
@@ -58,15 +68,15 @@ def server_under_load(directory: Path) -> Iterator[tuple[SimulatedServer, Runnin
     (server,) = load_scenario(str(file), speed=0, seed=SEED)
     assert isinstance(server, SimulatedServer)
     with running(lambda: simulation(server, None, HOST, 0)) as run:
-        scraper = scraper_of((HOST, run.port), AUTH, session_interval=0.0)
+        scraper = scraper_of((HOST, run.port), AUTH, session_interval=0.0, clock=clock)
         try:
             yield server, run, scraper
         finally:
             scraper.close()
 
 
-def snapshot(scraper: TargetScraper, *groups: str) -> Snapshot:
-    result = scrape(scraper, 60.0, "none", groups=groups or (SESSIONS,))
+def snapshot(scraper: TargetScraper, *groups: str, seconds: float = 60.0) -> Snapshot:
+    result = scrape(scraper, seconds, "none", groups=groups or (SESSIONS,))
     assert result.sessions is not None, result.summary.error
     return result.sessions
 
@@ -169,3 +179,77 @@ def test_a_running_session_is_cpu_and_a_deadlock_is_shown_once() -> None:
 def test_a_blocker_that_was_not_listed_is_shown_by_its_spid() -> None:
     (first, second) = blocking_trees([Session(7, 1, blocked_by=3, seconds=3)])
     assert (first.session.spid, first.blocks, second.session.spid) == (3, 1, 7)
+
+
+def test_what_one_session_waited_for_is_what_the_server_counts(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    with server_under_load(tmp_path) as (server, run, scraper):
+        for number in range(LOADS):
+            run.ask(partial(server.world.clock.advance, STEP if number else STEP / 2))
+            snapshot(scraper)
+            users = range(loads()[number]["users"])
+            spids = sorted(FIRST_USER_SPID + each for each in chance.sample(users, 2))
+            groups = [SESSIONS, *map(waits_of, spids)]
+            snapshot(scraper, *groups)
+            before = {spid: waited(server, run, spid) for spid in spids}
+            run.ask(partial(server.world.clock.advance, 5))
+            found = snapshot(scraper, *groups)
+            assert [each.spid for each in found.waits] == [spid for spid in spids if before[spid]]
+            for each in found.waits:
+                now = waited(server, run, each.spid)
+                since = before[each.spid]
+                # The model's counters of one session may fall when the load changes: then the growth is not known.
+                grown = [max(0.0, seconds - since.get(event, 0.0)) for event, seconds in now.items()]
+                assert each.window and len(each.events) == len(now)
+                assert sorted(event.seconds or 0.0 for event in each.events) == sorted(now.values())
+                shown = sorted(event.recent or 0.0 for event in each.events)
+                assert shown == pytest.approx(sorted(grown), abs=1e-6)
+                if number == 0:
+                    # The sum is what the server has for the session as a whole, but for waits of system tasks.
+                    whole = run.ask(partial(waited_in_all, server, each.spid))
+                    assert sum(event.seconds or 0.0 for event in each.events) == pytest.approx(
+                        whole, rel=0.05
+                    )
+
+
+def waited(server: SimulatedServer, run: Running, spid: int) -> dict[int, float]:
+    """Seconds by number of the event, of the server."""
+    rows = run.ask(lambda: [row for row in TABLES["monProcessWaits"](server.world) if row["SPID"] == spid])
+    return {row["WaitEventID"]: row["WaitTime"] / 1000 for row in rows if row["Waits"]}
+
+
+def waited_in_all(server: SimulatedServer, spid: int) -> float:
+    (row,) = [each for each in TABLES["monProcessActivity"](server.world) if each["SPID"] == spid]
+    return float(str(row["WaitTime"])) / 1000
+
+
+def test_statements_that_ended_are_those_of_the_pipe(tmp_path: Path) -> None:
+    clock = ShiftedClock()
+    with server_under_load(tmp_path, clock) as (server, run, scraper):
+        seen: set[tuple[Any, ...]] = set()
+        whole = 0
+        for number in range(LOADS):
+            run.ask(partial(server.world.clock.advance, STEP - 11 if number else STEP / 2))
+            for part in range(2):
+                run.ask(partial(server.world.clock.advance, 0.2 if part else 10))
+                clock.ahead += STATEMENT_INTERVAL
+                found = snapshot(scraper, SESSIONS, STATEMENTS, ENDED, seconds=60.0 + clock.ahead)
+                rows = run.ask(lambda: list(TABLES["monSysStatement"](server.world)))
+                fresh = [row for row in rows if (row["SPID"], row["BatchID"]) not in seen]
+                seen = {(row["SPID"], row["BatchID"]) for row in rows}
+            if "ended_statements" in found.missing:
+                assert len(fresh) >= PIPE, found.missing
+                continue
+            whole += 1
+            procedures = run.ask(lambda: list(TABLES["monCachedProcedures"](server.world)))
+            names = {each["ObjectID"]: each["ObjectName"] for each in procedures}
+            reads, uses = Counter[str](), Counter[str]()
+            for row in fresh:
+                of_procedure = f"{names.get(row['ProcedureID'])}:{row['LineNumber']}"
+                name = of_procedure if row["ProcedureID"] else f"#{row['HashKey'] & 0xFFFFFFFF:08x}"
+                reads[name] += row["LogicalReads"]
+                uses[name] += 1
+            shown = {each.name: each for each in found.statements if each.source == PIPE_SOURCE}
+            assert {each.reads for each in shown.values()} >= set(sorted(reads.values())[-MAX_EACH:])
+            assert all((each.uses, each.reads) == (uses[name], reads[name]) for name, each in shown.items())
+    assert whole > LOADS / 2

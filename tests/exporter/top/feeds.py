@@ -24,9 +24,13 @@ class HandFed:
         self.interval, self.is_live = INTERVAL, True
         self._deliver: Callable[[Frame], None] = lambda new: None
         self.stopped = self.paused = False
+        self.looked_at: int | None = None
 
     def pause(self, paused: bool) -> None:
         self.paused = paused
+
+    def look_at(self, target: str, spid: int | None) -> None:
+        self.looked_at = spid
 
     def start(self, deliver: Callable[[Frame], None]) -> None:
         self._deliver = deliver

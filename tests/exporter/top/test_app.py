@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 from tests.exporter.top.feeds import HandFed, changed, failed, recorded, renamed
+from tests.exporter.web.test_session_routes import WAITS
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Input, Static
 
@@ -328,7 +329,12 @@ async def test_enter_opens_a_blocker_and_keys_of_pg_activity_choose_and_sort() -
         head = blocking_trees(sessions(frames[-1]))[0].session.spid
         await screen.press("enter")
         assert f"Session {head}" in screen.text and f"kill {head}" in screen.text
+        assert screen.feed.looked_at == head and "none, or not read yet" in screen.text
+        waited = replace(snapshot(frames[-1]), waits=(replace(WAITS, spid=head),))
+        await screen.show(replace(frames[-1], sample=replace(frames[-1].sample, sessions=waited)))
+        assert "waiting for a lock" in screen.text and "in 5s" in screen.text and "1m30s" in screen.text
         await screen.press("escape", "f1", "t")
+        assert screen.feed.looked_at is None
         assert screen.app._part == "sessions" and "Time▼" in screen.text
         for title in ("Login", "Host", "CPU", "Reads", "Wait event", "Text"):
             assert title in screen.text
@@ -345,9 +351,13 @@ async def test_thousands_of_sessions_are_cut_to_what_can_be_drawn(screen: Screen
     assert table.row_count == 1 and "1999" in screen.text
 
 
-def sessions(shown: Frame) -> tuple[Session, ...]:
+def snapshot(shown: Frame) -> Snapshot:
     assert shown.sample.sessions
-    return shown.sample.sessions.sessions
+    return shown.sample.sessions
+
+
+def sessions(shown: Frame) -> tuple[Session, ...]:
+    return snapshot(shown).sessions
 
 
 async def test_quitting_stops_the_feed() -> None:

@@ -16,8 +16,9 @@ from ase_exporter.config import Auth, Config, Scrape, Target
 from ase_exporter.config.sessions import SessionsConfig
 from ase_exporter.scraping.summary import ScrapeSummary
 from ase_exporter.sessions.session import Session, Snapshot
-from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT
-from ase_exporter.sessions.statements import StatementCost
+from ase_exporter.sessions.session_waits import SessionWait, SessionWaits
+from ase_exporter.sessions.sources import SESSIONS, STATEMENTS, TEXT, waits_of
+from ase_exporter.sessions.statements import PIPE, StatementCost
 from ase_exporter.web.app import ExporterApp
 from ase_exporter.web.session_routes import SessionHandlers
 from ase_exporter.workers.loading import Loaded
@@ -47,6 +48,15 @@ RUNNING = Session(
     50, 1, "batch", "loader", doing="cpu", reads=120_000, cpu=3.5, text="select a from t where b = ?"
 )
 COSTLY = StatementCost("new_order", "shop", None, 10.0, 20.0, 1.5, 9.0, 18_000.0, 4.0, 40.0, 1_795_640_000.0)
+ENDED = replace(COSTLY, name="new_order:12", source=PIPE)
+WAITS = SessionWaits(
+    10,
+    5.0,
+    (
+        SessionWait("waiting for a lock", "lock", 7, 90.0, 4.5),
+        SessionWait("waiting for input", "idle", None, None, None),
+    ),
+)
 SNAPSHOT = Snapshot(
     1_795_640_400.0, (*WAITING, RUNNING, HEAD), (COSTLY,), {"objects": "per object statistics active is off"}
 )
@@ -99,6 +109,24 @@ def test_the_page_names_blockers_waits_objects_and_statements() -> None:
     assert "batch" not in text(answer(exporter, target="ONE", contains="USER1"))
 
 
+def test_a_session_that_is_asked_for_shows_what_it_waited_for() -> None:
+    exporter = Exporter(snapshot=replace(SNAPSHOT, waits=(WAITS,), statements=(COSTLY, ENDED)))
+    page = text(answer(exporter, target="ONE", spid="10"))
+    assert exporter.asked == [("ONE", SESSIONS, STATEMENTS, waits_of(10))]
+    for shown in (
+        "What session 10 waited for",
+        "In the last 5 s",
+        "2 min",
+        "Statements that ended",
+        "order:12",
+    ):
+        assert shown in page, shown
+    assert "no such session" in text(answer(Exporter(), target="ONE", spid="11"))
+    for odd in ("x", "-1", "9" * 40, "²"):
+        assert "What session" not in text(answer(exporter, target="ONE", spid=odd))
+    assert {each for _, *asked in exporter.asked[1:] for each in asked} == {SESSIONS, STATEMENTS}
+
+
 def test_of_thousands_of_sessions_those_that_matter_are_listed() -> None:
     busy = [Session(100 + at, 1, "crowd", doing="log", seconds=900.0 - at / 10) for at in range(2000)]
     burning = Session(5000, 1, "report", doing="cpu", seconds=0.0, cpu=70.0)
@@ -107,7 +135,7 @@ def test_of_thousands_of_sessions_those_that_matter_are_listed() -> None:
     page = text(answer(exporter, target="ONE"))
     assert page.count("<tr>") < 100 and "1954 more" in page
     for each in (busy[0], *WAITING, burning, HEAD):
-        assert f'"spid">{each.spid}<' in page, each
+        assert f'spid={each.spid}">{each.spid}<' in page, each
     # A filter keeps the chains of whom it finds whole.
     found = text(answer(exporter, target="ONE", contains="user1"))
     assert "stock" in found and "more:" not in found and "crowd" not in found

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from zlib import crc32
 
 from ase_simulator.model.processes import FIRST_USER_KPID, Process, process_snapshot
 from ase_simulator.model.sessions import FIRST_USER_SPID
@@ -216,13 +217,19 @@ def _conflict(world: World, number: int, second: float, held: int, waiting: int)
 
 def statements(world: World, pipe: str = "statement") -> Iterator[Names]:
     """The latest finished statements, as far as a pipe keeps them. mix: a number from which details are derived."""
+    from ase_simulator.model.tables import TABLES
+
     tables, count = world.inventory.tables, world.workload.users
     if not tables or not count:
         return
+    plans = list(TABLES["monCachedProcedures"](world))
     for number, second in world.events("statements", world.options.run(f"{pipe} pipe max messages")):
         whole = (number * 2654435761 + world.seed * 40503) & 0xFFFFFFFF
         mix, table = whole >> 8, tables[(whole >> 4) % len(tables)]
         kind = mix % len(_PIPE_TEXTS)
+        text = _PIPE_TEXTS[kind]
+        # Every other statement is one of a procedure.
+        of_procedure = plans[(whole >> 12) % len(plans)] if plans and whole >> 6 & 1 else None
         yield {
             "number": number,
             "second": second,
@@ -232,7 +239,11 @@ def statements(world: World, pipe: str = "statement") -> Iterator[Names]:
             "spread": 0.25 + (mix % 151) / 100,
             "changes": kind > 0,
             "table": table,
-            "text": _PIPE_TEXTS[kind].format(table.object.name, mix % 100_000),
+            "text": text.format(table.object.name, mix % 100_000),
+            "database": of_procedure["DBName"] if of_procedure else table.object.database,
+            "procedure": of_procedure["ObjectID"] if of_procedure else 0,
+            "line": 10 + kind if of_procedure else 1,
+            "hash": 0 if of_procedure else crc32(text.format(table.object.name, "?").encode()) - 2**31,
         }
 
 
