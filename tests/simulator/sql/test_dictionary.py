@@ -50,14 +50,14 @@ def server(request: pytest.FixtureRequest) -> Client:
     return Client(load_scenario("quiet-oltp", version=request.param, speed=1.0)[0])
 
 
-@pytest.mark.parametrize("what", WITHOUT_A_MATCH)
-def test_nothing_is_without_a_match(server: Client, what: str) -> None:
-    assert server.rows(f"select count(*) from {WITHOUT_A_MATCH[what]}") == [(0,)]
+def test_nothing_is_without_a_match(server: Client) -> None:
+    counts = {what: server.rows(f"select count(*) from {rows}") for what, rows in WITHOUT_A_MATCH.items()}
+    assert counts == {what: [(0,)] for what in WITHOUT_A_MATCH}
 
 
-@pytest.mark.parametrize("what", TWICE)
-def test_nothing_is_there_twice(server: Client, what: str) -> None:
-    assert server.rows(f"select count(*) n from {TWICE[what]} having count(*) > 1") == []
+def test_nothing_is_there_twice(server: Client) -> None:
+    twice = "select count(*) n from {} having count(*) > 1"
+    assert {what for what, rows in TWICE.items() if server.rows(twice.format(rows))} == set()
 
 
 def place(server: Client) -> str:
