@@ -1,6 +1,8 @@
 """Entry point of `ase-exporter`: runs the command; errors become lines on stderr and an exit code."""
 
+import codecs
 import errno
+import io
 import os
 import sys
 
@@ -13,6 +15,8 @@ from ase_exporter.untrusted.entry import one_line
 _STAND_INS = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
 # Of writing to a stream; errors of files have the file's name.
 _OUTPUT_ERRORS = frozenset((errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPIPE))
+# What stands for characters that the encoding of standard output lacks.
+_IN_ASCII = {"→": "->", "–": "-", "…": "...", "·": "-", "±": "+-", "µ": "u", "“": '"', "”": '"', "’": "'"}
 
 
 def main() -> None:
@@ -21,6 +25,9 @@ def main() -> None:
     Output that cannot be written: exit code 1, with one line unless the reader of a pipe has left.
     """
     _replace_closed_streams()
+    codecs.register_error("in_ascii", _in_ascii)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="in_ascii")
     try:
         try:
             _run(sys.argv[1:])
@@ -68,6 +75,13 @@ def _replace_closed_streams() -> None:
         sys.stdout = os.fdopen(1, "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w")
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """In place of an error: a locale without UTF-8 must not end a command whose output has a name or an arrow."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_IN_ASCII.get(char, f"\\u{ord(char):04x}") for char in lacking), error.end
 
 
 def _drop_output() -> None:

@@ -262,7 +262,7 @@ def _why_not(step: AdviceStep, evidence: Evidence, whole: float, gained: float |
         return f"it needs {size_text(step.memory)}, and how much is free below max memory is not known"
     if free is not None and step.memory > free:
         return f"it needs {size_text(step.memory)}, and {size_text(free)} are free below max memory"
-    least = MIN_SHARE * whole
+    least, unit = MIN_SHARE * whole, "sessions" if gained is None else "engines"
     if gained is not None:
         least = max(MIN_ENGINES, least)
     elif step.gain is not None:
@@ -272,7 +272,9 @@ def _why_not(step: AdviceStep, evidence: Evidence, whole: float, gained: float |
     if gained <= 0:
         return "the prediction is that it makes things worse"
     if step.downtime and gained < least:
-        return f"it frees about {gained:.2f} of {whole:.0f}: too little for a restart or single-user mode"
+        return (
+            f"it frees about {gained:.2f} of {whole:.0f} {unit}: too little for a restart or single-user mode"
+        )
     return ""
 
 

@@ -27,9 +27,9 @@ def print_check(report: TargetReport) -> None:
     facts = report.facts
     console.print(TextLine(f"{report.name}: {facts.server_name}, ASE {facts.version}"))
     if not report.gaps and not report.failures and not report.mismatches:
-        console.print(
-            f"Nothing is missing. {as_count(report.executed, 'collector was', 'collectors were')} executed."
-        )
+        what = "No metric" if report.closed_databases else "Nothing"
+        executed = as_count(report.executed, "collector was", "collectors were")
+        console.print(f"{what} is missing. {executed} executed.")
     for line in [*_series(report), *_sa_role(report), *_failures(report.failures), *_gaps(report.gaps)]:
         console.print(line)
     for line in [*_differences(report), *_closed_databases(report), *_script(report), *_policy(report)]:

@@ -155,7 +155,7 @@ def compare_windows(
         rows=rows,
         confidence=confidence,
         step=step,
-        warnings=(*window_warnings(spans, marks), *_load_warnings(spans, load)),
+        warnings=(*window_warnings(spans, marks), *_load_warnings(spans, load, rows)),
         marks=tuple(marks),
     )
 
@@ -259,13 +259,20 @@ def _at_equal_load(
     return within(before, load_before), within(after, load_after)
 
 
-def _load_warnings(spans: Sequence[Span], load: Sequence[WindowSamples | None]) -> list[str]:
+def _load_warnings(
+    spans: Sequence[Span], load: Sequence[WindowSamples | None], rows: Sequence[ComparisonRow]
+) -> list[str]:
     first = load[0]
     if first is None or not first.overall:
         return []
     return [
         f"load differs: {window.overall:,.0f} transactions/s in window {span.name}, {first.overall:,.0f} in"
-        f" {spans[0].name}; see the comparison at equal load"
-        for span, window in list(zip(spans, load, strict=True))[1:]
+        f" {spans[0].name}; "
+        + (
+            "verdicts hold at equal load, too, unless a measure says otherwise"
+            if any(row.at_equal_load[place] for row in rows)
+            else "too few samples have equal load to compare by them"
+        )
+        for place, (span, window) in enumerate(zip(spans[1:], load[1:], strict=True))
         if window and window.overall is not None and abs(window.overall / first.overall - 1) > LOAD_TOLERANCE
     ]

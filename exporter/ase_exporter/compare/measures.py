@@ -46,21 +46,26 @@ class Measure(Strict):
         """A value as reports print it."""
         if self.unit == "ratio":
             return f"{value * 100:.2f} %"
-        if value and abs(value) < 1:
-            return f"{value:.3g}"
-        return f"{value:,.1f}"
+        return f"{value:{_digits(value)}}"
 
     def show_difference(self, value: float) -> str:
         """A difference as reports print it; ratios differ by percentage points."""
         if self.unit == "ratio":
             return f"{value * 100:+.2f} pp"
-        return f"{value:+.3g}" if abs(value) < 1 else f"{value:+,.1f}"
+        return f"{value:+{_digits(value)}}"
 
 
 @cache
 def measures() -> Mapping[str, Measure]:
     """All measures by key, in the order of the file."""
     return yaml_files.load_shipped(_FILE, dict[str, Measure])
+
+
+def _digits(value: float) -> str:
+    """The format of a number: three digits or more, so that small ones beside large ones have as many."""
+    if value and abs(value) < 1:
+        return "#.3g"
+    return ",.2f" if 1 <= abs(value) < 10 else ",.1f"
 
 
 def _fill(query: str, selector: str, seconds: float) -> str:

@@ -2,6 +2,8 @@
 
 import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,15 @@ def test_without_a_command_the_help_is_printed(run: Run) -> None:
 def test_an_exit_code_of_a_command_is_kept(run: Run, tmp_path: Path) -> None:
     assert run("catalogue", "validate", str(tmp_path)).returncode == 0
     assert run("annotate", "--run=x", "--url=http://127.0.0.1:9", "--", "/bin/false").returncode == 1
+
+
+def test_what_an_encoding_lacks_is_written_in_ascii_instead_of_an_error() -> None:
+    command = [sys.executable, "-m", "ase_exporter", "catalogue", "reference"]
+    whole, ascii_only = (
+        subprocess.run(
+            command, env=os.environ | {"PYTHONIOENCODING": name}, capture_output=True, check=True
+        ).stdout.decode()
+        for name in ("utf-8", "ascii")
+    )
+    assert "(`modules: … collectors:" in whole
+    assert "(`modules: ... collectors:" in ascii_only and ascii_only.isascii()
