@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 [ $# -gt 0 ] || set -- deb rpm
-NFPM_VERSION=v2.43.4
+NFPM_VERSION=v2.45.2
 # With its version: the package depends on that, and another python3 may be the default.
 python=$(readlink -f "${PYTHON:-/usr/bin/python3}")
 

@@ -7,13 +7,12 @@ times of the watchdog's clock. Nothing here may run on the main thread: signals 
 """
 
 import contextlib
-import logging
 import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import pyodbc
@@ -32,11 +31,9 @@ from ase_exporter.ase.resolver import resolver
 from ase_exporter.ase.text import CHARSET, DEFAULT, decode_text, decoder, python_codec
 from ase_exporter.ase.timing import TIMING, Timing
 from ase_exporter.ase.watchdog import SYSTEM_WATCHDOG, Watchdog
-from ase_exporter.errors import MissingExtraError, UserError
+from ase_exporter.errors import UserError
 from ase_exporter.metrics.columns import MIN_ARRAY_ROWS, Columns, has_arrays
 from ase_exporter.metrics.columns import Row as Row
-
-log = logging.getLogger(__name__)
 
 # Environment variables that FreeTDS prefers to the connection string: the password would go to another server.
 _OVERRIDES = ("TDSHOST", "TDSPORT", "TDSVER")
@@ -334,9 +331,7 @@ class Connection:
             self.cost.statement_seconds += self._monotonic() - started
 
     def _note_size(self, sql: str, rows: int) -> None:
-        if rows >= MIN_ARRAY_ROWS and not has_arrays():
-            _say_that_arrays_are_faster()
-        elif rows >= MIN_ARRAY_ROWS:
+        if rows >= MIN_ARRAY_ROWS and has_arrays():
             self._large[sql] = rows
         else:
             self._large.pop(sql, None)
@@ -444,13 +439,6 @@ def _dropped(where: str) -> DatabaseError:
     error = DatabaseError("lost", f"{where} closed the connection at login")
     error.uncertain = error.dropped = True
     return error
-
-
-@cache
-def _say_that_arrays_are_faster() -> None:
-    """Once in a process."""
-    why = f"reading tables of {MIN_ARRAY_ROWS} rows or more at a fraction of the CPU needs numpy"
-    log.info("%s", MissingExtraError(why, "arrays"))
 
 
 def _cancel(statement: Any) -> None:

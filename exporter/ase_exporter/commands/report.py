@@ -2,16 +2,12 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ase_exporter.catalogue import load_catalogue
 from ase_exporter.commands.options import progress_bar, require, write_output
 from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.errors import UserError
 from ase_exporter.top.recording_report import recording_page
-
-if TYPE_CHECKING:
-    from ase_exporter.report.server_report import Progress
 
 
 def report(
@@ -37,31 +33,22 @@ def report(
     if fleet == bool(target):
         raise UserError("expected one of --target and --fleet")
     require("matplotlib", "report", "report needs matplotlib")
-    with Prometheus(prometheus) as server, progress_bar() as bar:
-        task = bar.add_task("Querying Prometheus", total=None)
-
-        def show(title: str) -> None:
-            bar.update(task, description=title)
-
-        page = _page(server, target, (last, start, end), selector, show)
-    write_output(output, page)
-    print(f"{output}: {len(page.encode()) / 1024:,.0f} KB, {server.requests} queries")
-
-
-def _page(
-    server: Prometheus,
-    target: str,
-    given: tuple[float | None, str | None, str | None],
-    selector: str,
-    show: "Progress",
-) -> str:
     # Imported here because matplotlib takes a second to load, and is an extra as numpy is.
     from ase_exporter.report.fleet import read_fleet
     from ase_exporter.report.html import fleet_page, report_page
     from ase_exporter.report.period import Range
     from ase_exporter.report.server_report import read_report
 
-    now, period = time.time(), Range(*given)
-    if not target:
-        return fleet_page(read_fleet(server, period, now, selector, show))
-    return report_page(read_report(server, target, period, now, selector, show))
+    period, now = Range(last, start, end), time.time()
+    with Prometheus(prometheus) as server, progress_bar() as bar:
+        task = bar.add_task("Querying Prometheus", total=None)
+
+        def show(title: str) -> None:
+            bar.update(task, description=title)
+
+        if target:
+            page = report_page(read_report(server, target, period, now, selector, show))
+        else:
+            page = fleet_page(read_fleet(server, period, now, selector, show))
+    write_output(output, page)
+    print(f"{output}: {len(page.encode()) / 1024:,.0f} KB, {server.requests} queries")

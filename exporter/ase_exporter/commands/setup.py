@@ -23,14 +23,13 @@ from ase_exporter.checks.check_output import print_check
 from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
-from ase_exporter.compare.prometheus import Prometheus, PrometheusError
+from ase_exporter.compare.prometheus import Prometheus
 from ase_exporter.config import Auth, Config, Target
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 from ase_exporter.untrusted.redaction import remember
 
 _SECONDS = 30.0
-_PROMETHEUS_SECONDS = 5.0
 _LOGIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,29}")
 _ETC = Path("/etc/ase-exporter")
 
@@ -216,7 +215,7 @@ def _configuration(file: Path, target: Target, user: str, secret: Path) -> str:
 
 
 def _with_prometheus(file: Path, text: str, url: str) -> str:
-    """The text of exporter.yaml with the Prometheus of an option or an answer, whether it answers yet or not."""
+    """The text of exporter.yaml with the Prometheus of an option or an answer."""
     from ase_exporter.config import yaml_files
 
     if known := yaml_files.parse(text, Config, str(file)).verdicts:
@@ -229,11 +228,7 @@ def _with_prometheus(file: Path, text: str, url: str) -> str:
         return text
     if "@" in url:
         raise UserError(f"--prometheus: expected a URL without a password, which all may read in {file}")
-    with Prometheus(url, timeout=_PROMETHEUS_SECONDS) as server:
-        try:
-            server.query("1")
-        except PrometheusError as error:
-            print(f"ase-exporter: {error}; it is configured all the same", file=sys.stderr)
+    Prometheus(url).close()  # a bad URL is an error here, a server that is down is not
     return text + yaml.safe_dump({"verdicts": {"prometheus": url}}, default_flow_style=None)
 
 

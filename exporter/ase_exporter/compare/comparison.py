@@ -265,14 +265,11 @@ def _load_warnings(
     first = load[0]
     if first is None or not first.overall:
         return []
+    equal = "verdicts hold at equal load, too, unless a measure says otherwise"
+    unequal = "too few samples have equal load to compare by them"
     return [
         f"load differs: {window.overall:,.0f} transactions/s in window {span.name}, {first.overall:,.0f} in"
-        f" {spans[0].name}; "
-        + (
-            "verdicts hold at equal load, too, unless a measure says otherwise"
-            if any(row.at_equal_load[place] for row in rows)
-            else "too few samples have equal load to compare by them"
-        )
+        f" {spans[0].name}; {equal if any(row.at_equal_load[place] for row in rows) else unequal}"
         for place, (span, window) in enumerate(zip(spans[1:], load[1:], strict=True))
         if window and window.overall is not None and abs(window.overall / first.overall - 1) > LOAD_TOLERANCE
     ]

@@ -48,22 +48,9 @@ def levels(values: Sequence[float]) -> list[int]:
         place = bounds.index(at)
         candidates += [_best_split(sums, *pair) for pair in pairwise(bounds[place - 1 : place + 2])]
     while len(bounds) > 2:
-        stretches = list(pairwise(bounds))
-        means = [(sums[end] - sums[start]) / (end - start) for start, end in stretches]
-        rests = [
-            value - mean
-            for (start, end), mean in zip(stretches, means, strict=True)
-            for value in values[start:end]
-        ]
-        deviation = _long_run_deviation(rests, len(means))
-        errors = [
-            deviation * math.sqrt(1 / (at - start) + 1 / (end - at))
-            for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False)
-        ]
-        strengths = [
-            abs(after - before) / (error + _TINY)
-            for (before, after), error in zip(pairwise(means), errors, strict=True)
-        ]
+        deviation = _long_run_deviation(values, sums, bounds)
+        triples = zip(bounds, bounds[1:], bounds[2:], strict=False)
+        strengths = [_strength(sums, deviation, *triple) for triple in triples]
         weakest = min(strengths)
         if weakest > _limit(_MIN_ERRORS, values):
             break
@@ -75,22 +62,34 @@ def _limit(least: float, values: Sequence[float]) -> float:
     return least * (1 + _FEW / len(values))
 
 
+def _mean(sums: Sequence[float], start: int, end: int) -> float:
+    return (sums[end] - sums[start]) / (end - start)
+
+
 def _best_split(sums: Sequence[float], start: int, end: int) -> tuple[float, int]:
     """The most that a split of a stretch lowers the sum of squares, and where; 0 if the stretch is too short."""
     best, place = 0.0, 0
-    mean = (sums[end] - sums[start]) / (end - start) if end > start else 0.0
     for at in range(start + MIN_SIDE, end - MIN_SIDE + 1):
-        before = at - start
-        gain = (sums[at] - sums[start] - mean * before) ** 2 * (1 / before + 1 / (end - at))
+        # Of the sums on both sides, that explain the more the further apart their means are.
+        apart = _mean(sums, start, at) - _mean(sums, at, end)
+        gain = apart**2 * (at - start) * (end - at) / (end - start)
         if gain > best:
             best, place = gain, at
     return best, place
 
 
-def _long_run_deviation(rests: Sequence[float], stretches: int) -> float:
+def _strength(sums: Sequence[float], deviation: float, start: int, at: int, end: int) -> float:
+    """The step between two stretches, in standard errors."""
+    error = deviation * math.sqrt(1 / (at - start) + 1 / (end - at))
+    return abs(_mean(sums, at, end) - _mean(sums, start, at)) / (error + _TINY)
+
+
+def _long_run_deviation(values: Sequence[float], sums: Sequence[float], bounds: Sequence[int]) -> float:
     """The standard deviation around the levels, enlarged by how much each figure is like the one before it."""
+    levelled = [(pair, _mean(sums, *pair)) for pair in pairwise(bounds)]
+    rests = [value - mean for (start, end), mean in levelled for value in values[start:end]]
     correlation = correlation_of(rests)
-    variance = sum(rest * rest for rest in rests) / max(len(rests) - stretches, 1)
+    variance = sum(rest * rest for rest in rests) / max(len(rests) - len(levelled), 1)
     return math.sqrt(variance * (1 + correlation) / (1 - correlation))
 
 

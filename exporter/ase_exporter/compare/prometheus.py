@@ -1,7 +1,4 @@
-"""A client of Prometheus's HTTP API (Prometheus, Mimir, VictoriaMetrics).
-
-Ranges of time are numpy arrays; instant queries do without numpy.
-"""
+"""A client of Prometheus's HTTP API (Prometheus, Mimir, VictoriaMetrics). Only ranges of time need numpy."""
 
 import math
 import time

@@ -19,7 +19,6 @@ from ase_exporter.sysmon.structure import COUNT, PER_SEC, PER_XACT, PERCENT_OF_T
 STANDARD = (PER_SEC, PER_XACT, COUNT, PERCENT_OF_TOTAL)
 BUCKETS = "Bucketpool Activity"
 DEVICES = ("Device Activity Detail",)
-RELEASES = ("12.5", "15.0.3", "15.7", "16.0")
 _RELEASE = re.compile(r"(?:Enterprise|Server)/(\d+)\.(\d+)", re.IGNORECASE)
 _PATTERNS = (
     (re.compile(r"Engine (\d+)", re.IGNORECASE), "Engine #", "Engine {}"),

@@ -29,14 +29,6 @@ def parse(text: str, name: str = "text", only: str = "") -> Report:
     return next(read_reports(raw_lines(text), name, only))
 
 
-def parse_all(text: str, name: str = "text") -> list[Report]:
-    """Every report of a text, in its order (a file may hold several runs); raises NotAReportError.
-
-    Never raises anything else, whatever the text holds; what could not be read is `missing` and `unplaced`.
-    """
-    return list(read_reports(raw_lines(text), name))
-
-
 def read_reports(lines: Iterable[str], name: str = "text", only: str = "") -> Iterator[Report]:
     """The reports of raw lines, one at a time: memory is bounded by the longest report, not by the file.
 

@@ -125,28 +125,12 @@ _CACHES = (
 )
 
 
-def _caches(scene: Scene) -> ScreenTable:
-    """Data caches, the most contended first."""
-    return _table(
-        "Caches",
-        _CACHES,
-        scene.figures.caches,
-        _missing(scene, "data_caches", "No data caches"),
-        style=lambda each: "bold yellow" if each.stalls else "",
-    )
-
-
 _WAITS = (
     _text("Wait event", "event"),
     _number("Seconds/s", "seconds", "{:.2f}".format),
     _number("Waits/s", "waits"),
     _number("Each", "each", duration),
 )
-
-
-def _waits(scene: Scene) -> ScreenTable:
-    """Wait events, those with most time first."""
-    return _table("Waits", _WAITS, scene.figures.waits, _missing(scene, "waits", "No task waits"))
 
 
 def _sessions_table(
@@ -288,11 +272,6 @@ _DEVICES = (
 )
 
 
-def _devices(scene: Scene) -> ScreenTable:
-    """Devices, those with most I/Os first."""
-    return _table("Devices", _DEVICES, scene.figures.devices, _missing(scene, "devices", "No device"))
-
-
 def _space(scene: Scene) -> ScreenTable:
     """Space of databases: logs and temporary databases before the others, the fullest first."""
 
@@ -341,13 +320,27 @@ def _missing(scene: Scene, collector: str, otherwise: str) -> str:
     return otherwise if scene.figures.seconds else "Waiting for a few seconds of samples"
 
 
+def _costliest_first(
+    title: str,
+    columns: Sequence[Column],
+    collector: str,
+    empty: str,
+    style: Callable[[Any], str] = lambda _: "",
+) -> Callable[[Scene], ScreenTable]:
+    """A table of the figures of that name, which are in order."""
+    rows = attrgetter(f"figures.{title.lower()}")
+    return lambda scene: _table(title, columns, rows(scene), _missing(scene, collector, empty), style=style)
+
+
 SECTIONS: Mapping[str, Callable[[Scene], ScreenTable]] = {
     "spinlocks": _spinlocks,
-    "caches": _caches,
-    "waits": _waits,
+    "caches": _costliest_first(
+        "Caches", _CACHES, "data_caches", "No data caches", lambda each: "bold yellow" if each.stalls else ""
+    ),
+    "waits": _costliest_first("Waits", _WAITS, "waits", "No task waits"),
     "blocking": _blocking,
     "sessions": _sessions,
-    "devices": _devices,
+    "devices": _costliest_first("Devices", _DEVICES, "devices", "No device"),
     "space": _space,
     "changes": _changes,
     "statements": _statements,

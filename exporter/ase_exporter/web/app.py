@@ -20,7 +20,7 @@ from ase_exporter.changes.host_snapshot import HostWatcher
 from ase_exporter.changes.journal import Journal
 from ase_exporter.changes.metrics import host_families, own_families, target_families
 from ase_exporter.config import Config, Scrape
-from ase_exporter.errors import MissingExtraError, UserError
+from ase_exporter.errors import UserError
 from ase_exporter.host.collectors import HostCollectors
 from ase_exporter.metrics.columns import has_arrays
 from ase_exporter.metrics.declared import OWN
@@ -61,7 +61,6 @@ NOT_ASKED = (
     "to see them here, run setup with --prometheus, or add your Prometheus to the configuration:"
     " verdicts: {prometheus: http://HOST:9090}"
 )
-NOT_JUDGED = "shown, but verdicts on changes need numpy: pip install 'ase-exporter[compare]'"
 # Read with sessions: the budget counts the CPU time of our session, if that is known, and not the time of a statement.
 OWN_COST = frozenset({"own_session"})
 TIMEOUT_HEADER = "X-Prometheus-Scrape-Timeout-Seconds"
@@ -210,8 +209,6 @@ class ExporterApp:
                 from ase_exporter.compare.verdicts import VerdictService
 
                 self.judge = VerdictService(config.verdicts, self.journal, self.names, with_prediction)
-            else:
-                log.warning("%s", MissingExtraError("verdicts on changes need numpy", "compare"))
             if self.keeper:
                 from ase_exporter.web.incident_watch import IncidentWatch
 
@@ -411,8 +408,6 @@ class _Handlers:
         exporter = self._exporter
         states = exporter.pool.states
         recorded, problem = await exporter.recorded.read() if exporter.recorded else ({}, NOT_ASKED)
-        if exporter.recorded and not exporter.judge:
-            problem = problem or NOT_JUDGED
         grafana = exporter.config.changes.grafana
         changed = {name: len(exporter.journal.recent(name)) for name in states}
         return HTMLResponse(

@@ -2,10 +2,19 @@
 
 from pathlib import Path
 
+from ase_exporter.sysmon.lines import raw_lines
+from ase_exporter.sysmon.report import read_reports
+from ase_exporter.sysmon.structure import Report
+
 RULE = "=" * 79 + " "
 UNDERLINE = "  -------------------------  ------------  ------------  ----------  ---------- "
 END = "=============================== End of Report ================================= "
 TITLES = "per sec      per xact       count  % of total"
+
+
+def parse_all(text: str, name: str = "text") -> list[Report]:
+    """Every report of a text, in its order (a file may hold several runs); raises NotAReportError."""
+    return list(read_reports(raw_lines(text), name))
 
 
 def report(*sections: str, header: str | None = None, end: str = END) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 from tests.exporter.sysmon import samples
 from tests.exporter.sysmon.alterations import Alteration
-from tests.exporter.sysmon.samples import row, section, table
+from tests.exporter.sysmon.samples import parse_all, row, section, table
 
-from ase_exporter.sysmon.report import NotAReportError, parse_all
+from ase_exporter.sysmon.report import NotAReportError
 
 MAX_SECONDS_PER_100_KB = 5.0
 _ERROR = "Msg 11039, Level 16, State 1:\nServer 'PROD_DS', Procedure 'sp_sysmon_locks', Line 77:\nfailed"
