@@ -135,7 +135,7 @@ def test_from_nothing_to_top_without_a_terminal(
     admin = ("--admin", "sa", "--admin-password-file", f"{tmp_path}/sa", "--yes")
     done = run(*arguments, *admin, "--prometheus", prometheus, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Nothing is missing." in done.stdout
+    assert "No metric is missing." in done.stdout
     assert "Time goes to:" in done.stdout or "CPU busy" in done.stdout
     (target,) = yaml.safe_load((out / "exporter.yaml").read_text())["targets"]
     assert target["name"] == "PROD1"
@@ -218,7 +218,7 @@ def test_questions_at_a_terminal(environment: dict[str, str], tmp_path: Path, se
     ):
         terminal.answer(question, answer)
     assert terminal.end() == 0, terminal.shown
-    assert "Nothing is missing." in terminal.shown
+    assert "No metric is missing." in terminal.shown
     assert PASSWORD not in terminal.shown
     assert server.password not in terminal.shown
     secret = tmp_path / "out" / "PROD1.password"
