@@ -24,7 +24,7 @@ from ase_exporter.checks.target_check import TargetCheck, TargetReport
 from ase_exporter.commands.assets import rule_texts, shipped_files
 from ase_exporter.commands.options import ask_password, named_target, off_main_thread
 from ase_exporter.compare.prometheus import Prometheus
-from ase_exporter.config import Auth, Config, Target
+from ase_exporter.config import Auth, Config, Target, yaml_files
 from ase_exporter.errors import UserError
 from ase_exporter.regular_files import read_text
 from ase_exporter.untrusted.redaction import remember
@@ -183,8 +183,6 @@ def _usual_directory() -> Path:
 
 def _configuration(file: Path, target: Target, user: str, secret: Path) -> str:
     """The text of exporter.yaml with the server in it. Raises UserError if it has another one of that name."""
-    from ase_exporter.config import yaml_files
-
     settings = {"name": target.name, "host": target.host, "port": target.port, "auth": target.name}
     login = {target.name: {"user": user, "password_file": str(secret)}}
     new = {"targets:\n": _yaml([settings]), "auth:\n": _yaml(login)}
@@ -216,8 +214,6 @@ def _configuration(file: Path, target: Target, user: str, secret: Path) -> str:
 
 def _with_prometheus(file: Path, text: str, url: str) -> str:
     """The text of exporter.yaml with the Prometheus of an option or an answer."""
-    from ase_exporter.config import yaml_files
-
     if known := yaml_files.parse(text, Config, str(file)).verdicts:
         if url and url != known.prometheus:
             raise UserError(f"{file}: verdicts has another Prometheus than --prometheus")

@@ -8,7 +8,7 @@ what goes up and down all day has no levels.
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import median
 
@@ -93,9 +93,8 @@ def _long_run_deviation(values: Sequence[float], sums: Sequence[float], bounds: 
     return math.sqrt(variance * (1 + correlation) / (1 - correlation))
 
 
-def correlation_of(samples: Iterable[float]) -> float:
+def correlation_of(values: Sequence[float]) -> float:
     """Lag-1 autocorrelation, from 0 to MAX_CORRELATION, corrected for its bias in short series (Kendall)."""
-    values = list(samples)
     mean = math.fsum(values) / len(values)
     centred = [value - mean for value in values]
     power = sum(rest * rest for rest in centred)
