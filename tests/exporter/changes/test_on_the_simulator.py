@@ -12,6 +12,7 @@ import yaml
 from tests.exporter.changes.grafana_standin import TOKEN, GrafanaStandIn
 from tests.exporter.changes.serving import Serving
 from tests.exporter.running_exporter import configuration
+from tests.exporter.simulated import reading
 from tests.programs import eventually
 from tests.simulator.tds.running import Running, running
 
@@ -75,6 +76,7 @@ def exporter(
         {"SIM": ("127.0.0.1", dba.simulator.port)},
         auth={"default": {"user": "ase_exporter", "password": "exporter"}},
         scrape={"budget": None},
+        modules={"default": {"collectors": dict(reading("state", "changes").collectors)}},
         changes={"interval": "1s", "grafana": {"url": grafana.url, "token_file": str(token)}},
     )
     serving = Serving(directory, configured)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.exporter.clocks import ShiftedClock
-from tests.exporter.simulated import Simulated, run, scrape
+from tests.exporter.simulated import Simulated, reading, run, scrape
 from tests.faults import scraping
 
 from ase_exporter.ase.connection import Connection, DatabaseError, Row
@@ -72,7 +72,7 @@ def test_a_database_that_refuses_does_not_end_batches_and_comes_back_in_one(
 
 def _free(server: Simulated) -> list[set[str]]:
     """The databases whose free space is known, in two scrapes of a new target."""
-    target = server.scraper()
+    target = server.scraper(module=reading("state", "database_space"))
     found = []
     for _ in range(2):
         result = scrape(target)
